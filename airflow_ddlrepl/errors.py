@@ -1,0 +1,109 @@
+"""Every error that the product raises on purpose: what, where, and what to do next.
+
+An error has a stable code, survives pickling (Spark ships it between processes) and maps to one
+exit code of the command line.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+
+class Exit(IntEnum):
+    """Exit codes of `ddlrepl`; scripts rely on them."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    CONTROL = 3
+    UNREACHABLE = 4
+
+
+class DdlReplError(Exception):
+    """Something went wrong that a person can act on.
+
+    code: stable, e.g. "SRC-101". table/at: the object and the log position, when known.
+    hint: the next step. retryable: the same call may succeed later without any change.
+    """
+
+    exit_code = Exit.FAILED
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        table: object = None,
+        at: object = None,
+        hint: str = "",
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.table = None if table is None else str(table)
+        self.at = None if at is None else str(at)
+        self.hint = hint
+        self.retryable = retryable
+
+    def __str__(self) -> str:
+        place = "".join(f" [{label} {value}]" for label, value in (("table", self.table), ("at", self.at)) if value)
+        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        return f"{self.code}: {self.message}{place}{hint}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), dict(self.__dict__)))
+
+
+def _rebuild(kind: type[DdlReplError], state: dict[str, Any]) -> DdlReplError:
+    error = kind.__new__(kind)
+    Exception.__init__(error, state["message"])
+    error.__dict__.update(state)
+    return error
+
+
+class ConfigError(DdlReplError):
+    """The channel file or a command-line argument can't be used (CFG-…)."""
+
+    exit_code = Exit.USAGE
+
+
+class SourceError(DdlReplError):
+    """The source refuses or lacks something (SRC-…)."""
+
+
+class TargetError(DdlReplError):
+    """The target refuses or lacks something (TGT-…)."""
+
+
+class Unreachable(DdlReplError):
+    """A source, target, repository or trail does not answer (CON-…)."""
+
+    exit_code = Exit.UNREACHABLE
+
+
+class TrailError(DdlReplError):
+    """A trail file is missing, truncated or foreign (TRL-…)."""
+
+
+class CannotAdapt(DdlReplError):
+    """A schema change that no policy covers or the target can't hold (ADP-…)."""
+
+
+class Unsupported(CannotAdapt):
+    """No row in a table for this kind, engine and policy: refused instead of guessed (ADP-…)."""
+
+
+class ControlStop(DdlReplError):
+    """Stopped at a breakpoint control; a person has to remove it (CTL-…)."""
+
+    exit_code = Exit.CONTROL
+
+
+class LockHeld(DdlReplError):
+    """Another run holds the channel (LCK-…)."""
+
+
+class Fenced(DdlReplError):
+    """This run lost the channel to another one and may write nothing any more (LCK-…)."""

@@ -1,0 +1,95 @@
+"""Positions in a source's log.
+
+A position P stands between transactions: everything whose commit record starts before P lies
+before it. A LogKey orders the single changes inside the log: first by the commit record of their
+transaction, then by their ordinal in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from airflow_ddlrepl.errors import ConfigError
+
+
+class Lsn(int):
+    """A PostgreSQL log sequence number; an integer that prints as `0/16B3748`."""
+
+    @classmethod
+    def parse(cls, text: str) -> Lsn:
+        """`0/16B3748` → Lsn. Raises ConfigError CFG-110 when the text is no position."""
+        high, slash, low = text.strip().partition("/")
+        try:
+            if not slash:
+                raise ValueError
+            return cls((int(high, 16) << 32) + int(low, 16))
+        except ValueError:
+            raise ConfigError(
+                f"{text!r} is not a position", code="CFG-110", hint="a position looks like 0/16B3748, as status prints it"
+            ) from None
+
+    def __str__(self) -> str:
+        return f"{self >> 32:X}/{self & 0xFFFFFFFF:X}"
+
+    def __repr__(self) -> str:
+        return f"Lsn({str(self)!r})"
+
+
+class LogKey(NamedTuple):
+    """Where one change stands: commit record of its transaction, ordinal in the transaction (from 0)."""
+
+    lsn: int
+    seq: int
+
+    def __str__(self) -> str:
+        return f"{Lsn(self.lsn)}+{self.seq}"
+
+
+START_OF_TRANSACTION = -1
+
+
+class Snapshot(NamedTuple):
+    """What a refresh has seen: PostgreSQL's pg_current_snapshot() plus the log positions around it.
+
+    low: every transaction that commits before it is visible. high: none that commits at or after it is.
+    xids are 64-bit.
+    """
+
+    xmin: int
+    xmax: int
+    running: frozenset[int]
+    low: Lsn
+    high: Lsn
+
+    def sees(self, lsn: int, xid: int) -> bool:
+        """Is the transaction (commit position, 32-bit xid of the stream) contained in the snapshot?"""
+        if lsn < self.low:
+            return True
+        if lsn >= self.high:
+            return False
+        full = self._widen(xid)
+        return full < self.xmin or (full < self.xmax and full not in self.running)
+
+    def _widen(self, xid: int) -> int:
+        """The 64-bit xid nearest to our own that ends in these 32 bits."""
+        epoch = self.xmax >> 32
+        return min(((epoch + step) << 32 | xid for step in (-1, 0, 1) if epoch + step >= 0), key=lambda x: abs(x - self.xmax))
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "xmin": self.xmin,
+            "xmax": self.xmax,
+            "running": sorted(self.running),
+            "low": str(self.low),
+            "high": str(self.high),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, object]) -> Snapshot:
+        return cls(
+            int(data["xmin"]),  # type: ignore[call-overload]
+            int(data["xmax"]),  # type: ignore[call-overload]
+            frozenset(data["running"]),  # type: ignore[arg-type]
+            Lsn.parse(str(data["low"])),
+            Lsn.parse(str(data["high"])),
+        )

@@ -1,0 +1,143 @@
+"""The shape of a table with stable column identity."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, TypeKind
+
+
+class Identity(StrEnum):
+    """What the log tells of a row's old values (REPLICA IDENTITY)."""
+
+    DEFAULT = "default"
+    FULL = "full"
+    INDEX = "index"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    id: the source's stable identity (attnum): survives renames, never used again after a drop.
+    default: expression text, for a generated column its generation expression.
+    missing: text of the value that rows older than the column show (attmissingval), None when they
+    show NULL or were rewritten. identity: "always", "by default" or "". generated: "stored",
+    "virtual" or "". collation: quoted name when it isn't the type's default.
+    """
+
+    id: int
+    name: str
+    type: DataType
+    nullable: bool = True
+    default: str | None = None
+    missing: str | None = None
+    identity: str = ""
+    generated: str = ""
+    collation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What tells one row from another: column ids in index order; name of the constraint or index."""
+
+    columns: tuple[int, ...]
+    name: str
+    is_primary: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """This table is a partition: of which table, with which bound (`FOR VALUES …` or `DEFAULT`)."""
+
+    of: int
+    of_name: TableName
+    bound: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table's shape at one moment.
+
+    id: the source's stable identity (pg_class.oid). key: the replication key: the replica identity
+    index if one is set, else the primary key, else a unique index of non-null columns, else None.
+    partition_key: of a partitioned table, e.g. `RANGE (day)`; such a table holds no rows itself.
+    types: definitions of the user-defined types that the columns use, dependencies first.
+    """
+
+    id: int
+    name: TableName
+    columns: tuple[Column, ...]
+    key: Key | None = None
+    identity: Identity = Identity.DEFAULT
+    unlogged: bool = False
+    partition: Partition | None = None
+    partition_key: str | None = None
+    types: tuple[TypeDefinition, ...] = ()
+
+    @property
+    def is_partitioned(self) -> bool:
+        return self.partition_key is not None
+
+    def column(self, column_id: int) -> Column:
+        for column in self.columns:
+            if column.id == column_id:
+                return column
+        raise KeyError(column_id)
+
+    def named(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def key_columns(self) -> tuple[Column, ...]:
+        return tuple(self.column(i) for i in self.key.columns) if self.key else ()
+
+    def fingerprint(self) -> str:
+        """Equal exactly when the shape is equal; 32 hex digits."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:32]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Table:
+        return cls(
+            id=data["id"],
+            name=TableName(*data["name"]),
+            columns=tuple(
+                Column(**{**c, "type": DataType(**{**c["type"], "kind": TypeKind(c["type"]["kind"])})}) for c in data["columns"]
+            ),
+            key=Key(**{**data["key"], "columns": tuple(data["key"]["columns"])}) if data.get("key") else None,
+            identity=Identity(data.get("identity", "default")),
+            unlogged=data.get("unlogged", False),
+            partition=_partition(data.get("partition")),
+            partition_key=data.get("partition_key"),
+            types=tuple(_definition(t) for t in data.get("types", ())),
+        )
+
+    def with_(self, **changes: Any) -> Table:
+        return replace(self, **changes)
+
+
+def _partition(data: dict[str, Any] | None) -> Partition | None:
+    return Partition(data["of"], TableName(*data["of_name"]), data["bound"]) if data else None
+
+
+def _definition(data: dict[str, Any]) -> TypeDefinition:
+    return TypeDefinition(
+        **{
+            **data,
+            "kind": TypeKind(data["kind"]),
+            "labels": tuple(data["labels"]),
+            "attributes": tuple(Attribute(**a) for a in data["attributes"]),
+            "constraints": tuple((name, text) for name, text in data["constraints"]),
+        }
+    )

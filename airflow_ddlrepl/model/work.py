@@ -1,0 +1,35 @@
+"""Independent pieces of work, and the port of who runs them (Spark, or this process)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Runner(Protocol):
+    """Runs a function once per item, maybe on other machines, and returns the results in order.
+
+    Function, items and results are pickled: the function must be importable by name. A task may be
+    run twice (a lost executor), so what it writes must bear that.
+    """
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks run at once."""
+        ...
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], label: str) -> list[Result]:
+        """label: what a person watching reads, e.g. "capture"."""
+        ...
+
+
+class InProcess:
+    """Runs everything here, one after the other; what tests and small windows use."""
+
+    parallelism = 1
+
+    def map(self, task: Callable[[Item], Result], items: Sequence[Item], label: str) -> list[Result]:
+        return [task(item) for item in items]
