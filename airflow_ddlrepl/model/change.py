@@ -44,6 +44,8 @@ class Event:
     RELATION: a layout that no enrolled revision explains (servers without event triggers): `layout`.
     MESSAGE: a user's message: `prefix`, `payload` (base64).
     GAP: the event trigger failed; `statement` tells the error: everything must be re-inspected.
+    is_inspected: not in the log; we found the shape by inspecting the catalog (D3b), so the
+    statements between are unknown.
     """
 
     kind: EventKind
@@ -62,6 +64,7 @@ class Event:
     prefix: str = ""
     payload: str = ""
     layout: dict[str, Any] | None = None
+    is_inspected: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -81,6 +84,7 @@ class Event:
             "prefix": self.prefix,
             "payload": self.payload,
             "layout": self.layout,
+            "is_inspected": self.is_inspected,
         }
 
     @classmethod

@@ -1,0 +1,66 @@
+"""Enroll revisions: which DDL records of a window give a table of the channel a new shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Table
+
+Scope = Callable[[TableName], bool]
+
+
+def enroll(events: Iterable[Event], known: Mapping[int, Revision], admits: Scope) -> list[Revision]:
+    """The revisions that these events add to the known newest ones, in log order.
+
+    admits: does a table that is new to the channel belong to it (by its patterns)? A table that is
+    already in the channel stays in it whatever it is renamed to.
+    """
+    latest = dict(known)
+    found: list[Revision] = []
+
+    def add(event: Event, table_id: int, table: Table | None) -> None:
+        before = latest.get(table_id)
+        origin = Origin.INSPECTED if event.is_inspected else Origin.IN_LOG
+        revision = Revision(
+            table_id=table_id,
+            number=before.number + 1 if before else 0,
+            key=event.key,
+            table=table,
+            origin=origin,
+            statement=event.statement,
+            is_ambiguous=event.is_inspected,
+        )
+        latest[table_id] = revision
+        found.append(revision)
+
+    for event in events:
+        if event.kind is not EventKind.DDL:
+            continue
+        for table in event.tables:
+            if _is_news(table, latest.get(table.id), admits):
+                add(event, table.id, table)
+        for table_id, _ in event.dropped:
+            before = latest.get(table_id)
+            if before and before.table:
+                add(event, table_id, None)
+    return found
+
+
+def _is_news(table: Table, before: Revision | None, admits: Scope) -> bool:
+    if before is None or before.table is None:
+        return not table.unlogged and admits(table.name)
+    return before.table.fingerprint() != table.fingerprint()
+
+
+def valid_at(revisions: Iterable[Revision], key: LogKey) -> Revision | None:
+    """The revision of one table (given in order) that rows at `key` are decoded with."""
+    valid = None
+    for revision in revisions:
+        if revision.key > key:
+            break
+        valid = revision
+    return valid
