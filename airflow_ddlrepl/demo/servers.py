@@ -1,0 +1,239 @@
+"""A private PostgreSQL server: own folder, own free port, gone when you leave it.
+
+    with PrivateServer("source") as server:
+        dsn = server.create_database("shop")
+
+Works as root, too: the server then runs as `nobody`. Nothing outside its temporary folder changes.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+from urllib.parse import quote as percent
+
+from airflow_ddlrepl.demo import binaries
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.names import literal, quote
+from airflow_ddlrepl.errors import Unreachable
+
+SUPERUSER = "postgres"
+START_SECONDS = 30.0
+COMMON = {
+    "listen_addresses": "127.0.0.1",
+    "max_connections": "100",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "on",
+    "max_prepared_transactions": "10",
+    "max_replication_slots": "20",
+    "max_wal_senders": "20",
+    "wal_sender_timeout": "0",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+LEVEL = {"source": {"wal_level": "logical"}, "target": {"wal_level": "replica"}}
+
+
+class PrivateServer:
+    """One server; `kind` source writes a logical WAL. settings: more lines of postgresql.conf.
+
+    Raises Unreachable CON-110 (programs missing) or CON-111 (does not start, with its log's end).
+    """
+
+    def __init__(
+        self,
+        kind: Literal["source", "target"] = "source",
+        version: int = 18,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self.version = version
+        self.settings = {**COMMON, **LEVEL[kind], **(settings or {})}
+        self.password = secrets.token_urlsafe(12)
+        self.port = 0
+        self.folder: Path | None = None
+        self._programs = Path()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._prepare()
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def sockets(self) -> Path:
+        """The folder of its unix socket."""
+        return self._folder() / "s"
+
+    @property
+    def data(self) -> Path:
+        return self._folder() / "data"
+
+    @property
+    def log(self) -> Path:
+        return self._folder() / "server.log"
+
+    def dsn(self, database: str = "postgres", user: str = SUPERUSER, password: str | None = None) -> str:
+        """A connection URL over TCP; roles made by `create_role` share the server's password."""
+        secret = self.password if password is None else password
+        return f"postgresql://{percent(user, safe='')}:{percent(secret, safe='')}@127.0.0.1:{self.port}/{percent(database, safe='')}"
+
+    def socket_dsn(self, database: str = "postgres", user: str = SUPERUSER) -> str:
+        """The same over the unix socket."""
+        return self.dsn(database, user).replace(
+            f"127.0.0.1:{self.port}", f"{percent(str(self.sockets), safe='')}:{self.port}"
+        )
+
+    def create_database(self, name: str) -> str:
+        with connect(self.dsn()) as connection:
+            connection.execute(f"CREATE DATABASE {quote(name)}".encode())
+        return self.dsn(name)
+
+    def drop_database(self, name: str) -> None:
+        """Ends its sessions and drops its slots first."""
+        with connect(self.dsn()) as connection:
+            connection.execute(f"ALTER DATABASE {quote(name)} ALLOW_CONNECTIONS false".encode())
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", [name]
+            )
+            connection.execute(
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = %s", [name]
+            )
+            connection.execute(f"DROP DATABASE {quote(name)} WITH (FORCE)".encode())
+
+    def create_role(self, name: str, attributes: str = "LOGIN") -> None:
+        """attributes: as CREATE ROLE takes them, e.g. "LOGIN REPLICATION"."""
+        with connect(self.dsn()) as connection:
+            connection.execute(f"CREATE ROLE {quote(name)} {attributes} PASSWORD {literal(self.password)}".encode())
+
+    def start(self) -> None:
+        """Starts it (again) on its port and returns when it answers."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            self.port = self.port or _free_port()
+            self._process = self._run_server()
+            if self._answers(deadline):
+                return
+            if time.monotonic() > deadline:
+                tail = self.log.read_text(errors="replace")[-2000:]
+                raise Unreachable(f"PostgreSQL {self.version} does not start: {tail}", code="CON-111")
+            time.sleep(0.2)
+
+    def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
+        """fast: clean shutdown. immediate: as after a crash, without a checkpoint."""
+        self._end({"fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode])
+
+    def kill(self) -> None:
+        """kill -9 of the postmaster; its children end by themselves."""
+        self._end(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Stops it and removes its folder."""
+        self.stop("immediate")
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None
+
+    def _folder(self) -> Path:
+        if self.folder is None:
+            raise Unreachable("the private server is closed", code="CON-112", hint="use it inside its with block")
+        return self.folder
+
+    def _prepare(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="ddlrepl-pg-"))
+        self.sockets.mkdir(mode=0o700)
+        self._programs = binaries.readable(binaries.directory(self.version), self.folder)
+        secret = self.folder / "password"
+        secret.write_text(self.password)
+        secret.chmod(0o600)
+        self.log.touch(mode=0o600)
+        self._own(self.folder, self.sockets, secret, self.log)
+        command = [str(self._programs / "initdb"), "-D", str(self.data), "-U", SUPERUSER, "--pwfile", str(secret)]
+        options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
+        done = subprocess.run([*command, *options], check=False, capture_output=True, text=True, **self._identity())
+        if done.returncode:
+            raise Unreachable(f"initdb of PostgreSQL {self.version} fails: {done.stderr[-2000:]}", code="CON-111")
+        secret.unlink()
+        lines = [f"{name} = {literal(value).strip()}\n" for name, value in self.settings.items()]
+        with (self.data / "postgresql.conf").open("a") as config:
+            config.writelines([*lines, f"unix_socket_directories = {literal(str(self.sockets))}\n"])
+
+    def _own(self, *paths: Path) -> None:
+        account = binaries.account()
+        if account is not None:
+            for path in paths:
+                os.chown(path, account.pw_uid, account.pw_gid)
+
+    def _identity(self) -> dict[str, Any]:
+        account = binaries.account()
+        common: dict[str, Any] = {"cwd": self._folder(), "env": {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}}
+        if account is None:
+            return common
+        return {**common, "user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+
+    def _run_server(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [*_end_with_us(), str(self._programs / "postgres"), "-D", str(self.data), "-p", str(self.port)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **self._identity(),
+            )
+
+    def _answers(self, deadline: float) -> bool:
+        """True when it accepts connections, False when it ended."""
+        while time.monotonic() < deadline:
+            if self._process is None or self._process.poll() is not None:
+                return False
+            try:
+                connect(self.dsn()).close()
+                return True
+            except Unreachable:
+                time.sleep(0.03)
+        self._end(signal.SIGKILL)
+        return False
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(how)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _end_with_us() -> list[str]:
+    """Has the kernel stop the server when this process is killed (it watches the starting thread: the main one only)."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None or threading.current_thread() is not threading.main_thread():
+        return []
+    return [setpriv, "--pdeathsig", "QUIT", "--"]

@@ -1,0 +1,90 @@
+"""Connections to PostgreSQL: psycopg for statements, ADBC for Arrow. The only place that imports drivers.
+
+A failure becomes an error with a hint; a password never shows.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.errors import ConfigError, Unreachable
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+CONNECT_TIMEOUT_SECONDS = 15
+
+
+def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
+    """A psycopg connection; `with` closes it.
+
+    Raises Unreachable CON-101 (no answer), CON-102 (login refused), CON-103 (no such database),
+    ConfigError CFG-122 (not a connection URL).
+    """
+    import psycopg
+
+    place = describe(dsn)
+    try:
+        return psycopg.connect(
+            dsn,
+            autocommit=autocommit,
+            application_name=application_name,
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            client_encoding="utf8",
+        )
+    except psycopg.OperationalError as error:
+        raise _unreachable(place, str(error)) from None
+
+
+def arrow_connection(dsn: str) -> Any:
+    """An ADBC (DB-API) connection in autocommit mode; close its cursors before it. Errors as `connect`."""
+    from adbc_driver_postgresql import dbapi  # type: ignore[import-untyped, unused-ignore]
+
+    place = describe(dsn)
+    try:
+        return dbapi.connect(dsn, autocommit=True)
+    except dbapi.Error as error:
+        raise _unreachable(place, str(error)) from None
+
+
+def describe(dsn: str) -> str:
+    """`user@host:port/database`, never the password; for messages and logs."""
+    parts = parameters(dsn)
+    host = parts.get("host") or parts.get("hostaddr") or "localhost"
+    return f"{parts.get('user', '')}@{host}:{parts.get('port', '5432')}/{parts.get('dbname', '')}"
+
+
+def parameters(dsn: str) -> dict[str, str]:
+    """The URL's parts by libpq's names. Raises ConfigError CFG-122 without repeating the URL."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        return {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value is not None}
+    except psycopg.ProgrammingError:
+        raise ConfigError(
+            "the location is not a PostgreSQL connection URL",
+            code="CFG-122",
+            hint="write postgresql://user:password@host:port/database; percent-encode @ : / in the password",
+        ) from None
+
+
+def _unreachable(place: str, detail: str) -> Unreachable:
+    detail = " ".join(detail.split())
+    if re.search(
+        r"password authentication failed|no password supplied|no pg_hba.conf entry|role .* does not exist", detail
+    ):
+        return Unreachable(
+            f"{place} refuses the login: {detail}",
+            code="CON-102",
+            hint="check user and password of the location, and the server's pg_hba.conf",
+        )
+    if re.search(r'database ".*" does not exist', detail):
+        return Unreachable(f"{place}: {detail}", code="CON-103", hint="check the database's name in the location")
+    return Unreachable(
+        f"{place} does not answer: {detail}",
+        code="CON-101",
+        hint="is the server running, are host and port right, does a firewall stand between?",
+        retryable=True,
+    )

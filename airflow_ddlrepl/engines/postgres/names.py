@@ -1,0 +1,30 @@
+"""Names and texts as PostgreSQL reads them; every raw name that meets SQL goes through here."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.model.names import TableName
+
+MAX_NAME_BYTES = 63
+
+
+def quote(name: str) -> str:
+    """One identifier, always quoted. Raises ConfigError CFG-120 for a name PostgreSQL can't hold."""
+    if not name or "\0" in name:
+        raise ConfigError(
+            f"{name!r} is no name of a PostgreSQL object", code="CFG-120", hint="give it at least one character"
+        )
+    return '"' + name.replace('"', '""') + '"'
+
+
+def qualified(table: TableName) -> str:
+    """`"schema"."name"`."""
+    return f"{quote(table.schema)}.{quote(table.name)}"
+
+
+def literal(text: str) -> str:
+    """A string constant that reads the same whatever `standard_conforming_strings` says."""
+    if "\0" in text:
+        raise ConfigError("a text for PostgreSQL can't contain a zero byte", code="CFG-121", hint="remove it")
+    body = text.replace("'", "''")
+    return " E'" + body.replace("\\", "\\\\") + "'" if "\\" in text else f"'{body}'"

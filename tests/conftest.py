@@ -1,0 +1,57 @@
+"""Real servers for the tests: one PostgreSQL 18 and one 15 for the session, two fresh databases per test."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.errors import Unreachable
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "req(*ids): requirement IDs that this test shows")
+
+
+class Databases(NamedTuple):
+    """Two fresh databases on one server, and that server."""
+
+    source: str
+    target: str
+    server: PrivateServer
+
+
+@pytest.fixture(scope="session")
+def pg18() -> Iterator[PrivateServer]:
+    with PrivateServer("source", 18) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def pg15() -> Iterator[PrivateServer]:
+    server = PrivateServer("source", 15)
+    try:
+        server.__enter__()
+    except Unreachable as error:
+        if error.code != "CON-110":
+            raise
+        pytest.skip(str(error))
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+@pytest.fixture
+def databases(request: pytest.FixtureRequest) -> Iterator[Databases]:
+    """Fresh source and target on PostgreSQL 18; `@pytest.mark.parametrize("databases", [18, 15], indirect=True)`."""
+    server: PrivateServer = request.getfixturevalue(f"pg{getattr(request, 'param', 18)}")
+    names = [f"{side}_{secrets.token_hex(4)}" for side in ("source", "target")]
+    try:
+        yield Databases(*(server.create_database(name) for name in names), server)
+    finally:
+        for name in names:
+            server.drop_database(name)
