@@ -1,0 +1,215 @@
+"""What a trail segment holds: its parts, their files, and how each file's columns are written.
+
+A segment is one captured window of the log. It exists when its manifest does; the manifest names
+every file with its size and checksum, so nothing else has to be listed or guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.table import Identity
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnLayout:
+    """One column as the log named it at that moment.
+
+    is_key: part of what identifies a row in the log (every column under replica identity full).
+    encoding: "native" (an Arrow type of its own), "binary" (PostgreSQL's send format) or "text".
+    """
+
+    name: str
+    type_oid: int
+    typmod: int
+    is_key: bool
+    encoding: str
+
+    def to_json(self) -> list[Any]:
+        return [self.name, self.type_oid, self.typmod, self.is_key, self.encoding]
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """One file of the trail: path relative to the channel's folder, bytes, checksum."""
+
+    path: str
+    size: int
+    checksum: str
+
+    def to_json(self) -> list[Any]:
+        return [self.path, self.size, self.checksum]
+
+
+@dataclass(frozen=True, slots=True)
+class RowFile:
+    """Row changes of one table in one layout, in log order (first and last included).
+
+    key_updates: updates that may have changed the key; under replica identity full the log does not
+    tell, so every update counts. absent: rows with at least one column whose value is not there.
+    """
+
+    path: str
+    table_id: int
+    schema: str
+    name: str
+    identity: Identity
+    columns: tuple[ColumnLayout, ...]
+    first: LogKey
+    last: LogKey
+    rows: int
+    inserts: int
+    updates: int
+    deletes: int
+    key_updates: int
+    absent: int
+    size: int
+    checksum: str
+
+    @property
+    def blob(self) -> Blob:
+        return Blob(self.path, self.size, self.checksum)
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {
+            **data,
+            "identity": str(self.identity),
+            "columns": [c.to_json() for c in self.columns],
+            "first": list(self.first),
+            "last": list(self.last),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> RowFile:
+        return cls(
+            **{
+                **data,
+                "identity": Identity(data["identity"]),
+                "columns": tuple(ColumnLayout(*c) for c in data["columns"]),
+                "first": LogKey(*data["first"]),
+                "last": LogKey(*data["last"]),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one capture task wrote: the log between low (included) and high (excluded).
+
+    control: events as JSON lines. transactions: Parquet. None when there are none.
+    bytes_read: bytes of messages the source delivered.
+    """
+
+    index: int
+    low: Lsn
+    high: Lsn
+    files: tuple[RowFile, ...] = ()
+    control: Blob | None = None
+    transactions: Blob | None = None
+    transaction_count: int = 0
+    change_count: int = 0
+    event_count: int = 0
+    bytes_read: int = 0
+
+    def blobs(self) -> Iterator[Blob]:
+        """Every file of the part."""
+        yield from (file.blob for file in self.files)
+        yield from (blob for blob in (self.control, self.transactions) if blob)
+
+    def to_json(self) -> dict[str, Any]:
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {
+            **data,
+            "low": str(self.low),
+            "high": str(self.high),
+            "files": [f.to_json() for f in self.files],
+            "control": self.control.to_json() if self.control else None,
+            "transactions": self.transactions.to_json() if self.transactions else None,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Part:
+        return cls(
+            **{
+                **data,
+                "low": Lsn.parse(data["low"]),
+                "high": Lsn.parse(data["high"]),
+                "files": tuple(RowFile.from_json(f) for f in data["files"]),
+                "control": Blob(*data["control"]) if data["control"] else None,
+                "transactions": Blob(*data["transactions"]) if data["transactions"] else None,
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One captured window [low, high) of a channel. token: of the run that wrote it. created: UTC, ISO."""
+
+    channel: str
+    epoch: int
+    token: int
+    low: Lsn
+    high: Lsn
+    parts: tuple[Part, ...] = ()
+    created: str = ""
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files())
+
+    @property
+    def is_empty(self) -> bool:
+        """Neither rows nor events nor transactions."""
+        return not any(part.files or part.event_count or part.transaction_count for part in self.parts)
+
+    def files(self) -> Iterator[RowFile]:
+        """Row files of all parts, in the order of the parts."""
+        for part in self.parts:
+            yield from part.files
+
+    def blobs(self) -> Iterator[Blob]:
+        """Every file that the segment needs."""
+        for part in self.parts:
+            yield from part.blobs()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "channel": self.channel,
+            "epoch": self.epoch,
+            "token": self.token,
+            "low": str(self.low),
+            "high": str(self.high),
+            "created": self.created or datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "parts": [part.to_json() for part in self.parts],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Segment:
+        """Raises TrailError TRL-106 when the text is no manifest of a format that we know."""
+        try:
+            if data["format"] != FORMAT:
+                raise ValueError(f"format {data['format']}")
+            return cls(
+                channel=data["channel"],
+                epoch=data["epoch"],
+                token=data["token"],
+                low=Lsn.parse(data["low"]),
+                high=Lsn.parse(data["high"]),
+                parts=tuple(Part.from_json(p) for p in data["parts"]),
+                created=data["created"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise TrailError(
+                f"a segment manifest can't be read ({error!r})",
+                code="TRL-106",
+                hint="it was changed by hand or written by a newer version",
+            ) from error

@@ -1,0 +1,251 @@
+"""Where trail files live: a folder on a local disk or an object store, through fsspec.
+
+Local files are private to their owner (0600, folders 0700) and durable when `close` returns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import uuid
+import zlib
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import IO, Any
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from airflow_ddlrepl.errors import TrailError, Unreachable
+from airflow_ddlrepl.trail.manifest import Blob
+
+_UNSAFE = re.compile(r"[\x00-\x1f\\:*?\[\]]")
+
+
+class Place:
+    """A folder by URL. Paths are relative to it and never lead out of it (TRL-105).
+
+    Options and secrets of an object store come from the environment (AWS_…, FSSPEC_…), never the URL.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            self.fs, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
+        except (ImportError, ValueError) as error:
+            raise TrailError(
+                f"no file system for the trail {url!r}: {error}", code="TRL-107", hint="for s3:// install s3fs"
+            ) from error
+        self.root = root.rstrip("/")
+        self.is_local = isinstance(self.fs, LocalFileSystem)
+
+    def full(self, path: str) -> str:
+        """The file system's own path. Raises TrailError TRL-105 when it would leave the root."""
+        parts = path.split("/")
+        if not path or any(part in ("", ".", "..") for part in parts) or _UNSAFE.search(path):
+            raise TrailError(
+                f"{path!r} is no path inside the trail",
+                code="TRL-105",
+                hint="a manifest that names it is damaged or forged",
+            )
+        full = f"{self.root}/{path}"
+        if self.is_local and not os.path.realpath(full).startswith(os.path.realpath(self.root) + os.sep):
+            raise TrailError(f"{path!r} leads out of the trail", code="TRL-105", hint="remove the symbolic link")
+        return full
+
+    def create(self, path: str) -> Sink:
+        """A new file to write; an old one of that name is replaced."""
+        full = self.full(path)
+        with reached():
+            if not self.is_local:
+                return Sink(path, self.fs.open(full, "wb"))
+            _folders(os.path.dirname(full))
+            handle = os.open(full, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            return Sink(path, os.fdopen(handle, "wb"), folder=os.path.dirname(full))
+
+    def put_if_absent(self, path: str, data: bytes) -> bool:
+        """Write the whole file at once; False, and nothing written, when it is there already."""
+        full = self.full(path)
+        with reached():
+            if self.is_local:
+                return _link_if_absent(full, data)
+            try:
+                self.fs.pipe_file(full, data, mode="create")
+            except FileExistsError:
+                return False
+            except OSError as error:
+                if "PreconditionFailed" in repr(error) or "412" in str(error) or "pre-conditions" in str(error):
+                    return False
+                raise
+            return True
+
+    def read(self, path: str) -> bytes | None:
+        """The whole file, None when it is not there."""
+        full = self.full(path)
+        with reached():
+            try:
+                return bytes(self.fs.cat_file(full))
+            except FileNotFoundError:
+                return None
+
+    def size(self, path: str) -> int | None:
+        """Bytes, None when it is not there."""
+        full = self.full(path)
+        with reached():
+            try:
+                return int(self.fs.info(full)["size"])
+            except FileNotFoundError:
+                return None
+
+    def walk(self, folder: str = "") -> dict[str, dict[str, Any]]:
+        """Every file below the folder: relative path → the file system's facts about it."""
+        top = self.full(folder) if folder else self.root
+        with reached():
+            try:
+                found: dict[str, dict[str, Any]] = self.fs.find(top, detail=True)
+            except FileNotFoundError:
+                return {}
+        prefix = self.root.lstrip("/") + "/"
+        return {path.lstrip("/").removeprefix(prefix): info for path, info in sorted(found.items())}
+
+    def remove(self, path: str) -> None:
+        """Gone afterwards, whether it was there or not."""
+        full = self.full(path)
+        with reached(), contextlib.suppress(FileNotFoundError):
+            self.fs.rm_file(full)
+        if self.is_local:
+            _drop_empty_folders(PurePosixPath(full).parent, PurePosixPath(self.root))
+
+
+class Sink:
+    """A file being written that counts and checksums its bytes; `close` makes it durable."""
+
+    def __init__(self, path: str, file: IO[bytes], folder: str | None = None) -> None:
+        self.path = path
+        self.size = 0
+        self.closed = False
+        self._crc = 0
+        self._file = file
+        self._folder = folder
+
+    def write(self, data: Any) -> int:
+        """Any buffer."""
+        view = memoryview(data).cast("B")
+        with reached():
+            self._file.write(view)
+        self._crc = zlib.crc32(view, self._crc)
+        self.size += len(view)
+        return len(view)
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        """Nothing: durability is the business of `close`."""
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        with reached():
+            if self._folder:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                _sync_folder(self._folder)
+            self._file.close()
+
+    @property
+    def blob(self) -> Blob:
+        """What a manifest says of the file."""
+        return Blob(self.path, self.size, crc_text(self._crc))
+
+
+@contextlib.contextmanager
+def reached() -> Iterator[None]:
+    """Turn failures of the store into errors that say what to do."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise TrailError(
+            f"the trail's store does not exist: {error}", code="TRL-108", hint="create the bucket or folder"
+        ) from error
+    except PermissionError as error:
+        raise TrailError(
+            f"no right to the trail: {error}", code="TRL-109", hint="give this user read and write rights"
+        ) from error
+    except OSError as error:
+        raise Unreachable(
+            f"the trail does not answer: {error}", code="CON-120", hint="check disk space and network", retryable=True
+        ) from error
+    except Exception as error:
+        if type(error).__module__.split(".")[0] in ("botocore", "aiobotocore", "aiohttp", "s3fs"):
+            raise Unreachable(
+                f"the trail's object store refuses: {error}",
+                code="CON-121",
+                hint="check endpoint, bucket and credentials in the environment (AWS_…)",
+                retryable=True,
+            ) from error
+        raise
+
+
+def crc_text(crc: int) -> str:
+    return f"crc32:{crc & 0xFFFFFFFF:08x}"
+
+
+def checksum(data: Any) -> str:
+    """Checksum of bytes as a manifest states it."""
+    return crc_text(zlib.crc32(data))
+
+
+def _folders(path: str) -> None:
+    """Make the folders that are missing, each private to the owner."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    _folders(parent)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+        _sync_folder(parent)
+
+
+def _link_if_absent(full: str, data: bytes) -> bool:
+    _folders(os.path.dirname(full))
+    temporary = f"{full}.{uuid.uuid4().hex}.tmp"
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(temporary, full)
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(temporary)
+    _sync_folder(os.path.dirname(full))
+    return True
+
+
+def _sync_folder(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _drop_empty_folders(folder: PurePosixPath, root: PurePosixPath) -> None:
+    while folder != root and root in folder.parents:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return
+        folder = folder.parent

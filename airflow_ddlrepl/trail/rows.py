@@ -1,0 +1,133 @@
+"""Read a trail's files: nothing is handed out that its manifest does not vouch for."""
+
+from __future__ import annotations
+
+import mmap
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.trail.manifest import Blob, RowFile
+from airflow_ddlrepl.trail.place import Place, crc_text
+
+_CHUNK = 1 << 22
+
+
+class RowReader:
+    """The reading half of a trail."""
+
+    place: Place
+
+    def verify(self, file: RowFile | Blob) -> None:
+        """Raises TrailError TRL-101 (missing), TRL-102 (wrong size), TRL-103 (checksum), naming the file."""
+        self._checked(file.blob if isinstance(file, RowFile) else file)
+
+    def bytes_of(self, blob: Blob) -> bytes:
+        """A whole file, verified."""
+        return bytes(self._checked(blob))
+
+    def rows(self, file: RowFile, low: LogKey, high: LogKey, columns: Sequence[str] | None = None) -> pa.Table:
+        """The changes with low <= (lsn, seq) < high in log order. columns: names in the file, all when None."""
+        batches = list(self.batches(file, low, high, columns))
+        if batches:
+            return pa.concat_tables(batches)
+        schema = pq.read_schema(self._open(file.blob))
+        return schema.empty_table().select(list(columns) if columns is not None else schema.names)
+
+    def batches(
+        self, file: RowFile, low: LogKey, high: LogKey, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
+        """The same piece by piece, so that a large file never stands in memory as a whole."""
+        if file.last < low or file.first >= high:
+            return
+        source = pq.ParquetFile(self._open(file.blob))
+        whole = file.first >= low and file.last < high
+        wanted = list(columns) if columns is not None else source.schema_arrow.names
+        read = None if columns is None else list(dict.fromkeys([*wanted, "lsn", "seq"]))
+        for group in range(source.num_row_groups):
+            if not whole and _outside(source.metadata.row_group(group), low, high):
+                continue
+            table = source.read_row_group(group, columns=read)
+            kept = table if whole else table.filter(_within(table, low, high))
+            if kept.num_rows:
+                yield kept.select(wanted)
+
+    def check_size(self, blob: Blob) -> None:
+        """Raises TrailError TRL-101 or TRL-102."""
+        size = self.place.size(blob.path)
+        if size is None:
+            raise _missing(blob)
+        if size != blob.size:
+            raise _wrong_size(blob, size)
+
+    def _open(self, blob: Blob) -> pa.BufferReader:
+        return pa.BufferReader(self._checked(blob))
+
+    def _checked(self, blob: Blob) -> Any:
+        """The file's bytes (mapped when it is local), size and checksum proven."""
+        data = self._load(blob)
+        if len(data) != blob.size:
+            raise _wrong_size(blob, len(data))
+        crc, view = 0, memoryview(data)
+        for start in range(0, len(view), _CHUNK):
+            crc = zlib.crc32(view[start : start + _CHUNK], crc)
+        if crc_text(crc) != blob.checksum:
+            raise TrailError(
+                f"trail file {blob.path} is damaged: its checksum is {crc_text(crc)}, not {blob.checksum}",
+                code="TRL-103",
+                hint="restore the file, or rewind capture to before its window",
+            )
+        return data
+
+    def _load(self, blob: Blob) -> Any:
+        if not self.place.is_local:
+            data = self.place.read(blob.path)
+            if data is None:
+                raise _missing(blob)
+            return data
+        try:
+            with open(self.place.full(blob.path), "rb") as file:
+                return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if blob.size else file.read()
+        except FileNotFoundError:
+            raise _missing(blob) from None
+        except ValueError:
+            return b""
+
+
+def _missing(blob: Blob) -> TrailError:
+    return TrailError(
+        f"trail file {blob.path} is missing",
+        code="TRL-101",
+        hint="restore the file, or rewind capture to before its window",
+    )
+
+
+def _wrong_size(blob: Blob, size: int) -> TrailError:
+    return TrailError(
+        f"trail file {blob.path} has {size} bytes, its manifest says {blob.size}",
+        code="TRL-102",
+        hint="the file is truncated or was changed: restore it, or rewind capture to before its window",
+    )
+
+
+def _within(table: pa.Table, low: LogKey, high: LogKey) -> pa.Array:
+    lsn, seq = table["lsn"].to_numpy(), table["seq"].to_numpy()
+    after = (lsn > low.lsn) | ((lsn == low.lsn) & (seq >= low.seq))
+    before = (lsn < high.lsn) | ((lsn == high.lsn) & (seq < high.seq))
+    return pa.array(np.logical_and(after, before))
+
+
+def _outside(group: pq.RowGroupMetaData, low: LogKey, high: LogKey) -> bool:
+    statistics = group.column(0).statistics
+    if statistics is None or not statistics.has_min_max:
+        return False
+    return bool(statistics.max < low.lsn or statistics.min > high.lsn)
+
+
+__all__ = ["RowReader"]

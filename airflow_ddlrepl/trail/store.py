@@ -1,0 +1,208 @@
+"""The trail of one channel: durable, ordered, replayable segments on a disk or an object store.
+
+<url>/<channel>/trail.json                         whose trail this is
+<url>/<channel>/e<epoch>/segments/<low>.json       manifests; a segment exists when its manifest does
+<url>/<channel>/e<epoch>/data/<low>/…              the files that manifests name
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.trail.manifest import Blob, Segment
+from airflow_ddlrepl.trail.place import Place, Sink, checksum
+from airflow_ddlrepl.trail.rows import RowReader
+
+MARKER = "trail.json"
+TRANSACTIONS = pa.schema(
+    [
+        ("lsn", pa.int64()),
+        ("xid", pa.int64()),
+        ("committed", pa.int64()),
+        ("origin", pa.string()),
+        ("changes", pa.int64()),
+    ]
+)
+_CHANNEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+class Trail(RowReader):
+    """Reads and writes one channel's trail.
+
+    url: a folder: a local path, file://… or an object store such as s3://bucket/prefix; its options
+    come from the environment. Raises TrailError TRL-104 when the folder belongs to another channel.
+    """
+
+    def __init__(self, url: str, channel: str) -> None:
+        if not _CHANNEL.fullmatch(channel):
+            raise TrailError(f"{channel!r} can't name a trail", code="TRL-105", hint="letters, digits, _ . - only")
+        self.url = url
+        self.channel = channel
+        self.place = Place(f"{url.rstrip('/')}/{channel}")
+        self._claim()
+
+    def create(self, path: str) -> Sink:
+        """A new file, to be written piece by piece; it counts only once a manifest names it."""
+        return self.place.create(path)
+
+    def write(self, path: str, data: bytes | bytearray | memoryview) -> Blob:
+        """A whole file at once."""
+        sink = self.create(path)
+        sink.write(data)
+        sink.close()
+        return sink.blob
+
+    def publish(self, segment: Segment) -> Segment:
+        """Make the segment exist. Returns the one that stands: an earlier run's when there was one already.
+
+        Raises TrailError when a file that the segment names is missing or has another size.
+        """
+        if segment.channel != self.channel:
+            raise TrailError(
+                f"a segment of {segment.channel!r} does not belong into the trail of {self.channel!r}",
+                code="TRL-104",
+                hint="give each channel its own trail folder",
+            )
+        for blob in segment.blobs():
+            self.check_size(blob)
+        text = json.dumps(segment.to_json(), separators=(",", ":")).encode()
+        if self.place.put_if_absent(manifest_path(segment.epoch, segment.low), text):
+            return Segment.from_json(json.loads(text))
+        standing = self.find(segment.epoch, segment.low)
+        if standing is None:
+            raise TrailError(
+                "a manifest vanished while it was published",
+                code="TRL-101",
+                at=segment.low,
+                hint="is retention running on a live trail?",
+                retryable=True,
+            )
+        return standing
+
+    def find(self, epoch: int, low: Lsn) -> Segment | None:
+        """The segment that starts at the position, None when there is none."""
+        path = manifest_path(epoch, low)
+        data = self.place.read(path)
+        if data is None:
+            return None
+        try:
+            segment = Segment.from_json(json.loads(data))
+        except ValueError as error:
+            raise TrailError(f"{path} is no manifest: {error}", code="TRL-106", hint="restore the file") from error
+        if segment.channel != self.channel:
+            raise TrailError(
+                f"{path} belongs to channel {segment.channel!r}",
+                code="TRL-104",
+                hint="give each channel its own trail folder",
+            )
+        return segment
+
+    def segments(self, epoch: int) -> list[Segment]:
+        """Every segment of an epoch, in log order."""
+        folder = f"e{epoch}/segments"
+        lows = [Lsn(int(path.rsplit("/", 1)[1][:-5], 16)) for path in self.place.walk(folder) if path.endswith(".json")]
+        return [segment for low in sorted(lows) if (segment := self.find(epoch, low))]
+
+    def events(self, segment: Segment) -> list[Event]:
+        """What stands between the rows (DDL, truncates, messages), in log order."""
+        found: list[Event] = []
+        for part in segment.parts:
+            if part.control:
+                found += [Event.from_json(json.loads(line)) for line in self.bytes_of(part.control).splitlines()]
+        return found
+
+    def transactions(self, segment: Segment) -> pa.Table:
+        """The window's transactions in commit order: lsn, xid, committed (µs since 1970), origin, changes."""
+        tables = [
+            pq.read_table(pa.BufferReader(self.bytes_of(p.transactions))) for p in segment.parts if p.transactions
+        ]
+        return pa.concat_tables([TRANSACTIONS.empty_table(), *tables])
+
+    def expire(self, before: Lsn) -> int:
+        """Delete the segments that end at or before the position, in every epoch. Returns how many.
+
+        The manifest goes first: a crash leaves files that no manifest names, which `sweep` removes.
+        """
+        gone = 0
+        for epoch in self._epochs():
+            for segment in self.segments(epoch):
+                if segment.high <= before:
+                    self.place.remove(manifest_path(epoch, segment.low))
+                    for blob in segment.blobs():
+                        self.place.remove(blob.path)
+                    gone += 1
+        return gone
+
+    def sweep(self, older_than: float) -> list[str]:
+        """Delete what no manifest names and is older than so many seconds: leftovers of killed runs.
+
+        older_than must be longer than any capture task may take. Returns the deleted paths.
+        """
+        facts = self.place.walk()
+        named = {blob.path for epoch in self._epochs() for segment in self.segments(epoch) for blob in segment.blobs()}
+        limit = time.time() - older_than
+        orphans = [
+            path
+            for path, info in facts.items()
+            if re.match(r"e\d+/(data/|segments/.*\.tmp$)", path) and path not in named and _modified(info) < limit
+        ]
+        for path in orphans:
+            self.place.remove(path)
+        return orphans
+
+    def _epochs(self) -> list[int]:
+        return sorted({int(m[1]) for path in self.place.walk() if (m := re.match(r"e(\d+)/segments/", path))})
+
+    def _claim(self) -> None:
+        marker = self.place.read(MARKER)
+        if marker is None:
+            if any(self._foreign_files()):
+                raise TrailError(
+                    f"the folder {self.place.root} holds files but no {MARKER}",
+                    code="TRL-104",
+                    hint="choose an empty folder for the trail",
+                )
+            text = json.dumps({"format": 1, "channel": self.channel}).encode()
+            if self.place.put_if_absent(MARKER, text):
+                return
+            marker = self.place.read(MARKER) or b""
+        try:
+            owner = json.loads(marker)["channel"]
+        except (ValueError, KeyError, TypeError):
+            owner = None
+        if owner != self.channel:
+            raise TrailError(
+                f"{self.place.root} is the trail of channel {owner!r}, not of {self.channel!r}",
+                code="TRL-104",
+                hint="give each channel its own trail folder",
+            )
+
+    def _foreign_files(self) -> Iterator[str]:
+        return (path for path in self.place.walk() if not path.endswith(".tmp") and path != MARKER)
+
+
+def manifest_path(epoch: int, low: Lsn) -> str:
+    return f"e{epoch}/segments/{low:016x}.json"
+
+
+def data_folder(epoch: int, low: Lsn) -> str:
+    """Where the files of the segment that starts at `low` go."""
+    return f"e{epoch}/data/{low:016x}"
+
+
+def _modified(info: dict[str, object]) -> float:
+    stamp = info.get("mtime") or info.get("LastModified") or info.get("created") or 0
+    return stamp.timestamp() if isinstance(stamp, datetime) else float(stamp)  # type: ignore[arg-type]
+
+
+__all__ = ["TRANSACTIONS", "Trail", "checksum", "data_folder", "manifest_path"]

@@ -1,0 +1,235 @@
+"""Write one part of a segment while memory stays flat.
+
+Rows are buffered per table layout; the largest buffer is flushed as a Parquet row group when all
+buffers together exceed a budget. A layout that stops being current has its file closed.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from airflow_ddlrepl.model.change import Event, Op
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.table import Identity
+from airflow_ddlrepl.trail.manifest import ColumnLayout, Part, RowFile
+from airflow_ddlrepl.trail.place import Sink
+from airflow_ddlrepl.trail.store import TRANSACTIONS, Trail, data_folder
+
+ROW_GROUP_BYTES = 16 << 20
+BUFFER_BYTES = 96 << 20
+FILE_BYTES = 256 << 20
+OPEN_FILES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the log describes a table's rows at a moment; rows of one file share one."""
+
+    table_id: int
+    schema: str
+    name: str
+    identity: Identity
+    columns: tuple[ColumnLayout, ...]
+
+
+class PartWriter:
+    """Takes a part's rows, events and transactions in log order; `finish` says what was written.
+
+    Files carry a random run name: a killed run and its successor never write the same file.
+    """
+
+    def __init__(self, trail: Trail, epoch: int, segment_low: Lsn, index: int) -> None:
+        self._trail = trail
+        self._stem = f"{data_folder(epoch, segment_low)}/{index:04d}-{uuid.uuid4().hex[:12]}"
+        self._index = index
+        self._open: dict[Layout, _TableWriter] = {}
+        self._done: list[tuple[int, RowFile]] = []
+        self._opened = 0
+        self._control: Sink | None = None
+        self._events = 0
+        self._transactions = _TransactionWriter()
+        self._changes = 0
+
+    def rows(self, layout: Layout, batch: pa.RecordBatch) -> None:
+        """Row changes of one table, later than all that came before for it."""
+        writer = self._open.get(layout)
+        if writer is None:
+            self._close_others(layout.table_id)
+            writer = self._open[layout] = _TableWriter(layout, self._opened, f"{self._stem}-{self._opened:05d}.parquet")
+            self._opened += 1
+        writer.add(batch)
+        self._changes += batch.num_rows
+        if writer.buffered >= ROW_GROUP_BYTES:
+            self._flush(writer)
+        while sum(w.buffered for w in self._open.values()) > BUFFER_BYTES:
+            self._flush(max(self._open.values(), key=lambda w: w.buffered))
+
+    def event(self, event: Event) -> None:
+        """The next control record."""
+        if self._control is None:
+            self._control = self._trail.create(f"{self._stem}-control.jsonl")
+        self._control.write(json.dumps(event.to_json(), separators=(",", ":")).encode() + b"\n")
+        self._events += 1
+
+    def transactions(self, batch: pa.RecordBatch) -> None:
+        """Transactions in commit order, schema TRANSACTIONS."""
+        self._transactions.add(batch)
+
+    def finish(self, low: Lsn, high: Lsn, bytes_read: int) -> Part:
+        """Close every file; nothing is visible to readers until a manifest names the part."""
+        for layout in list(self._open):
+            self._close(layout)
+        if self._control:
+            self._control.close()
+        count = self._transactions.count
+        return Part(
+            index=self._index,
+            low=low,
+            high=high,
+            files=tuple(file for _, file in sorted(self._done, key=lambda item: item[0])),
+            control=self._control.blob if self._control else None,
+            transactions=self._trail.write(f"{self._stem}-transactions.parquet", self._transactions.data())
+            if count
+            else None,
+            transaction_count=count,
+            change_count=self._changes,
+            event_count=self._events,
+            bytes_read=bytes_read,
+        )
+
+    def _flush(self, writer: _TableWriter) -> None:
+        if not writer.is_open and sum(w.is_open for w in self._open.values()) >= OPEN_FILES:
+            self._close(min((w for w in self._open.values() if w.is_open), key=lambda w: w.last).layout)
+        writer.flush(self._trail)
+        if writer.size >= FILE_BYTES:
+            self._close(writer.layout)
+
+    def _close_others(self, table_id: int) -> None:
+        for layout in [one for one in self._open if one.table_id == table_id]:
+            self._close(layout)
+
+    def _close(self, layout: Layout) -> None:
+        writer = self._open.pop(layout)
+        self._done.append((writer.number, writer.finish(self._trail)))
+
+
+class _TableWriter:
+    """One row file in the making."""
+
+    def __init__(self, layout: Layout, number: int, path: str) -> None:
+        self.layout = layout
+        self.number = number
+        self.buffered = 0
+        self._path = path
+        self._batches: list[pa.RecordBatch] = []
+        self._sink: Sink | None = None
+        self._writer: pq.ParquetWriter | None = None
+        self._first: LogKey | None = None
+        self.last = LogKey(0, 0)
+        self._counts = np.zeros(8, dtype=np.int64)
+        self._key_updates = 0
+        self._absent = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self._sink is not None
+
+    @property
+    def size(self) -> int:
+        return self._sink.size if self._sink else 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        lsn, seq = batch.column("lsn"), batch.column("seq")
+        end = batch.num_rows - 1
+        self._first = self._first or LogKey(lsn[0].as_py(), seq[0].as_py())
+        self.last = LogKey(lsn[end].as_py(), seq[end].as_py())
+        op, before = batch.column("op").to_numpy(), batch.column("before").to_numpy()
+        self._counts += np.bincount(op, minlength=8)
+        self._key_updates += int(np.count_nonzero((op == Op.UPDATE) & (before != 0)))
+        self._absent += batch.num_rows - int(batch.column("absent").null_count)
+        self._batches.append(batch)
+        self.buffered += batch.nbytes
+
+    def flush(self, trail: Trail) -> None:
+        if not self._batches:
+            return
+        table = pa.Table.from_batches(self._batches)
+        self._batches, self.buffered = [], 0
+        if self._writer is None:
+            self._sink = trail.create(self._path)
+            self._writer = _parquet(self._sink, table.schema)
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+
+    def finish(self, trail: Trail) -> RowFile:
+        self.flush(trail)
+        assert self._writer and self._sink and self._first
+        self._writer.close()
+        self._sink.close()
+        blob, counts = self._sink.blob, self._counts
+        return RowFile(
+            path=blob.path,
+            table_id=self.layout.table_id,
+            schema=self.layout.schema,
+            name=self.layout.name,
+            identity=self.layout.identity,
+            columns=self.layout.columns,
+            first=self._first,
+            last=self.last,
+            rows=int(counts.sum()),
+            inserts=int(counts[Op.INSERT]),
+            updates=int(counts[Op.UPDATE]),
+            deletes=int(counts[Op.DELETE]),
+            key_updates=self._key_updates,
+            absent=self._absent,
+            size=blob.size,
+            checksum=blob.checksum,
+        )
+
+
+class _TransactionWriter:
+    """The transactions of a part as one small Parquet file, compressed as it grows."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._buffer = io.BytesIO()
+        self._pending: list[pa.RecordBatch] = []
+        self._writer: pq.ParquetWriter | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.count += batch.num_rows
+        self._pending.append(batch)
+        if sum(b.num_rows for b in self._pending) >= 1 << 18:
+            self._flush()
+
+    def data(self) -> bytes:
+        self._flush()
+        assert self._writer
+        self._writer.close()
+        return self._buffer.getvalue()
+
+    def _flush(self) -> None:
+        self._writer = self._writer or _parquet(self._buffer, TRANSACTIONS)
+        if self._pending:
+            self._writer.write_table(pa.Table.from_batches(self._pending, TRANSACTIONS))
+            self._pending = []
+
+
+def _parquet(sink: Sink | io.BytesIO, schema: pa.Schema) -> pq.ParquetWriter:
+    plain: Sequence[str] = ("lsn", "op", "before", "xid", "origin")
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[name for name in plain if name in schema.names],
+        write_statistics=["lsn"],
+        store_schema=False,
+    )
