@@ -1,0 +1,1 @@
+"""The channel file and what it means."""

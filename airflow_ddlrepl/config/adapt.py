@@ -1,0 +1,45 @@
+"""`adapt_ddl`: what happens when a table's shape changes. HVR's AdaptDDL actions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from airflow_ddlrepl.config.pattern import is_pattern, matches, matches_table
+from airflow_ddlrepl.config.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
+from airflow_ddlrepl.config.section import Section, YesNo, any_case
+from airflow_ddlrepl.model.names import TableName
+
+
+class AdaptAction(Section):
+    """One AdaptDDL action. What an action leaves out is decided by other actions, then by `defaults`.
+
+    add_table_pattern, ignore_table_pattern, capture_schema and on_drop_table act at the source, the others
+    at a target. An action in the channel's own list acts on both sides.
+    """
+
+    table: str = Field("*", description="tables the action is for: a pattern for the name, or for schema.name")
+    add_table_pattern: str | None = Field(None, description="new tables of such a name join the channel: * ? [a-f] |")
+    ignore_table_pattern: str | None = Field(None, description="names that this action's add_table_pattern leaves out")
+    capture_schema: str | None = Field(None, description="the schema whose new tables add_table_pattern looks at")
+    on_enroll_break: Annotated[OnEnrollBreak, any_case(OnEnrollBreak)] | None = Field(
+        None, description="a change breaks an existing table's enroll information, for example a type change"
+    )
+    on_add_column_with_default: Annotated[OnAddColumnWithDefault, any_case(OnAddColumnWithDefault)] | None = Field(
+        None, description="what old rows show in a new column that has a default"
+    )
+    on_drop_table: Annotated[OnDropTable, any_case(OnDropTable)] | None = Field(
+        None, description="the source drops a table of the channel"
+    )
+    keep_existing_structure: YesNo | None = Field(None, description="the target never drops or narrows a column")
+
+    @model_validator(mode="after")
+    def _capture_schema_is_a_name(self) -> AdaptAction:
+        if self.capture_schema is not None and is_pattern(self.capture_schema):
+            raise ValueError("capture_schema is one schema's name, not a pattern: write one action per schema")
+        return self
+
+    def is_for(self, name: TableName) -> bool:
+        """Does the action hold for this table?"""
+        return matches_table(self.table, name) if "." in self.table else matches(self.table, name.name)

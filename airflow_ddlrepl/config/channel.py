@@ -1,0 +1,178 @@
+"""The channel: what is replicated from where to where, and what happens when a table's shape changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+
+from airflow_ddlrepl.config.adapt import AdaptAction
+from airflow_ddlrepl.config.location import default_repository, default_trail, redact
+from airflow_ddlrepl.config.pattern import matches_table, split_table_pattern
+from airflow_ddlrepl.config.policies import CaptureFormat, DdlCapture, Defaults, ExistingTables, ReplicaIdentity
+from airflow_ddlrepl.config.section import Bytes, Seconds, Section, Whole
+from airflow_ddlrepl.model.names import TableName
+
+
+def _table_pattern(value: str) -> str:
+    split_table_pattern(value)
+    return value
+
+
+TablePattern = Annotated[str, AfterValidator(_table_pattern)]
+Location = Annotated[
+    str, Field(min_length=1, repr=False, description="an Airflow connection id or a URL; may hold ${VAR}")
+]
+ServerName = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,63}$")]
+
+
+class Source(Section):
+    """Where changes come from."""
+
+    location: Location
+    tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table"; "*.*" is every schema')
+    exclude: tuple[TablePattern, ...] = Field((), description="tables that `tables` matches but that stay out")
+    publication: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
+    slot: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
+    replica_identity: ReplicaIdentity = Field(ReplicaIdentity.FULL, description="of tables without a usable key")
+    ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are seen")
+    adapt_ddl: tuple[AdaptAction, ...] = Field(
+        (), description="actions for the source only; they come before the channel's"
+    )
+
+    def wants(self, name: TableName) -> bool:
+        """Is the table in `tables` and not in `exclude`?"""
+        return any(matches_table(p, name) for p in self.tables) and not any(
+            matches_table(p, name) for p in self.exclude
+        )
+
+
+class Target(Section):
+    """Where changes go to."""
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")
+    location: Location
+    schemas: dict[str, str] = Field({}, description="source schema: target schema; others keep their name")
+    existing_tables: ExistingTables = Field(ExistingTables.REFUSE, description="a filled target table at activation")
+    adapt_ddl: tuple[AdaptAction, ...] = Field(
+        (), description="actions for this target only; they come before the channel's"
+    )
+
+    def target_name(self, name: TableName) -> TableName:
+        """What the source's table is called at this target."""
+        return TableName(self.schemas.get(name.schema, name.schema), name.name)
+
+
+class Capture(Section):
+    """How the source's log is read."""
+
+    parallel: Whole | None = Field(None, ge=1, le=256, description="ranges read at once; default: Spark's cores")
+    window_bytes: Bytes = Field(1 << 30, ge=1 << 20, description="log bytes that one window reads at most")
+    format: CaptureFormat = CaptureFormat.AUTO
+
+
+_CONF = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
+
+
+class Spark(Section):
+    """How the Spark apps start."""
+
+    master: str = Field("local[*]", description="Spark master URL")
+    conf: Annotated[dict[str, str], _CONF] = Field({}, description="Spark configuration")
+    remote: str | None = Field(None, repr=False, description="sc:// URL of a warm Spark Connect server")
+
+    @field_validator("conf", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> object:
+        return {k: _spark_text(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _spark_text(value: object) -> object:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+class Lock(Section):
+    """How long a run that went silent keeps the channel."""
+
+    lease_seconds: Seconds = Field(60, ge=5, le=86400)
+
+
+class Retention(Section):
+    """How long the trail keeps what every target has."""
+
+    age: Seconds | None = Field(None, ge=0, description="seconds, or 7d; default: kept for ever")
+    size: Bytes | None = Field(None, ge=0, description="bytes, or 100GB; default: no limit")
+
+
+class Channel(Section):
+    """One channel file."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, validate_by_name=True, validate_by_alias=True
+    )
+
+    name: str = Field(alias="channel", pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in its repository")
+    source: Source
+    targets: tuple[Target, ...] = Field(min_length=1)
+    adapt_ddl: tuple[AdaptAction, ...] = Field((), description="actions for the source and for every target")
+    defaults: Defaults = Field(Defaults.OWN, description="whose defaults hold where no action says anything")
+    repository: str = Field(
+        default_factory=default_repository, repr=False, description="URL; default: under $DDLREPL_HOME"
+    )
+    trail: str = Field(
+        default_factory=default_trail, repr=False, description="URL or path; default: under $DDLREPL_HOME"
+    )
+    capture: Capture = Capture()
+    spark: Spark = Spark()
+    lock: Lock = Lock()
+    retention: Retention = Retention()
+    schedule: str | None = Field(None, description="cron expression or preset for the channel's DAG; default: by hand")
+
+    @model_validator(mode="after")
+    def _targets_differ(self) -> Channel:
+        names = [target.name for target in self.targets]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
+        return self
+
+    @property
+    def publication(self) -> str:
+        """Name of the publication at the source."""
+        return self.source.publication or self._server_name()
+
+    @property
+    def slot(self) -> str:
+        """Name of the replication slot at the source."""
+        return self.source.slot or self._server_name()
+
+    def _server_name(self) -> str:
+        folded = "ddlrepl_" + re.sub(r"[^a-z0-9_]", "_", self.name.lower())
+        plain = folded == f"ddlrepl_{self.name}"
+        return folded if plain else f"{folded}_{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
+
+    def target(self, name: str) -> Target:
+        """The target of that name; KeyError when there is none."""
+        return {target.name: target for target in self.targets}[name]
+
+    def source_actions(self) -> tuple[AdaptAction, ...]:
+        """Actions at the source, the most specific list first."""
+        return self.source.adapt_ddl + self.adapt_ddl
+
+    def target_actions(self, name: str) -> tuple[AdaptAction, ...]:
+        """Actions at that target, the most specific list first."""
+        return self.target(name).adapt_ddl + self.adapt_ddl
+
+    def fingerprint(self) -> str:
+        """Changes when the file says something else (passwords and layout of the file aside); 32 hex digits."""
+        data = self.model_dump(mode="json", by_alias=True)
+        data["source"]["location"] = redact(self.source.location)
+        for target in data["targets"]:
+            target["location"] = redact(target["location"])
+        data["repository"], data["trail"] = redact(self.repository), redact(self.trail)
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:32]

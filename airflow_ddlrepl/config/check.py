@@ -1,0 +1,61 @@
+"""What in a valid channel file does nothing: told as warnings, because the writer expected something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_ddlrepl.config.adapt import AdaptAction
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.policies import OnEnrollBreak
+
+SOURCE_ONLY = ("add_table_pattern", "ignore_table_pattern", "capture_schema", "on_drop_table")
+TARGET_ONLY = ("on_enroll_break", "on_add_column_with_default", "keep_existing_structure")
+
+
+def warnings(channel: Channel) -> list[str]:
+    """One sentence per parameter or setting without effect; empty when all is well."""
+    return [*_sides(channel), *_actions(channel), *_schemas(channel)]
+
+
+def _sides(channel: Channel) -> Iterator[str]:
+    for number, action in enumerate(channel.source.adapt_ddl):
+        for key in _set(action, TARGET_ONLY):
+            yield f"source.adapt_ddl[{number}].{key} does nothing at the source: move it to adapt_ddl or to a target"
+    for place, target in enumerate(channel.targets):
+        for number, action in enumerate(target.adapt_ddl):
+            for key in _set(action, SOURCE_ONLY):
+                yield (
+                    f"targets[{place}].adapt_ddl[{number}].{key} does nothing at a target: "
+                    "move it to adapt_ddl or to source.adapt_ddl"
+                )
+
+
+def _actions(channel: Channel) -> Iterator[str]:
+    lists = [("adapt_ddl", channel.adapt_ddl), ("source.adapt_ddl", channel.source.adapt_ddl)]
+    lists += [(f"targets[{n}].adapt_ddl", target.adapt_ddl) for n, target in enumerate(channel.targets)]
+    for where, actions in lists:
+        for number, action in enumerate(actions):
+            yield from (f"{where}[{number}]: {text}" for text in _action(action))
+    if any(targets.adapt_ddl for targets in channel.targets) and not channel.source_actions():
+        yield "only targets have adapt_ddl: without an action at the source no schema change is seen"
+
+
+def _action(action: AdaptAction) -> Iterator[str]:
+    if action.add_table_pattern is None:
+        for key in _set(action, ("ignore_table_pattern", "capture_schema")):
+            yield f"{key} does nothing without add_table_pattern in the same action"
+    elif action.table != "*":
+        yield "add_table_pattern belongs into an action for all tables: take `table` out"
+    if action.on_enroll_break is OnEnrollBreak.WARNING:
+        yield "on_enroll_break: WARNING lets source and target differ after such a change"
+
+
+def _schemas(channel: Channel) -> Iterator[str]:
+    for number, target in enumerate(channel.targets):
+        places = [target.schemas.get(schema, schema) for schema in target.schemas]
+        for place in sorted({p for p in places if places.count(p) > 1}):
+            yield f"targets[{number}].schemas: several schemas go to {place}; equal table names there are refused"
+
+
+def _set(action: AdaptAction, keys: tuple[str, ...]) -> list[str]:
+    return [key for key in keys if getattr(action, key) is not None]

@@ -1,0 +1,166 @@
+"""A channel file → Channel; what is wrong with it is told all at once, each thing with file and line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.document import Document, NotYaml, Place, parse
+from airflow_ddlrepl.config.environment import expand, problems
+from airflow_ddlrepl.errors import ConfigError
+
+MAX_BYTES = 1 << 20
+LOCATIONS = ("location", "repository", "trail", "remote")  # expanded when they are used: the Channel holds no secrets
+
+
+def load_channel(path: str | Path) -> Channel:
+    """Read and check a channel file. Raises ConfigError CFG-100 (no such file) or CFG-101 (`FILE:LINE: …`)."""
+    file = Path(path)
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+        text = raw.decode("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}", code="CFG-100", hint="give the path of a channel file") from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: not UTF-8 text", code="CFG-101") from None
+    if len(raw) > MAX_BYTES:
+        raise ConfigError(f"{path}:1: larger than 1 MB: not a channel file", code="CFG-101")
+    return _near(read_channel(text, str(path)), file.absolute().parent)
+
+
+def read_channel(text: str, name: str = "channel") -> Channel:
+    """Check the text of a channel file; `name` is what errors call the file."""
+    try:
+        document = parse(text)
+    except NotYaml as error:
+        raise _refused([(error.line, error.message)], name) from None
+    if not isinstance(document.data, dict):
+        raise _refused([(1, "has to hold keys and values, at least channel, source and targets")], name)
+    found = [(line, f"{_spell(place)} stands here for the second time") for place, line in document.duplicates]
+    found += [(document.line(place), f"{_spell(place)}: {problem}") for place, problem in _unset(document.data, ())]
+    channel = None
+    try:
+        channel = Channel.model_validate(_expanded(document.data), strict=None)
+    except ValidationError as error:
+        found += [
+            _problem(detail, document) for detail in _causes(error.errors(include_url=False, include_input=False))
+        ]
+    if found or channel is None:
+        raise _refused(found, name)
+    return channel
+
+
+def _refused(found: list[tuple[int, str]], name: str) -> ConfigError:
+    lines = [f"{name}:{line}: {message}" for line, message in sorted(set(found))]
+    head = "" if len(lines) == 1 else f"{len(lines)} problems\n"
+    return ConfigError(
+        head + "\n".join(lines), code="CFG-101", hint="ddlrepl schema prints every key that a channel file may hold"
+    )
+
+
+def _causes(details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Without those that only follow from another: a list is "too short" when its items are wrong."""
+    places = [tuple(detail["loc"]) for detail in details]
+    inner = {place[:size] for place in places for size in range(len(place))}
+    return [detail for detail in details if detail["type"] != "too_short" or tuple(detail["loc"]) not in inner]
+
+
+def _problem(detail: ErrorDetails, document: Document) -> tuple[int, str]:
+    place: Place = tuple(detail["loc"])
+    kind = detail["type"]
+    if kind == "extra_forbidden":
+        known = _keys_at(place[:-1])
+        other = f"; known here: {', '.join(sorted(known))}"
+        return document.line(place), f"unknown key {_spell(place)}{_meant(str(place[-1]), known) or other}"
+    if kind == "missing":
+        return document.line(place[:-1]), f"{_spell(place)} is missing"
+    message = (
+        detail["msg"]
+        .removeprefix("Value error, ")
+        .replace("Input should be", "has to be")
+        .replace("Tuple should", "should")
+    )
+    meant = ""
+    if kind in ("enum", "literal_error"):
+        value = _value_at(document.data, place)
+        choices = [
+            word.strip("' ") for word in detail.get("ctx", {}).get("expected", "").replace(" or ", ",").split(",")
+        ]
+        meant = _meant(str(value).upper(), choices) or _meant(str(value).lower(), choices)
+    return document.line(place), f"{_spell(place)}: {message}{meant}" if place else message
+
+
+def _meant(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _spell(place: Place) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return text.lstrip(".")
+
+
+def _keys_at(place: Place) -> list[str]:
+    """The keys that the section at this place knows."""
+    model: Any = Channel
+    for part in place:
+        if isinstance(part, int):
+            continue
+        fields = {field.alias or name: field.annotation for name, field in model.model_fields.items()}
+        model = _section(fields.get(part))
+        if model is None:
+            return []
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _section(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _section(part))), None)
+
+
+def _value_at(data: Any, place: Place) -> Any:
+    for part in place:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def _unset(data: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    if isinstance(data, str):
+        yield from ((place, problem) for problem in problems(data))
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield from _unset(value, (*place, str(key)))
+    elif isinstance(data, list):
+        for number, value in enumerate(data):
+            yield from _unset(value, (*place, number))
+
+
+def _expanded(data: Any, key: str = "") -> Any:
+    if isinstance(data, str):
+        return data if key in LOCATIONS or problems(data) else expand(data)
+    if isinstance(data, dict):
+        return {str(k): _expanded(v, str(k)) for k, v in data.items()}
+    return [_expanded(item, key) for item in data] if isinstance(data, list) else data
+
+
+def _near(channel: Channel, folder: Path) -> Channel:
+    """Relative paths in the file start at the file, so that every program means the same place."""
+    changes: dict[str, str] = {}
+    path = channel.repository.removeprefix("sqlite:///")
+    if channel.repository.startswith("sqlite:///") and not path.startswith(("/", "${", ":memory:")):
+        changes["repository"] = f"sqlite:///{folder / path}"
+    if "://" not in channel.trail and not channel.trail.startswith("${"):
+        changes["trail"] = str(folder / Path(channel.trail).expanduser())
+    return channel.model_copy(update=changes) if changes else channel

@@ -1,0 +1,196 @@
+"""Locations: how a name in the channel file becomes something to connect to, without showing a password."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from airflow_ddlrepl.config.environment import expand, home
+from airflow_ddlrepl.errors import ConfigError
+
+SCHEMES = ("postgresql", "postgres")
+_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
+_ID = re.compile(r"^[A-Za-z0-9_.-]+$")
+_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://[^:@/?#]*):.*@", re.DOTALL)
+_SECRET = re.compile(r"(?i)\b(password|passwd|pwd|secret|token|sslpassword)=('(?:[^'\\]|\\.)*'|[^&\s]*)")
+_LIBPQ = frozenset(
+    [
+        "application_name",
+        "channel_binding",
+        "client_encoding",
+        "connect_timeout",
+        "fallback_application_name",
+        "gssencmode",
+        "hostaddr",
+        "keepalives",
+        "keepalives_count",
+        "keepalives_idle",
+        "keepalives_interval",
+        "krbsrvname",
+        "load_balance_hosts",
+        "options",
+        "passfile",
+        "require_auth",
+        "service",
+        "sslcert",
+        "sslcompression",
+        "sslcrl",
+        "sslkey",
+        "sslmode",
+        "sslnegotiation",
+        "sslpassword",
+        "sslrootcert",
+        "sslsni",
+        "ssl_max_protocol_version",
+        "ssl_min_protocol_version",
+        "target_session_attrs",
+        "tcp_user_timeout",
+    ]
+)
+
+
+def redact(url: str) -> str:
+    """The URL as a person may see it: every password is ***. `${VAR}` stays."""
+    return _SECRET.sub(lambda m: f"{m.group(1)}=***", _USERINFO.sub(r"\1:***@", url))
+
+
+def resolve(location: str) -> str:
+    """A location → libpq URL. Reads `${VAR}`, then an Airflow connection id unless it is a URL.
+
+    A connection is looked for in AIRFLOW_CONN_<ID> (URI or JSON), then in the file that
+    DDLREPL_CONNECTIONS_FILE names (JSON, or lines `id=URL`; only its owner may read it).
+    Raises ConfigError CFG-102 (variable unset), CFG-103 (no such connection), CFG-104 (unusable).
+    """
+    text = expand(location).strip()
+    if _URL.match(text):
+        return _checked(text, "the location")
+    if not _ID.match(text):
+        raise ConfigError(
+            "the location is neither a URL nor a connection id",
+            code="CFG-104",
+            hint="write postgresql://user@host:5432/database, or the id of an Airflow connection",
+        )
+    value = os.environ.get(f"AIRFLOW_CONN_{text.upper()}") or _from_file(text)
+    if value is None:
+        raise ConfigError(
+            f"there is no connection {text!r}",
+            code="CFG-103",
+            hint=f"set AIRFLOW_CONN_{text.upper()}, or add it to the file that DDLREPL_CONNECTIONS_FILE names",
+        )
+    return _checked(_libpq(value, f"connection {text!r}"), f"connection {text!r}")
+
+
+def default_repository() -> str:
+    """SQLite under $DDLREPL_HOME."""
+    return f"sqlite:///{home() / 'repository.db'}"
+
+
+def default_trail() -> str:
+    """A local folder under $DDLREPL_HOME."""
+    return str(home() / "trail")
+
+
+def _checked(url: str, what: str) -> str:
+    scheme, _, rest = url.partition("://")
+    if scheme.lower() not in SCHEMES:
+        raise ConfigError(
+            f"{what} is of type {scheme!r}", code="CFG-104", hint="only PostgreSQL is supported: postgresql://…"
+        )
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    ports = [
+        host.rpartition(":")[2] for host in authority.rpartition("@")[2].split(",") if re.search(r":[^\]]*$", host)
+    ]
+    if authority.count("@") > 1 or not all(port == "" or port.isdigit() for port in ports) or "#" in rest:
+        raise ConfigError(
+            f"{what} is not a valid URL",
+            code="CFG-104",
+            hint="percent-encode special characters in user and password: @ is %40, / is %2F, : is %3A, # is %23",
+        )
+    return f"postgresql://{rest}"
+
+
+def _from_file(name: str) -> str | None:
+    path = os.environ.get("DDLREPL_CONNECTIONS_FILE")
+    if not path:
+        return None
+    file = Path(path).expanduser()
+    try:
+        mode = file.stat().st_mode
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise ConfigError(
+            f"{file}: {reason}", code="CFG-105", hint="DDLREPL_CONNECTIONS_FILE names a file of connections"
+        ) from None
+    if stat.S_IMODE(mode) & 0o077:
+        raise ConfigError(f"{file} can be read by others", code="CFG-105", hint=f"chmod 600 {file}")
+    return _lookup(text, name, file)
+
+
+def _lookup(text: str, name: str, file: Path) -> str | None:
+    if text.lstrip().startswith("{"):
+        try:
+            found = json.loads(text).get(name)
+        except ValueError as error:
+            line = getattr(error, "lineno", 1)
+            raise ConfigError(f"{file}:{line}: not valid JSON", code="CFG-105") from None
+        return found if found is None or isinstance(found, str) else json.dumps(found)
+    for line in text.splitlines():
+        key, equals, value = line.strip().partition("=")
+        if equals and key.strip() == name and not key.startswith("#"):
+            return value.strip()
+    return None
+
+
+def _libpq(value: str, what: str) -> str:
+    """Airflow's URI or JSON form of a connection → libpq URL."""
+    value = value.strip()
+    if not value.startswith("{"):
+        return _from_airflow_uri(value)
+    try:
+        data = json.loads(value)
+        extra = data.get("extra") or {}
+        extra = json.loads(extra) if isinstance(extra, str) else extra
+        kind = str(data.get("conn_type", "postgres"))
+        fields = [data.get(k) for k in ("login", "password", "host", "port", "schema")]
+        user, password, host, port, database = ("" if v is None else str(v) for v in fields)
+        return _compose(kind, user, password, host, port, database or str(extra.get("database", "")), extra)
+    except (ValueError, AttributeError):
+        raise ConfigError(
+            f"{what} is not valid JSON", code="CFG-104", hint='Airflow\'s JSON form: {…, "conn_type": …}'
+        ) from None
+
+
+def _from_airflow_uri(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        query = dict(parse_qsl(parts.query, keep_blank_values=True))
+        extra = json.loads(query["__extra__"]) if "__extra__" in query else query
+        port = parts.port or ""
+    except ValueError:
+        return value
+    user, password, host = (unquote(v or "") for v in (parts.username, parts.password, parts.hostname))
+    return _compose(parts.scheme, user, password, host, str(port), unquote(parts.path.lstrip("/")), extra)
+
+
+def _compose(
+    kind: str, user: str, password: str, host: str, port: str, database: str, extra: Mapping[str, object]
+) -> str:
+    login = quote(user, safe="") + (":" + quote(password, safe="") if password else "")
+    place = f"[{host}]" if ":" in host else quote(host, safe="")
+    query = urlencode({k: str(v) for k, v in sorted(extra.items()) if k in _LIBPQ}, quote_via=quote)
+    return "".join(
+        (
+            f"{kind}://",
+            f"{login}@" if login else "",
+            place,
+            f":{port}" if port else "",
+            f"/{quote(database, safe='')}" if database else "",
+            f"?{query}" if query else "",
+        )
+    )

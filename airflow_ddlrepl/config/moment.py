@@ -1,0 +1,35 @@
+"""Moments and positions as people type them."""
+
+from __future__ import annotations
+
+import re
+
+import pendulum
+from pendulum.parsing.exceptions import ParserError
+
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.model.position import Lsn
+
+_OFFSET = re.compile(r"[Tt ]\d{2}.*([Zz]|[+-]\d{2}(:?\d{2})?)$")
+
+
+def parse_moment(text: str) -> pendulum.DateTime:
+    """`2026-11-21T08:00:00+00:00` → that moment, in UTC. Raises ConfigError CFG-111; the offset has to be there."""
+    moment = None
+    if _OFFSET.search(text.strip()):
+        try:
+            moment = pendulum.parse(text.strip(), strict=True)
+        except (ParserError, ValueError):
+            moment = None
+    if not isinstance(moment, pendulum.DateTime):
+        raise ConfigError(
+            f"{text!r} is not a moment",
+            code="CFG-111",
+            hint="a moment is ISO 8601 with its offset, for example 2026-11-21T08:00:00+00:00",
+        )
+    return moment.in_timezone("UTC")
+
+
+def parse_until(text: str) -> Lsn | pendulum.DateTime:
+    """A MOMENT or a POSITION. Raises ConfigError CFG-110 or CFG-111."""
+    return Lsn.parse(text) if "/" in text and "-" not in text else parse_moment(text)

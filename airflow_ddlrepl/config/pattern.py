@@ -1,0 +1,61 @@
+"""Patterns for names, as HVR writes them: `*` any run, `?` one character, `[a-f]`, `[!a-f]`, `|` between alternatives.
+
+They compare without regard to case, because unquoted names are folded before anybody sees them; a part in
+double quotes is literal and compares exactly.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from airflow_ddlrepl.model.names import TableName
+
+_PART = r'(?:"(?:[^"]|"")+"|\[[^\]]+\]|[^".\[])+'
+_TWO_PARTS = re.compile(rf"^({_PART})\.({_PART})$")
+_TOKEN = re.compile(r'"((?:[^"]|"")+)"|\[([!^]?)([^\]]+)\]|(\*)|(\?)|(\|)|(.)', re.DOTALL)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Does the name match one of the pattern's alternatives?"""
+    return _compiled(pattern).fullmatch(name) is not None
+
+
+def is_pattern(text: str) -> bool:
+    """Has the text any character that is special in a pattern?"""
+    return any(c in text for c in "*?[]|")
+
+
+def split_table_pattern(pattern: str) -> tuple[str, str]:
+    """`schema.table` → its two patterns. Raises ValueError when there aren't exactly two parts."""
+    found = _TWO_PARTS.match(pattern)
+    if not found:
+        raise ValueError(f'{pattern!r} is not of the form schema.table, for example "public.*"')
+    return found.group(1), found.group(2)
+
+
+def matches_table(pattern: str, name: TableName) -> bool:
+    """Does the `schema.table` pattern match this table?"""
+    schema, table = split_table_pattern(pattern)
+    return matches(schema, name.schema) and matches(table, name.name)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile("".join(_piece(m) for m in _TOKEN.finditer(pattern)), re.DOTALL)
+
+
+def _piece(match: re.Match[str]) -> str:
+    quoted, negated, chars, star, one, alternative, char = match.groups()
+    if quoted:
+        return re.escape(quoted.replace('""', '"'))
+    if chars:
+        body = re.sub(r"([\\\[\]^&~])", r"\\\1", chars)
+        return f"(?i:[{'^' if negated else ''}{body}])"
+    if star:
+        return ".*"
+    if one:
+        return "."
+    if alternative:
+        return "|"
+    return f"(?i:{re.escape(char)})"

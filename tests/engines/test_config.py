@@ -1,0 +1,299 @@
+"""The channel file: what is accepted, what is refused and with which words."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.check import warnings
+from airflow_ddlrepl.config.load import load_channel, read_channel
+from airflow_ddlrepl.config.moment import parse_moment, parse_until
+from airflow_ddlrepl.config.pattern import matches, matches_table
+from airflow_ddlrepl.config.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
+from airflow_ddlrepl.config.schema import json_schema
+from airflow_ddlrepl.errors import ConfigError, Exit
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+
+SMALLEST = """\
+channel: shop
+source:
+  location: postgresql://app@localhost/shop
+  tables: ["public.*"]
+targets:
+  - name: warehouse
+    location: postgresql://dw@localhost/warehouse
+"""
+FULL = (
+    SMALLEST
+    + """\
+    schemas: {public: shop}
+    existing_tables: replace
+    adapt_ddl:
+      - on_enroll_break: fail_integ_job
+adapt_ddl:
+  - add_table_pattern: "*"
+    ignore_table_pattern: tmp*|temp*
+    capture_schema: public
+    on_enroll_break: Refresh
+    on_add_column_with_default: ADD_COLUMN_WITH_EMPTY_DEFAULT
+    on_drop_table: drop_from_channel_and_target
+    keep_existing_structure: true
+defaults: hvr
+repository: sqlite:///state/repository.db
+trail: file:///var/lib/ddlrepl/trail
+capture: {parallel: 2, window_bytes: 256MB, format: text}
+spark: {master: "local[2]", conf: {spark.ui.enabled: false, spark.driver.cores: 2}}
+lock: {lease_seconds: 90}
+retention: {age: 7d, size: 10GB}
+schedule: "*/5 * * * *"
+"""
+)
+
+
+def refused(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read_channel(text, "shop.yaml")
+    assert caught.value.code == "CFG-101"
+    assert caught.value.exit_code is Exit.USAGE
+    return str(caught.value)
+
+
+def test_smallest_channel_has_our_defaults() -> None:
+    channel = read_channel(SMALLEST)
+    assert (channel.name, channel.publication, channel.slot) == ("shop", "ddlrepl_shop", "ddlrepl_shop")
+    assert channel.defaults == "own"
+    assert channel.lock.lease_seconds == 60
+    assert channel.source_actions() == ()
+
+
+def test_every_key_is_read() -> None:
+    channel = read_channel(FULL)
+    action = channel.adapt_ddl[0]
+    assert action.on_enroll_break is OnEnrollBreak.REFRESH
+    assert action.on_add_column_with_default is OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT
+    assert action.on_drop_table is OnDropTable.DROP_FROM_CHANNEL_AND_TARGET
+    assert channel.target_actions("warehouse")[0].on_enroll_break is OnEnrollBreak.FAIL_INTEG_JOB
+    assert channel.target_actions("warehouse")[1:] == channel.source_actions()
+    assert (channel.retention.age, channel.retention.size, channel.capture.window_bytes) == (
+        604800,
+        10 << 30,
+        256 << 20,
+    )
+    assert channel.spark.conf == {"spark.ui.enabled": "false", "spark.driver.cores": "2"}
+    assert channel.target("warehouse").target_name(TableName("public", "t")) == TableName("shop", "t")
+    assert channel.target("warehouse").target_name(TableName("other", "t")) == TableName("other", "t")
+
+
+def test_all_problems_are_told_at_once_with_file_and_line() -> None:
+    text = refused(
+        "channel: shop\n"
+        "source:\n"
+        "  location: postgresql://app@localhost/shop\n"
+        "  tabels: [public.*]\n"
+        "  tables: [public]\n"
+        "targets:\n"
+        "  - name: w\n"
+        "    existing_tables: replac\n"
+        "adapt_ddl:\n"
+        "  - on_enroll_break: refrsh\n"
+        "lock: {lease_seconds: true}\n"
+        "channel: shop\n"
+    )
+    assert text.splitlines()[:8] == [
+        "CFG-101: 7 problems",
+        "shop.yaml:4: unknown key source.tabels; did you mean tables?",
+        "shop.yaml:5: source.tables[0]: 'public' is not of the form schema.table, for example \"public.*\"",
+        "shop.yaml:7: targets[0].location is missing",
+        "shop.yaml:8: targets[0].existing_tables: has to be 'refuse' or 'replace'; did you mean replace?",
+        "shop.yaml:10: adapt_ddl[0].on_enroll_break: "
+        "has to be 'REFRESH', 'FAIL_INTEG_JOB' or 'WARNING'; did you mean REFRESH?",
+        "shop.yaml:11: lock.lease_seconds: has to be a whole number",
+        "shop.yaml:12: channel stands here for the second time",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "shop.yaml:1: has to hold keys"),
+        ("[1, 2]", "shop.yaml:1: has to hold keys"),
+        ("channel: [\n", "shop.yaml:2: "),
+        ("a: !!python/object/apply:os.system [ls]", "shop.yaml:1: could not determine a constructor"),
+        ("a: &a [*a]", "too deeply nested"),
+        ("x: \x00", "not text"),
+        (SMALLEST.replace("shop\n", "'5 o''clock'\n", 1), "shop.yaml:1: channel: String should match pattern"),
+        (SMALLEST.replace('["public.*"]', "public.*"), "shop.yaml:4: source.tables: has to be"),
+        (SMALLEST + "  - {name: warehouse, location: b}\n", "two targets are called warehouse"),
+        (SMALLEST + "adapt_ddl: [{keep_existing_structure: 'yes'}]", "true or false"),
+        (SMALLEST + "retention: {age: 7 fortnights}", "for example 90s, 12h or 7d"),
+    ],
+)
+def test_bad_text_is_refused(text: str, words: str) -> None:
+    assert words in refused(text)
+
+
+@pytest.mark.req("HVR-P-21")
+def test_capture_schema_is_no_pattern() -> None:
+    assert "not a pattern" in refused(SMALLEST + "adapt_ddl: [{capture_schema: 'aa*', add_table_pattern: x}]")
+
+
+def test_alias_bomb_is_refused() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    assert "too large" in refused("\n".join(lines))
+
+
+def test_yaml_merge_keys_work_as_in_safe_load() -> None:
+    text = SMALLEST + "  - &two {name: two, location: here}\n  - {<<: *two, name: three}\n"
+    assert [target.name for target in read_channel(text).targets] == ["warehouse", "two", "three"]
+
+
+def test_variables_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCHEMA", "shop")
+    text = SMALLEST.replace("public.*", "${SCHEMA}.*")
+    assert read_channel(text).source.tables == ("shop.*",)
+    monkeypatch.delenv("SCHEMA")
+    assert "shop.yaml:4: source.tables[0]: environment variable SCHEMA is not set" in refused(text)
+
+
+def test_secrets_are_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PW", "geheim1")
+    text = SMALLEST.replace("app@", "app:${PW}@").replace("dw@", "dw:geheim2@")
+    channel = read_channel(text)
+    assert "geheim" not in repr(channel) + str(channel) + channel.fingerprint()
+    assert "geheim1" not in channel.model_dump_json()
+    assert "geheim" not in refused(text + "    nmae: 1\nrepository: 5\n")
+    broken = text.replace("location: postgresql://dw", "location: [postgresql://dw") + "]"
+    assert "geheim" not in refused(broken)
+
+
+def test_fingerprint_changes_with_meaning_only() -> None:
+    one = read_channel(SMALLEST)
+    assert one.fingerprint() == read_channel("# a comment\n" + SMALLEST).fingerprint()
+    assert one.fingerprint() != read_channel(FULL).fingerprint()
+    passwords = [read_channel(SMALLEST.replace("dw@", f"dw:{word}@")).fingerprint() for word in ("a", "b")]
+    assert passwords[0] == passwords[1]
+
+
+def test_relative_paths_start_at_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(SMALLEST + "repository: sqlite:///state/repository.db\ntrail: trail\n")
+    channel = load_channel(file)
+    assert channel.repository == f"sqlite:///{tmp_path}/state/repository.db"
+    assert channel.trail == f"{tmp_path}/trail"
+
+
+def test_defaults_lie_under_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DDLREPL_HOME", str(tmp_path))
+    channel = read_channel(SMALLEST)
+    assert channel.repository == f"sqlite:///{tmp_path}/repository.db"
+    assert channel.trail == f"{tmp_path}/trail"
+
+
+def test_missing_and_binary_files(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="CFG-100"):
+        load_channel(tmp_path / "nope.yaml")
+    file = tmp_path / "binary.yaml"
+    file.write_bytes(b"channel: x\nsource: \xff\n")
+    with pytest.raises(ConfigError, match=r"binary.yaml:2: not UTF-8"):
+        load_channel(file)
+
+
+def test_channel_survives_pickling() -> None:
+    assert pickle.loads(pickle.dumps(read_channel(FULL))) == read_channel(FULL)
+
+
+def test_json_schema_is_valid_and_agrees_with_the_models() -> None:
+    schema = json.loads(json.dumps(json_schema()))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    for text in (SMALLEST, FULL.replace("Refresh", "REFRESH")):
+        assert list(validator.iter_errors(yaml.safe_load(text))) == []
+    for bad in (
+        SMALLEST + "nope: 1",
+        SMALLEST.replace("channel: shop\n", ""),
+        SMALLEST + "lock: 5",
+    ):
+        assert list(validator.iter_errors(yaml.safe_load(bad)))
+
+
+def test_name_that_a_server_does_not_take_gets_a_unique_slot() -> None:
+    slots = {read_channel(SMALLEST.replace("shop\n", f"{name}\n", 1)).slot for name in ("a-b", "a_b", "A_b")}
+    assert len(slots) == 3
+    assert all(len(slot) <= 63 and slot == slot.lower() and "-" not in slot for slot in slots)
+
+
+@pytest.mark.req("HVR-P-03", "HVR-P-04", "HVR-P-05")
+@pytest.mark.parametrize(
+    ("pattern", "yes", "no"),
+    [
+        ("o?_line_*", ["ol_line_1", "o1_line_x"], ["oxx_line_1"]),
+        ("ord_[a-f]", ["ord_a", "ord_f"], ["ord_g"]),
+        ("ord_[!a-f]", ["ord_g"], ["ord_a"]),
+        ("tmp*|temp*", ["tmp1", "temp1"], ["te1"]),
+        ("T*", ["tab", "Tab"], ["xtab"]),
+        ('"T*"', ["T*"], ["t*", "Tab"]),
+        ("a.b", ["a.b"], ["axb"]),
+        ("ünï*", ["ünïcode", "ÜNÏ"], ["uni"]),
+    ],
+)
+def test_patterns(pattern: str, yes: list[str], no: list[str]) -> None:
+    assert all(matches(pattern, name) for name in yes)
+    assert not any(matches(pattern, name) for name in no)
+
+
+def test_table_patterns() -> None:
+    assert matches_table("*.*", TableName("a b", "c.d"))
+    assert matches_table('"a.b".*', TableName("a.b", "c"))
+    assert not matches_table('"a.b".*', TableName("a", "c"))
+    source = read_channel(SMALLEST.replace('["public.*"]', '["public.*"]\n  exclude: ["public.tmp*"]')).source
+    assert source.wants(TableName("public", "orders"))
+    assert not source.wants(TableName("public", "tmp_1"))
+    assert not source.wants(TableName("other", "orders"))
+
+
+def test_policies_may_differ_per_target() -> None:
+    text = (
+        SMALLEST
+        + "    adapt_ddl: [{on_enroll_break: refresh}]\n"
+        + "  - {name: b, location: x, adapt_ddl: [{on_enroll_break: warning}]}"
+    )
+    channel = read_channel(text)
+    assert [channel.target_actions(n)[0].on_enroll_break for n in ("warehouse", "b")] == ["REFRESH", "WARNING"]
+
+
+def test_parameters_on_the_wrong_side_are_warned_about() -> None:
+    text = SMALLEST.replace('["public.*"]', '["public.*"]\n  adapt_ddl: [{on_enroll_break: refresh}, {table: "a.*"}]')
+    channel = read_channel(text + "    adapt_ddl: [{add_table_pattern: t*, on_drop_table: keep, capture_schema: x}]\n")
+    told = "\n".join(warnings(channel))
+    assert "source.adapt_ddl[0].on_enroll_break does nothing at the source" in told
+    for key in ("add_table_pattern", "on_drop_table", "capture_schema"):
+        assert f"targets[0].adapt_ddl[0].{key} does nothing at a target" in told
+    assert warnings(read_channel(SMALLEST)) == []
+    assert (
+        "ignore_table_pattern does nothing"
+        in warnings(read_channel(SMALLEST + "adapt_ddl: [{ignore_table_pattern: a}]"))[0]
+    )
+
+
+def test_moments_need_their_offset() -> None:
+    assert parse_moment("2026-11-21T08:00:00+02:00").isoformat() == "2026-11-21T06:00:00+00:00"
+    assert parse_moment("2026-11-21T08:00:00.123456Z").microsecond == 123456
+    for text in ("2026-11-21T08:00:00", "2026-11-21", "now", "", "08:00:00+02:00", "2026-13-21T08:00:00Z", "P1D"):
+        with pytest.raises(ConfigError, match="CFG-111"):
+            parse_moment(text)
+    assert parse_until("0/16B3748") == Lsn(0x16B3748)
+
+
+def test_channel_is_frozen() -> None:
+    channel = read_channel(SMALLEST)
+    with pytest.raises(ValueError, match="frozen"):
+        channel.name = "other"  # type: ignore[misc]
+    assert isinstance(channel, Channel)

@@ -1,0 +1,114 @@
+"""Locations become libpq URLs; passwords are never shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import psycopg.conninfo
+import pytest
+
+from airflow_ddlrepl.config.location import redact, resolve
+from airflow_ddlrepl.errors import ConfigError
+
+SECRET = "p@s/s:w#rd %"
+
+
+def parts(url: str) -> dict[str, str]:
+    return {k: str(v) for k, v in psycopg.conninfo.conninfo_to_dict(url).items()}
+
+
+def test_a_url_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert resolve("postgresql://a@h:5/d") == "postgresql://a@h:5/d"
+    assert resolve("postgres://a@h1:5,h2:6/d?sslmode=require") == "postgresql://a@h1:5,h2:6/d?sslmode=require"
+    assert resolve("postgresql://a@[::1]:5/d") == "postgresql://a@[::1]:5/d"
+    assert resolve("postgresql:///d?host=/tmp/x&port=77") == "postgresql:///d?host=/tmp/x&port=77"
+    monkeypatch.setenv("DB_URL", "postgresql://a@h/d")
+    assert resolve("${DB_URL}") == "postgresql://a@h/d"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "postgres://me:p%40s%2Fs%3Aw%23rd%20%25@db.example:5433/shop?sslmode=require&cursor=x",
+        "postgresql://me:p%40s%2Fs%3Aw%23rd%20%25@db.example:5433/shop?__extra__=%7B%22sslmode%22%3A%22require%22%7D",
+        json.dumps(
+            {
+                "conn_type": "postgres",
+                "login": "me",
+                "password": SECRET,
+                "host": "db.example",
+                "port": 5433,
+                "schema": "shop",
+                "extra": {"sslmode": "require", "cursor": "x"},
+            }
+        ),
+    ],
+)
+def test_an_airflow_connection_in_every_form(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP_DB", value)
+    assert parts(resolve("shop_db")) == {
+        "user": "me",
+        "password": SECRET,
+        "host": "db.example",
+        "port": "5433",
+        "dbname": "shop",
+        "sslmode": "require",
+    }
+
+
+@pytest.mark.parametrize("text", ["shop=postgresql://a:b@h/d\n# x=1\n", '{"shop": "postgresql://a:b@h/d", "x": {}}'])
+def test_a_connections_file_is_for_its_owner_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "connections"
+    file.write_text(text)
+    file.chmod(0o600)
+    monkeypatch.setenv("DDLREPL_CONNECTIONS_FILE", str(file))
+    assert resolve("shop") == "postgresql://a:b@h/d"
+    file.chmod(0o640)
+    with pytest.raises(ConfigError, match="can be read by others"):
+        resolve("shop")
+
+
+@pytest.mark.parametrize(
+    ("location", "code"),
+    [
+        ("nowhere", "CFG-103"),
+        ("${NOT_SET_AT_ALL}", "CFG-102"),
+        ("mysql://a:geheim@h/d", "CFG-104"),
+        ("postgresql://a:ge@heim@h/d", "CFG-104"),
+        ("postgresql://a:geheim#x@h/d", "CFG-104"),
+        ("postgresql://a:geheim/x@h/d", "CFG-104"),
+        ("what is this geheim", "CFG-104"),
+    ],
+)
+def test_unusable_locations_are_refused_without_the_password(location: str, code: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(location)
+    assert caught.value.code == code
+    assert "geheim" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("value", ['{"conn_type": "postgres", "password": "geheim"', "[geheim]", '{"extra": "geheim"}'])
+def test_a_broken_connection_does_not_show_its_password(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_BAD", value)
+    with pytest.raises(ConfigError) as caught:
+        resolve("bad")
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://a:b@h/d", "postgresql://a:***@h/d"),
+        ("postgresql://a:b@c:d@h/d", "postgresql://a:***@h/d"),
+        ("postgresql://a@h/d?password=b&x=1", "postgresql://a@h/d?password=***&x=1"),
+        ("host=h password=b user=a", "host=h password=*** user=a"),
+        ("host=h password='b c' user=a", "host=h password=*** user=a"),
+        ("postgresql://a:${PW}@h/d", "postgresql://a:***@h/d"),
+        ("sqlite:////a/b.db", "sqlite:////a/b.db"),
+        ("shop", "shop"),
+    ],
+)
+def test_redact(url: str, shown: str) -> None:
+    assert redact(url) == shown
