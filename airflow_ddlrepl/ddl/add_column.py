@@ -1,0 +1,32 @@
+"""ALTER TABLE … ADD COLUMN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.model.table import Column, Table
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumn(TableChange):
+    """column.missing is what the rows that stand already show in it; None: NULL, or only the source knows."""
+
+    kind: ClassVar[str] = "add_column"
+    column: Column
+
+    def alter(self, table: Table) -> Table:
+        return table.with_(columns=tuple(sorted((*table.columns, self.column), key=lambda c: c.id)))
+
+    def describe(self) -> str:
+        return f"{self.column.name} {self.column.type.text}"
+
+
+def spot(old: Table, new: Table) -> Iterator[AddColumn]:
+    """Columns whose identity is new."""
+    known = {c.id for c in old.columns}
+    for column in new.columns:
+        if column.id not in known:
+            yield AddColumn(column)

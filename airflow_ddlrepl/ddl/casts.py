@@ -1,0 +1,112 @@
+"""What PostgreSQL's own casts do to values: nothing, the same everywhere, or who knows.
+
+Types by oid: those of pg_catalog have the same oid on every server.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from airflow_ddlrepl.model.types import DataType, TypeKind
+
+BOOL, INT2, INT4, INT8, FLOAT4, FLOAT8, NUMERIC = 16, 21, 23, 20, 700, 701, 1700
+TEXT, VARCHAR, BPCHAR, NAME, UUID, JSON, JSONB = 25, 1043, 1042, 19, 2950, 114, 3802
+DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INET, CIDR = 1082, 1083, 1266, 1114, 1184, 869, 650
+BIT, VARBIT, BYTEA, INTERVAL = 1560, 1562, 17, 1186
+
+_ELEMENT = {
+    1000: BOOL, 1005: INT2, 1007: INT4, 1016: INT8, 1021: FLOAT4, 1022: FLOAT8, 1231: NUMERIC, 1009: TEXT,
+    1015: VARCHAR, 1014: BPCHAR, 2951: UUID, 199: JSON, 3807: JSONB, 1182: DATE, 1183: TIME, 1270: TIMETZ, 1115: TIMESTAMP,
+    1185: TIMESTAMPTZ, 1041: INET, 651: CIDR, 1561: BIT, 1563: VARBIT, 1187: INTERVAL,
+}  # fmt: skip
+
+_INTEGERS = (INT2, INT4, INT8)
+_NUMBERS = (*_INTEGERS, NUMERIC, FLOAT4, FLOAT8)
+_STRINGS = (TEXT, VARCHAR, BPCHAR)
+_PRECISE = (TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ)
+
+# every old value is valid and means the same
+_WIDER = {
+    *((a, b) for i, a in enumerate(_INTEGERS) for b in _INTEGERS[i + 1 :]),
+    *((a, NUMERIC) for a in _INTEGERS),
+    (INT2, FLOAT4), (INT2, FLOAT8), (INT4, FLOAT8), (FLOAT4, FLOAT8),
+    (VARCHAR, TEXT), (TEXT, VARCHAR), (DATE, TIMESTAMP), (CIDR, INET), (BIT, VARBIT), (NAME, TEXT),
+}  # fmt: skip
+
+# the same outcome on every server, whatever its settings; float to text depends on extra_float_digits, dates to
+# text on DateStyle: they are not here
+_SAME_EVERYWHERE = {
+    *((a, b) for a in _NUMBERS for b in _NUMBERS),
+    *((a, b) for a in _STRINGS for b in _STRINGS),
+    *((a, b) for a in (*_INTEGERS, NUMERIC, BOOL, UUID, JSON, JSONB, NAME, INET, CIDR) for b in (TEXT, VARCHAR)),
+    (JSON, JSONB), (JSONB, JSON), (TIMESTAMP, DATE), (DATE, TIMESTAMP), (TIMESTAMP, TIME), (CIDR, INET), (INET, CIDR),
+    (BIT, VARBIT), (VARBIT, BIT), (TIME, INTERVAL), (INTERVAL, TIME),
+}  # fmt: skip
+
+_BY_TIME_ZONE = {
+    (TIMESTAMP, TIMESTAMPTZ), (TIMESTAMPTZ, TIMESTAMP), (DATE, TIMESTAMPTZ), (TIMESTAMPTZ, DATE), (TIMESTAMPTZ, TIME),
+    (TIMESTAMPTZ, TIMETZ),
+}  # fmt: skip
+
+
+class Cast(StrEnum):
+    """What the cast without USING does."""
+
+    SAME_EVERYWHERE = "same everywhere"
+    BY_TIME_ZONE = "depends on the session's time zone"
+    UNKNOWN = "not known to be the same everywhere"
+
+
+def cast(old: DataType, new: DataType) -> Cast:
+    """Would ALTER … TYPE without USING give the same values on another server?"""
+    a, b = element(old), element(new)
+    if _is_array(old) != _is_array(new):
+        return Cast.UNKNOWN
+    if old.oid == new.oid or (a, b) in _SAME_EVERYWHERE:
+        return Cast.SAME_EVERYWHERE
+    if old.kind is TypeKind.ENUM and b in (TEXT, VARCHAR):
+        return Cast.SAME_EVERYWHERE
+    return Cast.BY_TIME_ZONE if (a, b) in _BY_TIME_ZONE else Cast.UNKNOWN
+
+
+def widens(old: DataType, new: DataType) -> bool:
+    """Is every value of the old type valid in the new one, and the same value?"""
+    if _is_array(old) != _is_array(new):
+        return False
+    a, b = element(old), element(new)
+    if a == b:
+        return old.oid == new.oid and _modifier_grows(a, old.typmod, new.typmod)
+    if (a, b) not in _WIDER:
+        return False
+    return _holds_integers(a, new.typmod) if b == NUMERIC else _modifier_grows(b, old.typmod, new.typmod)
+
+
+def element(of: DataType) -> int:
+    """The oid of the type, of an array that of its elements."""
+    return _ELEMENT.get(of.oid, of.oid)
+
+
+def _is_array(of: DataType) -> bool:
+    return of.kind is TypeKind.ARRAY or of.oid in _ELEMENT
+
+
+def _modifier_grows(oid: int, old: int, new: int) -> bool:
+    if new == -1 or old == new:
+        return True
+    if oid == NUMERIC:
+        (p1, s1), (p2, s2) = numeric_size(old), numeric_size(new)
+        return old != -1 and s2 >= s1 and p2 - s2 >= p1 - s1
+    return oid in (VARCHAR, VARBIT, *_PRECISE) and old != -1 and new > old
+
+
+def _holds_integers(oid: int, typmod: int) -> bool:
+    if typmod == -1:
+        return True
+    precision, scale = numeric_size(typmod)
+    return scale >= 0 and precision - scale >= {INT2: 5, INT4: 10, INT8: 19}[oid]
+
+
+def numeric_size(typmod: int) -> tuple[int, int]:
+    """Precision and scale of numeric(p,s); the scale may be negative."""
+    packed = typmod - 4
+    return packed >> 16 & 0xFFFF, ((packed & 0x7FF) ^ 1024) - 1024

@@ -1,0 +1,44 @@
+"""ALTER COLUMN … SET DEFAULT, DROP DEFAULT: what new rows get; rows that stand keep what they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.edit import edit_column, shared_columns
+from airflow_ddlrepl.model.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDefault(TableChange):
+    """Expressions as the catalog prints them; None: no default."""
+
+    kind: ClassVar[str] = "change_default"
+    id: int
+    name: str
+    old: str | None
+    new: str | None
+
+    def alter(self, table: Table) -> Table:
+        return edit_column(table, self.id, default=self.new)
+
+    def describe(self) -> str:
+        return f"{self.name} {self.old or 'none'} -> {self.new or 'none'}"
+
+
+def spot(old: Table, new: Table) -> Iterator[ChangeDefault]:
+    """Of plain columns; a generated column's expression is another kind."""
+    for before, after in shared_columns(old, new):
+        if before.default != after.default and not before.generated and not after.generated:
+            yield ChangeDefault(after.id, after.name, before.default, after.default)
+
+
+def spot_in_the_way(old: Table, new: Table) -> Iterator[ChangeDefault]:
+    """Defaults that must go before the column's type can change."""
+    for before, after in shared_columns(old, new):
+        if before.default is None or before.generated or before.type.oid == after.type.oid:
+            continue
+        if before.default != after.default or not (before.type.is_builtin and after.type.is_builtin):
+            yield ChangeDefault(after.id, after.name, before.default, None)

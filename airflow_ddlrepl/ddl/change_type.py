@@ -1,0 +1,85 @@
+"""ALTER COLUMN … TYPE: wider, narrower, or converted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from airflow_ddlrepl.ddl.casts import widens
+from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.edit import edit_column, shared_columns
+from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import DataType
+
+
+class Extent(StrEnum):
+    """widen: every old value is valid and unchanged. narrow: the way back from that. convert: all else."""
+
+    WIDEN = "widen"
+    NARROW = "narrow"
+    CONVERT = "convert"
+    COLLATE = "collate"
+
+
+class Using(StrEnum):
+    """How a target gets the new values of rows that stand.
+
+    assign: by the server's own assignment cast, as the source did. explicit: by an explicit cast, best effort.
+    by_text: over the value's text. empty: there are no rows.
+    """
+
+    ASSIGN = "assign"
+    EXPLICIT = "explicit"
+    BY_TEXT = "by text"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeType(TableChange):
+    """Type, collation or both. Prints as widen, narrow, change_type."""
+
+    kind: ClassVar[str] = "change_type"
+    id: int
+    name: str
+    old: Column
+    type: DataType
+    collation: str | None
+    using: Using = Using.ASSIGN
+
+    def alter(self, table: Table) -> Table:
+        return edit_column(table, self.id, type=self.type, collation=self.collation)
+
+    @property
+    def extent(self) -> Extent:
+        if self.is_respelled:
+            return Extent.COLLATE
+        if widens(self.old.type, self.type):
+            return Extent.WIDEN
+        return Extent.NARROW if widens(self.type, self.old.type) else Extent.CONVERT
+
+    @property
+    def is_respelled(self) -> bool:
+        """Only the collation differs."""
+        return self.old.type.oid == self.type.oid and canonical(self.old.type.text) == canonical(self.type.text)
+
+    def describe(self) -> str:
+        collation = f" collate {self.collation}" if self.collation else ""
+        return f"{self.name} {self.old.type.text} -> {self.type.text}{collation} ({self.extent})"
+
+    @property
+    def hazards(self) -> tuple[str, ...]:
+        if self.extent in (Extent.WIDEN, Extent.COLLATE):
+            return ()
+        return (f"column {self.name}: values may be rounded, cut or refused by the new type",)
+
+
+def spot(old: Table, new: Table) -> Iterator[ChangeType]:
+    """Columns that both shapes have; how the server spells the type does not count."""
+    for before, after in shared_columns(old, new):
+        change = ChangeType(after.id, after.name, before, after.type, after.collation)
+        same = change.is_respelled and before.type.typmod == after.type.typmod
+        if not same or before.collation != after.collation:
+            yield change

@@ -1,0 +1,82 @@
+"""ALTER TYPE, ALTER DOMAIN: the type of a column changes inside, the column does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.type_edits import AddLabel, DropAttribute, TypeEdit, edits
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTypeDefinition(TableChange):
+    """The single edits lead from old to new."""
+
+    kind: ClassVar[str] = "change_type_definition"
+    old: TypeDefinition
+    new: TypeDefinition
+    edits: tuple[TypeEdit, ...]
+
+    def alter(self, table: Table) -> Table:
+        return _with_definition(table, self.new)
+
+    def describe(self) -> str:
+        return f"{self.new.schema}.{self.new.name}: {', '.join(_say(e) for e in self.edits)}"
+
+    @property
+    def needs_commit(self) -> bool:
+        """A new enum label can't be used before the transaction that adds it has committed."""
+        return any(isinstance(e, AddLabel) for e in self.edits)
+
+    @property
+    def hazards(self) -> tuple[str, ...]:
+        gone = [e.name for e in self.edits if isinstance(e, DropAttribute)]
+        return tuple(f"the values of attribute {name} of {self.new.name} are lost at the target" for name in gone)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceType(TableChange):
+    """An enum whose labels went, moved or changed in a way that can't be told: a new type under the old name."""
+
+    kind: ClassVar[str] = "replace_type"
+    old: TypeDefinition
+    new: TypeDefinition
+
+    def alter(self, table: Table) -> Table:
+        return _with_definition(table, self.new)
+
+    def describe(self) -> str:
+        return f"{self.new.schema}.{self.new.name} ({', '.join(self.old.labels)}) -> ({', '.join(self.new.labels)})"
+
+    @property
+    def keeps_values(self) -> bool:
+        """Every old label is still there."""
+        return set(self.old.labels) <= set(self.new.labels)
+
+
+def spot(old: Table, new: Table) -> Iterator[ChangeTypeDefinition | ReplaceType]:
+    """Same identity, another definition; a difference that no edit explains is left to Opaque, save for enums."""
+    before = {t.oid: t for t in old.types}
+    for after in new.types:
+        was = before.get(after.oid)
+        if was is None:
+            continue
+        found = edits(was, after)
+        if found:
+            yield ChangeTypeDefinition(was, after, found)
+        elif found is None and was.kind == after.kind == TypeKind.ENUM:
+            yield ReplaceType(was, after)
+
+
+def _with_definition(table: Table, definition: TypeDefinition) -> Table:
+    return table.with_(types=tuple(definition if t.oid == definition.oid else t for t in table.types))
+
+
+def _say(edit: TypeEdit) -> str:
+    words = type(edit).__name__
+    values = " ".join(str(getattr(edit, name)) for name in edit.__slots__ if getattr(edit, name) != "")
+    return f"{words[0].lower()}{words[1:]} {values}"

@@ -1,0 +1,36 @@
+"""ALTER TABLE … DROP COLUMN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.model.table import Column, Table
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn(TableChange):
+    """The column as it was; a key that uses it goes with it."""
+
+    kind: ClassVar[str] = "drop_column"
+    column: Column
+
+    def alter(self, table: Table) -> Table:
+        key = None if table.key and self.column.id in table.key.columns else table.key
+        return table.with_(columns=tuple(c for c in table.columns if c.id != self.column.id), key=key)
+
+    def describe(self) -> str:
+        return self.column.name
+
+    @property
+    def hazards(self) -> tuple[str, ...]:
+        return (f"the values of column {self.column.name} are lost at the target",)
+
+
+def spot(old: Table, new: Table) -> Iterator[DropColumn]:
+    """Columns whose identity is gone; generated ones first, for they may depend on the others."""
+    staying = {c.id for c in new.columns}
+    gone = [c for c in old.columns if c.id not in staying]
+    yield from (DropColumn(c) for c in sorted(gone, key=lambda c: (not c.generated, c.id)))

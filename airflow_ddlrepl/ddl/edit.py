@@ -1,0 +1,85 @@
+"""Small edits of frozen shapes, and what two shapes must share to be called equal."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import replace
+from typing import Any
+
+from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import DataType, TypeDefinition
+
+
+def edit_column(table: Table, column_id: int, **changes: Any) -> Table:
+    """The table with one column changed."""
+    columns = tuple(replace(c, **changes) if c.id == column_id else c for c in table.columns)
+    return table.with_(columns=columns)
+
+
+def shared_columns(old: Table, new: Table) -> tuple[tuple[Column, Column], ...]:
+    """Pairs of columns that are the same column in both shapes, in the new order."""
+    before = {c.id: c for c in old.columns}
+    return tuple((before[c.id], c) for c in new.columns if c.id in before)
+
+
+def free_name(wish: str, taken: Container[str]) -> str:
+    """The wish, or the wish with a number, cut so that it fits PostgreSQL's 63 bytes."""
+    for n in range(10_000):
+        suffix = f"_{n}" if n else ""
+        name = wish.encode()[: 63 - len(suffix)].decode(errors="ignore") + suffix
+        if name not in taken:
+            return name
+    raise ValueError(f"no free name like {wish!r}")
+
+
+def renames_in_order(renames: Mapping[int, tuple[str, str]], standing: frozenset[str]) -> list[tuple[int, str, str]]:
+    """Single renames (id, from, to) that never meet a name in use: swaps go through a free name.
+
+    standing: every name in use at the start. A name that never gets free is an error of the caller.
+    """
+    names = set(standing)
+    waiting = {i: pair for i, pair in renames.items() if pair[0] != pair[1]}
+    done: list[tuple[int, str, str]] = []
+    while waiting:
+        ready = next((i for i, (_, to) in waiting.items() if to not in names), None)
+        if ready is None:
+            ready = next(iter(waiting))
+            source, to = waiting[ready]
+            aside = free_name(f"ddlrepl_swap_{ready}", frozenset(names))
+            waiting[ready] = (aside, to)
+            done.append((ready, source, aside))
+            names = names - {source} | {aside}
+            continue
+        source, to = waiting.pop(ready)
+        done.append((ready, source, to))
+        names = names - {source} | {to}
+    return done
+
+
+def settled(table: Table) -> Table:
+    """The shape without what no target needs to follow; two shapes are equal when these are.
+
+    Left out: the values that rows older than a column show (they vanish when the server rewrites the
+    table), names of keys, the current name of the partition's parent, spelling and order of types.
+    """
+    return table.with_(
+        columns=tuple(replace(c, missing=None, type=_settled_type(c.type)) for c in table.columns),
+        key=replace(table.key, name="") if table.key else None,
+        partition=replace(table.partition, of_name=TableName("", "")) if table.partition else None,
+        types=tuple(sorted((_settled_definition(t) for t in table.types), key=lambda t: t.oid)),
+    )
+
+
+def _settled_type(of: DataType) -> DataType:
+    return replace(of, text=canonical(of.text))
+
+
+def _settled_definition(of: TypeDefinition) -> TypeDefinition:
+    return replace(
+        of,
+        base=canonical(of.base) if of.base else None,
+        attributes=tuple(replace(a, type=canonical(a.type)) for a in of.attributes),
+        constraints=tuple(sorted(of.constraints)),
+    )

@@ -1,0 +1,47 @@
+"""Default and generation expressions: does one mean the same on another server?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from airflow_ddlrepl.ddl.lexer import Kind, Token, tokens
+
+_SEQUENCES = frozenset({"nextval", "currval", "lastval", "setval"})
+
+
+class Standing(StrEnum):
+    """plain: constants, operators and functions that every server has. sequence, foreign: as they say."""
+
+    PLAIN = "plain"
+    SEQUENCE = "draws from a sequence"
+    FOREIGN = "uses a function, operator or type of the user's"
+
+
+def standing(expression: str, types: Collection[tuple[str, str]] = ()) -> Standing:
+    """What the expression builds on. types: user-defined types (schema, name) that the target has.
+
+    The catalog prints everything that is not PostgreSQL's own with its schema (our shapes are read with an
+    empty search_path), so a qualified name is the user's.
+    """
+    words = list(tokens(expression))
+    if any(w.kind is Kind.WORD and w.text in _SEQUENCES and _opens(words, i + 1) for i, w in enumerate(words)):
+        return Standing.SEQUENCE
+    foreign = any(_is_foreign(words, i, types) for i in range(len(words)))
+    return Standing.FOREIGN if foreign else Standing.PLAIN
+
+
+def _is_foreign(words: list[Token], at: int, types: Collection[tuple[str, str]]) -> bool:
+    """Does `schema.name` start here that is neither pg_catalog's nor one of the types (as a type)?"""
+    pair = words[at : at + 3]
+    if len(pair) < 3 or pair[1].text != "." or pair[0].kind not in (Kind.WORD, Kind.QUOTED):
+        return False
+    if pair[0].text == "pg_catalog":
+        return False
+    if pair[2].kind not in (Kind.WORD, Kind.QUOTED):
+        return True
+    return (pair[0].text, pair[2].text) not in types or _opens(words, at + 3)
+
+
+def _opens(words: list[Token], at: int) -> bool:
+    return at < len(words) and words[at].text == "("

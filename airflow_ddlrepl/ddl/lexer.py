@@ -1,0 +1,88 @@
+"""PostgreSQL's tokens: enough to tell words from strings, comments and quoted names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """What a token is."""
+
+    WORD = "word"
+    QUOTED = "quoted"
+    STRING = "string"
+    NUMBER = "number"
+    SIGN = "sign"
+
+
+class Token(NamedTuple):
+    """text: of a word in lower case, of a quoted name without its quotes, else as written."""
+
+    kind: Kind
+    text: str
+
+
+_SPACE = re.compile(r"(?:\s|--[^\n]*)+")
+_WORD = re.compile(r"[^\W\d][\w$]*")
+_NUMBER = re.compile(r"\d[\w.]*")
+_QUOTED = re.compile(r'(?:[uU]&)?"((?:[^"]|"")*)("|\Z)')
+_ESCAPED = re.compile(r"[eE]'(?:[^'\\]|\\.|'')*('|\Z)", re.DOTALL)
+_STRING = re.compile(r"(?:[bBxXnN]|[uU]&)?'(?:[^']|'')*('|\Z)")
+_DOLLAR = re.compile(r"\$(?:[^\W\d]\w*)?\$")
+_COMMENT = re.compile(r"/\*|\*/")
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of a statement, comments and white space left out. Never fails: what isn't closed runs to the end."""
+    at = 0
+    while at < len(text):
+        if match := _SPACE.match(text, at):
+            at = match.end()
+        elif text.startswith("/*", at):
+            at = _end_of_comment(text, at)
+        elif match := _DOLLAR.match(text, at):
+            end = text.find(match.group(), match.end())
+            end = len(text) if end < 0 else end + len(match.group())
+            yield Token(Kind.STRING, text[at:end])
+            at = end
+        else:
+            token, at = _next(text, at)
+            yield token
+
+
+def _next(text: str, at: int) -> tuple[Token, int]:
+    if match := _QUOTED.match(text, at):
+        return Token(Kind.QUOTED, match.group(1).replace('""', '"')), match.end()
+    for pattern in (_ESCAPED, _STRING):
+        if match := pattern.match(text, at):
+            return Token(Kind.STRING, match.group()), match.end()
+    if match := _WORD.match(text, at):
+        return Token(Kind.WORD, match.group().lower()), match.end()
+    if match := _NUMBER.match(text, at):
+        return Token(Kind.NUMBER, match.group()), match.end()
+    if text.startswith("::", at):
+        return Token(Kind.SIGN, "::"), at + 2
+    return Token(Kind.SIGN, text[at]), at + 1
+
+
+def _end_of_comment(text: str, at: int) -> int:
+    """Comments nest in PostgreSQL."""
+    depth = 0
+    for match in _COMMENT.finditer(text, at):
+        depth += 1 if match.group() == "/*" else -1
+        if depth == 0:
+            return match.end()
+    return len(text)
+
+
+def canonical(text: str) -> str:
+    """One spelling for texts that differ only in white space and needless quotes: `"a".b [ ]` is `a.b[]`."""
+    return " ".join(t.text if t.kind != Kind.QUOTED or _plain(t.text) else f'"{t.text}"' for t in tokens(text))
+
+
+def _plain(name: str) -> bool:
+    match = _WORD.fullmatch(name)
+    return match is not None and name == name.lower()

@@ -1,0 +1,34 @@
+"""ALTER TABLE … RENAME COLUMN: the same identity under another name, never drop + add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.edit import edit_column, renames_in_order, shared_columns
+from airflow_ddlrepl.model.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn(TableChange):
+    """One rename; a swap of two names is three of them."""
+
+    kind: ClassVar[str] = "rename_column"
+    id: int
+    old: str
+    new: str
+
+    def alter(self, table: Table) -> Table:
+        return edit_column(table, self.id, name=self.new)
+
+    def describe(self) -> str:
+        return f"{self.old} -> {self.new}"
+
+
+def spot(old: Table, new: Table) -> Iterator[RenameColumn]:
+    """In an order in which no name is taken twice."""
+    renames = {before.id: (before.name, after.name) for before, after in shared_columns(old, new)}
+    standing = frozenset(c.name for c in old.columns)
+    yield from (RenameColumn(*single) for single in renames_in_order(renames, standing))

@@ -1,0 +1,32 @@
+"""ALTER TABLE … RENAME TO, and … SET SCHEMA: the same table under another name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable(TableChange):
+    """Schema, name or both."""
+
+    kind: ClassVar[str] = "rename_table"
+    old: TableName
+    new: TableName
+
+    def alter(self, table: Table) -> Table:
+        return table.with_(name=self.new)
+
+    def describe(self) -> str:
+        return f"{self.old} -> {self.new}"
+
+
+def spot(old: Table, new: Table) -> Iterator[RenameTable]:
+    """Names differ."""
+    if old.name != new.name:
+        yield RenameTable(old.name, new.name)

@@ -1,0 +1,64 @@
+"""ALTER TYPE … RENAME TO, … SET SCHEMA: every column that uses the type spells it anew, no value changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.edit import shared_columns
+from airflow_ddlrepl.ddl.type_text import respell
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import DataType, TypeDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class RenameType(TableChange):
+    """columns: the new spelling per column id."""
+
+    kind: ClassVar[str] = "rename_type"
+    oid: int
+    old: tuple[str, str]
+    new: tuple[str, str]
+    columns: tuple[tuple[int, DataType], ...]
+
+    def alter(self, table: Table) -> Table:
+        spelled = dict(self.columns)
+        columns = tuple(replace(c, type=spelled.get(c.id, c.type)) for c in table.columns)
+        return table.with_(columns=columns, types=tuple(self._respell(t) for t in table.types))
+
+    def _respell(self, of: TypeDefinition) -> TypeDefinition:
+        name = self.new if of.oid == self.oid else (of.schema, of.name)
+        return replace(
+            of,
+            schema=name[0],
+            name=name[1],
+            base=respell(of.base, self.old, self.new) if of.base else of.base,
+            attributes=tuple(replace(a, type=respell(a.type, self.old, self.new)) for a in of.attributes),
+        )
+
+    def describe(self) -> str:
+        return f"{'.'.join(self.old)} -> {'.'.join(self.new)}"
+
+
+def spot(old: Table, new: Table) -> Iterator[RenameType]:
+    """Same identity, another name."""
+    before = {t.oid: t for t in old.types}
+    for after in new.types:
+        was = before.get(after.oid)
+        if was is None:
+            continue
+        from_, to = (was.schema, was.name), (after.schema, after.name)
+        if from_ != to:
+            yield RenameType(after.oid, from_, to, _respelled(old, new, from_, to))
+
+
+def _respelled(
+    old: Table, new: Table, was: tuple[str, str], now: tuple[str, str]
+) -> tuple[tuple[int, DataType], ...]:
+    return tuple(
+        (b.id, a.type)
+        for b, a in shared_columns(old, new)
+        if b.type.oid == a.type.oid and (b.type.schema, b.type.name) == was and (a.type.schema, a.type.name) == now
+    )

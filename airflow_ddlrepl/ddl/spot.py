@@ -1,0 +1,82 @@
+"""Find what changed between two shapes of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from airflow_ddlrepl.ddl import (
+    add_column,
+    attach_partition,
+    change_default,
+    change_generated,
+    change_identity,
+    change_key,
+    change_logging,
+    change_nullability,
+    change_partition_key,
+    change_replica_identity,
+    change_type,
+    change_type_definition,
+    create_table,
+    create_type,
+    detach_partition,
+    drop_column,
+    drop_table,
+    opaque,
+    rename_column,
+    rename_table,
+    rename_type,
+)
+from airflow_ddlrepl.ddl.change import SchemaChange, TableChange
+from airflow_ddlrepl.model.table import Table
+
+# The order in which the changes can be made: what is in the way goes first, what builds on others comes last.
+DETECTORS: tuple[Callable[[Table, Table], Iterable[TableChange]], ...] = (
+    rename_type.spot,
+    create_type.spot,
+    change_type_definition.spot,
+    rename_table.spot,
+    detach_partition.spot,
+    change_key.spot_dropped,
+    drop_column.spot,
+    rename_column.spot,
+    change_identity.spot_dropped,
+    change_generated.spot_dropped,
+    change_default.spot_in_the_way,
+    change_type.spot,
+    add_column.spot,
+    change_generated.spot,
+    change_nullability.spot,
+    change_default.spot,
+    change_identity.spot,
+    change_key.spot,
+    change_logging.spot,
+    change_replica_identity.spot,
+    change_partition_key.spot,
+    attach_partition.spot,
+    create_type.spot_forgotten,
+    opaque.spot,
+)
+
+
+def spot(old: Table | None, new: Table | None) -> tuple[SchemaChange, ...]:
+    """The changes that lead from old to new, in an order in which they can be made one by one.
+
+    Columns are matched by identity: a rename is never drop + add. What no kind explains is `opaque`.
+    """
+    if old is None or new is None or old.id != new.id:
+        return (*drop_table.spot(old, new), *create_table.spot(old, new))
+    found: list[SchemaChange] = []
+    shape = old
+    for detect in DETECTORS:
+        for change in tuple(detect(shape, new)):
+            found.append(change)
+            shape = change.apply(shape)
+    return tuple(found)
+
+
+def apply_all(changes: Iterable[SchemaChange], shape: Table | None) -> Table | None:
+    """The shape after all changes."""
+    for change in changes:
+        shape = change.apply(shape)
+    return shape

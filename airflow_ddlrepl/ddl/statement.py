@@ -1,0 +1,92 @@
+"""The text of a DDL statement as evidence, never as truth: what can it rule out?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_ddlrepl.ddl.lexer import Kind, Token, tokens
+from airflow_ddlrepl.model.change import Event
+
+# Statements that run no other statement: a query string of these alone says all that was run.
+_PLAIN = frozenset(
+    ("alter", "drop", "comment", "grant", "revoke", "begin", "start", "commit", "end", "set", "reset", "truncate")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known about how a change came about; None: not known.
+
+    has_using: the statement may have computed new values by a USING clause. rewritten: the server wrote the
+    table's rows anew. filled: the table held rows before the log carried it. timezone: of the session.
+    """
+
+    has_using: bool | None = None
+    rewritten: bool | None = None
+    filled: bool | None = None
+    timezone: str | None = None
+    tag: str = ""
+    statement: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def lines(self) -> tuple[str, ...]:
+        """For people."""
+        said = [f"statement: {' '.join(self.statement.split())}"] if self.statement else ["statement: not known"]
+        facts = (("USING", self.has_using), ("rows rewritten", self.rewritten), ("rows not in the log", self.filled))
+        for what, known in facts:
+            said.append(f"{what}: {'not known' if known is None else 'yes' if known else 'no'}")
+        return tuple(said)
+
+
+NOTHING_KNOWN = Evidence()
+
+
+def evidence(event: Event, table_id: int) -> Evidence:
+    """What the event tells about one of its tables."""
+    return Evidence(
+        has_using=has_using(event.statement, event.query),
+        rewritten=table_id in event.rewritten,
+        filled=table_id in event.filled,
+        timezone=event.settings.get("timezone"),
+        tag=event.tag,
+        statement=event.statement,
+        settings=event.settings,
+    )
+
+
+def has_using(statement: str | None, query: str | None) -> bool | None:
+    """May the statement have had a USING clause? False only when the text rules it out.
+
+    The statement itself decides. Without it, a query string that can't have run any other statement
+    (no DO, no SELECT, no CALL) and never says USING rules it out too.
+    """
+    if statement is not None:
+        return None if _is_doubtful(statement) else _says_using(statement)
+    if query is None or _is_doubtful(query) or _says_using(query):
+        return None
+    return False if all(words[0] in _PLAIN for words in statements(query)) else None
+
+
+def statements(query: str) -> Iterator[list[str]]:
+    """The words of each statement of a query string."""
+    words: list[str] = []
+    for token in tokens(query):
+        if token == Token(Kind.SIGN, ";"):
+            if words:
+                yield words
+            words = []
+        else:
+            words.append(token.text)
+    if words:
+        yield words
+
+
+def _says_using(text: str) -> bool:
+    return Token(Kind.WORD, "using") in tokens(text)
+
+
+def _is_doubtful(text: str) -> bool:
+    """Backslashes in plain strings end them elsewhere when standard_conforming_strings is off."""
+    return any(t.kind is Kind.STRING and t.text.startswith("'") and "\\" in t.text for t in tokens(text))
