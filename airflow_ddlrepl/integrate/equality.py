@@ -1,0 +1,144 @@
+"""When are two key values equal? As PostgreSQL says, not as their bytes say.
+
+Types whose equality can't be told from the bytes here (interval, citext, jsonb, arrays, collations that
+ignore case, …) are left to the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.model.table import Column
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Equality(Enum):
+    """How values of a key column compare."""
+
+    BYTES = "equal bytes"
+    BLANKS = "trailing blanks don't count"
+    FLOAT = "-0 is 0, NaN is NaN"
+    NUMERIC = "1 is 1.00, send format"
+    NUMERIC_TEXT = "1 is 1.00, text"
+    TARGET = "only the target can tell"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumn:
+    """A column of the replication key as it is named in the rows."""
+
+    name: str
+    equality: Equality = Equality.BYTES
+
+
+_BYTES = frozenset(
+    [
+        *(
+            "bool",
+            "boolean",
+            "int2",
+            "smallint",
+            "int4",
+            "integer",
+            "int8",
+            "bigint",
+            "oid",
+            "xid",
+            "xid8",
+            "cid",
+            "tid",
+        ),
+        *("char", '"char"', "name", "text", "varchar", "character varying", "uuid", "bytea", "bit", "varbit"),
+        *("bit varying", "date", "time", "timetz", "timestamp", "timestamptz", "time without time zone"),
+        *("time with time zone", "timestamp without time zone", "timestamp with time zone"),
+        *("inet", "cidr", "macaddr", "macaddr8", "pg_lsn", "money"),
+    ]
+)
+_COLLATED = frozenset({"text", "varchar", "character varying", "bpchar", "character", "name"})
+_BYTEWISE_COLLATIONS = frozenset({"C", "POSIX", "default", "ucs_basic"})
+
+
+def equality(column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
+    """How this key column compares. types: definitions of the domains in use."""
+    name = _base_name(column.type, types)
+    if column.collation is not None and name in _COLLATED and not _is_bytewise(column.collation):
+        return Equality.TARGET
+    if name in ("numeric", "decimal"):
+        return Equality.NUMERIC if encoding == "binary" else Equality.NUMERIC_TEXT
+    if name in ("float4", "float8", "real", "double precision"):
+        return Equality.FLOAT
+    if name in ("bpchar", "character"):
+        return Equality.BLANKS
+    return Equality.BYTES if name in _BYTES or name == "enum" else Equality.TARGET
+
+
+def _is_bytewise(collation: str) -> bool:
+    """System collations are deterministic: equal means equal bytes."""
+    return collation.startswith(("pg_catalog.", '"pg_catalog".')) or collation.strip('"') in _BYTEWISE_COLLATIONS
+
+
+def _base_name(type_: DataType, types: Sequence[TypeDefinition]) -> str:
+    if type_.kind is TypeKind.BASE:
+        return type_.name if type_.is_builtin else ""
+    if type_.kind is TypeKind.ENUM:
+        return "enum"
+    definitions = {_spelling(t.schema, t.name): t for t in types}
+    found = definitions.get(_spelling(type_.schema, type_.name)) if type_.kind is TypeKind.DOMAIN else None
+    while found is not None and found.kind is TypeKind.DOMAIN:
+        if found.collation is not None and not _is_bytewise(found.collation):
+            return ""
+        base = found.base or ""
+        found = definitions.get(_spelling(*base.split(".", 1))) if "." in base else None
+        if found is None:
+            return "" if "." in base or base.endswith("]") else base.split("(")[0].strip()
+    return "enum" if found is not None and found.kind is TypeKind.ENUM else ""
+
+
+def _spelling(schema: str, name: str) -> tuple[str, str]:
+    return schema.strip('"'), name.strip('"')
+
+
+def canonical(values: pa.Array, how: Equality) -> pa.Array:
+    """Values that are equal bytes exactly when PostgreSQL finds the originals equal."""
+    if how is Equality.BLANKS:
+        return pc.utf8_rtrim(values, " ")
+    if how is Equality.FLOAT:
+        return _float(values)
+    if how is Equality.NUMERIC:
+        return _without_scale(values)
+    if how is Equality.NUMERIC_TEXT:
+        shorter = pc.replace_substring_regex(values, r"(\.\d*?)0+$", r"\1")
+        return pc.replace_substring_regex(shorter, r"\.$", "")
+    return values
+
+
+def _without_scale(values: pa.Array) -> pa.Array:
+    """Send format is digits, weight, sign, display scale (int16 each), then the digits: the scale becomes 0."""
+    bounds = ends(values)
+    data = np.frombuffer(values.buffers()[2] or b"", np.uint8).copy()
+    starts = bounds[:-1][np.diff(bounds) >= 8]
+    data[starts + 6] = 0
+    data[starts + 7] = 0
+    buffers = [values.buffers()[0], values.buffers()[1], pa.py_buffer(data)]
+    return pa.Array.from_buffers(values.type, len(values), buffers, offset=values.offset)
+
+
+def ends(values: pa.Array) -> Ints:
+    """Where each value of a string or binary array starts, and where the last one ends."""
+    offsets = np.frombuffer(values.buffers()[1], np.int32)
+    return offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
+
+
+def _float(values: pa.Array) -> pa.Array:
+    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    return pa.array(numbers.view(np.int64))

@@ -1,0 +1,55 @@
+"""Net change of tables without a key: how many copies of each whole row come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from airflow_ddlrepl.integrate.equality import Ints
+from airflow_ddlrepl.integrate.keys import dense
+from airflow_ddlrepl.model.change import Op
+
+
+def net_images(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Per different row: `a_<column>` and `copies` (int64; negative: as many are deleted); never 0.
+
+    Needs the whole old row with every UPDATE and DELETE (replica identity full); raises ValueError without.
+    """
+    op = changes["op"].to_numpy()
+    before = changes["before"].to_numpy()
+    if ((op != Op.INSERT) & (before != 2)).any():
+        raise ValueError("an update or delete without its whole old row")
+    came, went = np.flatnonzero(op != Op.DELETE), np.flatnonzero(op != Op.INSERT)
+    images = {c: _both(changes, c, came, went) for c in columns}
+    codes = np.zeros(len(came) + len(went), np.int64)
+    for values in images.values():
+        encoded = _exact(values).dictionary_encode(null_encoding="encode")
+        codes = dense(codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False))
+    copies, first = _sums(codes, len(came))
+    at = np.flatnonzero(copies)
+    return pa.table(
+        {**{f"a_{c}": values.take(pa.array(first[at])) for c, values in images.items()}, "copies": pa.array(copies[at])}
+    )
+
+
+def _both(changes: pa.Table, column: str, came: Ints, went: Ints) -> pa.Array:
+    new = changes[f"a_{column}"].take(pa.array(came))
+    old = changes[f"b_{column}"].take(pa.array(went))
+    return pa.chunked_array([*new.chunks, *old.chunks], type=new.type).combine_chunks()
+
+
+def _exact(values: pa.Array) -> pa.Array:
+    """Floats by their bits: -0 is not 0 in a row's image."""
+    same_width = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
+    return values.view(same_width[values.type]) if values.type in same_width else values
+
+
+def _sums(codes: Ints, came: int) -> tuple[Ints, Ints]:
+    """Per code its balance and a place where it stands."""
+    kinds = int(codes.max(initial=-1)) + 1
+    balance = np.bincount(codes[:came], minlength=kinds) - np.bincount(codes[came:], minlength=kinds)
+    first = np.zeros(kinds, np.int64)
+    first[codes] = np.arange(len(codes))
+    return balance.astype(np.int64), first

@@ -1,0 +1,191 @@
+"""Net change: what a section of the log does to each row of the target, in sets instead of one by one.
+
+Applying it in the order deletes, moves (taken out), updates, moves (put back), inserts gives exactly
+what applying the changes one after the other gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.integrate.equality import Ints, KeyColumn
+from airflow_ddlrepl.integrate.keys import KeyIds, key_ids
+from airflow_ddlrepl.integrate.moves import Fate, Follower, Kind
+from airflow_ddlrepl.integrate.presence import Flags, absent_columns, with_whole_keys
+from airflow_ddlrepl.model.change import Op
+
+
+@dataclass(frozen=True, slots=True)
+class NetRows:
+    """Per kind one table.
+
+    deletes: `b_<key column>`. updates: `a_<column>` (found by their `a_` key) and `h_<column>` (bool) for
+    columns that some row does not change. moves: `b_` key before, `a_` columns, `h_`. inserts: `a_`.
+    A DELETE and INSERT of one key is an update of every column. Rows that came and went are in none.
+    """
+
+    deletes: pa.Table
+    updates: pa.Table
+    moves: pa.Table
+    inserts: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Net rows as places in the log: base key, newest change, and per sometimes absent column where its value is."""
+
+    base: Ints
+    last: Ints
+    held: dict[str, Ints]
+
+
+def net(
+    changes: pa.Table,
+    layout: Sequence[str],
+    key: Sequence[KeyColumn],
+    columns: Sequence[str] | None = None,
+    ids: KeyIds | None = None,
+) -> NetRows:
+    """The net change of one table's rows in log order (row-file schema) by key.
+
+    layout: every column in the order of the `absent` bitmap. columns: those wanted (default: all).
+    ids: the keys as the target numbered them. Raises NeedsTargetKeys when they are needed and not given.
+    """
+    absent = absent_columns(changes["absent"], layout)
+    changes = with_whole_keys(changes, [c.name for c in key], absent)
+    ids = key_ids(changes, key) if ids is None else ids
+    wanted = list(layout if columns is None else columns)
+    absent = {name: flags for name, flags in absent.items() if name in wanted}
+    op = changes["op"].to_numpy()
+    moving = _moving(op, ids)
+    fates = _follow(op, ids, absent, moving)
+    kinds = _plain(op, ids, absent, moving)
+    for kind in Kind:
+        kinds[kind] = _joined(kinds[kind], [fate for fate in fates if fate.kind is kind], absent)
+    return _Taker(changes, [c.name for c in key], wanted, ids).tables(kinds)
+
+
+def has_key_updates(changes: pa.Table, layout: Sequence[str], key: Sequence[KeyColumn]) -> bool:
+    """Does any update change its key? Then keys can't be spread over buckets. Raises NeedsTargetKeys."""
+    whole = with_whole_keys(changes, [c.name for c in key], absent_columns(changes["absent"], layout))
+    return bool(_moved(whole["op"].to_numpy(), key_ids(whole, key)).any())
+
+
+def _moved(op: Ints, ids: KeyIds) -> Flags:
+    moved: Flags = (op == Op.UPDATE) & (ids.old != ids.new)
+    return moved
+
+
+def _moving(op: Ints, ids: KeyIds) -> Flags:
+    """Per key number: does a key update touch it?"""
+    touched = np.zeros(int(max(ids.new.max(initial=-1), ids.old.max(initial=-1))) + 1, bool)
+    moved = _moved(op, ids)
+    touched[ids.old[moved]] = True
+    touched[ids.new[moved]] = True
+    return touched
+
+
+def _follow(op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags) -> list[Fate]:
+    if not moving.any():
+        return []
+    follower = Follower(len(absent))
+    key = np.where(ids.new >= 0, ids.new, ids.old)
+    for row in np.flatnonzero(moving[key]):
+        told = [not flags[row] for flags in absent.values()]
+        follower.step(int(row), int(op[row]), int(ids.old[row]), int(ids.new[row]), told)
+    return list(follower.fates())
+
+
+def _plain(op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags) -> dict[Kind, _Rows]:
+    """Keys without key updates: first and last change decide, all at once."""
+    key = np.where(ids.new >= 0, ids.new, ids.old)
+    rows = np.flatnonzero(~moving[key])
+    last = _newest(key[rows], rows, len(moving))
+    first = _newest(key[rows][::-1], rows[::-1], len(moving))
+    keys = np.flatnonzero(last >= 0)
+    is_new = op[first[keys]] == Op.INSERT
+    is_gone = op[last[keys]] == Op.DELETE
+    held = {}
+    for name, flags in absent.items():
+        told = rows[~flags[rows] & (op[rows] != Op.DELETE)]
+        held[name] = _newest(key[told], told, len(moving))
+    chosen = {
+        Kind.DELETE: keys[~is_new & is_gone],
+        Kind.UPDATE: keys[~is_new & ~is_gone],
+        Kind.MOVE: keys[:0],
+        Kind.INSERT: keys[is_new & ~is_gone],
+    }
+    return {kind: _Rows(at, last[at], {name: h[at] for name, h in held.items()}) for kind, at in chosen.items()}
+
+
+def _newest(key: Ints, rows: Ints, keys: int) -> Ints:
+    """Per key the last of its rows in the given order, -1 without one."""
+    found = np.full(keys, -1, np.int64)
+    found[key] = rows  # of equal keys the last one stays
+    return found
+
+
+def _joined(rows: _Rows, fates: Sequence[Fate], absent: Iterable[str]) -> _Rows:
+    if not fates:
+        return rows
+    return _Rows(
+        np.concatenate([rows.base, np.array([fate.base for fate in fates], np.int64)]),
+        np.concatenate([rows.last, np.array([fate.last for fate in fates], np.int64)]),
+        {
+            name: np.concatenate([rows.held[name], np.array([f.held[i] if f.held else -1 for f in fates], np.int64)])
+            for i, name in enumerate(absent)
+        },
+    )
+
+
+class _Taker:
+    """Takes the values of net rows out of the log."""
+
+    def __init__(self, changes: pa.Table, key: Sequence[str], columns: Sequence[str], ids: KeyIds) -> None:
+        self.changes = changes.combine_chunks()
+        self.key = key
+        self.columns = columns
+        self.ids = ids
+
+    def tables(self, kinds: Mapping[Kind, _Rows]) -> NetRows:
+        updates, moves = kinds[Kind.UPDATE], kinds[Kind.MOVE]
+        return NetRows(
+            deletes=pa.table(self._base_keys(kinds[Kind.DELETE])),
+            updates=pa.table({**self._values(updates), **_held(updates)}),
+            moves=pa.table({**self._base_keys(moves), **self._values(moves), **_held(moves)}),
+            inserts=pa.table(self._values(kinds[Kind.INSERT])),
+        )
+
+    def _values(self, rows: _Rows) -> dict[str, Any]:
+        return {f"a_{c}": self._take(f"a_{c}", rows.held.get(c, rows.last)) for c in self.columns}
+
+    def _take(self, column: str, at: Ints) -> pa.ChunkedArray:
+        values = self.changes[column]
+        if len(at) == len(values) and len(at) and at[0] == 0 and bool((np.diff(at) == 1).all()):
+            return values
+        missing = at < 0
+        return values.take(pa.array(at, mask=missing) if missing.any() else pa.array(at))
+
+    def _base_keys(self, rows: _Rows) -> dict[str, Any]:
+        """Key values of base rows, from any change that tells them."""
+        keys = int(max(self.ids.new.max(initial=-1), self.ids.old.max(initial=-1))) + 1
+        old_at = np.flatnonzero((self.changes["before"].to_numpy() != 0) & (self.ids.old >= 0))
+        new_at = np.flatnonzero(self.ids.new >= 0)
+        by_old = _newest(self.ids.old[old_at], old_at, keys)[rows.base]
+        by_new = _newest(self.ids.new[new_at], new_at, keys)[rows.base]
+        result = {}
+        for name in self.key:
+            old, new = self._take(f"b_{name}", by_old), self._take(f"a_{name}", by_new)
+            result[f"b_{name}"] = pc.coalesce(old, new)
+        return result
+
+
+def _held(rows: _Rows) -> dict[str, Any]:
+    """`h_` flags of the columns that some of these rows do not change."""
+    return {f"h_{name}": pa.array(at >= 0) for name, at in rows.held.items() if (at < 0).any()}

@@ -1,0 +1,36 @@
+"""Which columns an update really brought: values that the log left out (unchanged TOAST) are absent, not NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def absent_columns(absent: pa.ChunkedArray, layout: Sequence[str]) -> dict[str, Flags]:
+    """Per column that is absent somewhere: in which rows. layout: the columns in the order of the bitmap."""
+    if absent.null_count == len(absent):
+        return {}
+    encoded = absent.combine_chunks().dictionary_encode()
+    width = (len(layout) + 7) // 8
+    packed = np.zeros((len(encoded.dictionary) + 1, width), np.uint8)
+    for at, bitmap in enumerate(encoded.dictionary.to_pylist()):
+        packed[at, : len(bitmap)] = np.frombuffer(bitmap[:width], np.uint8)
+    kinds = np.unpackbits(packed, axis=1, bitorder="little")[:, : len(layout)].astype(bool)
+    kind = pc.fill_null(encoded.indices, len(encoded.dictionary)).to_numpy(zero_copy_only=False)
+    return {layout[int(i)]: kinds[kind, i] for i in np.flatnonzero(kinds.any(axis=0))}
+
+
+def with_whole_keys(changes: pa.Table, key: Sequence[str], absent: dict[str, Flags]) -> pa.Table:
+    """An absent key value did not change: it is taken from the old key, which the log then always tells."""
+    for name in key:
+        flags = absent.pop(name, None)
+        if flags is not None:
+            whole = pc.if_else(pa.array(flags), changes[f"b_{name}"], changes[f"a_{name}"])
+            changes = changes.set_column(changes.column_names.index(f"a_{name}"), f"a_{name}", whole)
+    return changes
