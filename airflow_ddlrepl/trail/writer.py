@@ -105,6 +105,17 @@ class PartWriter:
             bytes_read=bytes_read,
         )
 
+    def discard(self) -> None:
+        """Remove what was written so far: the part failed."""
+        for writer in self._open.values():
+            writer.abandon(self._trail)
+        if self._control:
+            self._control.close()
+            self._trail.place.remove(self._control.path)
+        for _, file in self._done:
+            self._trail.place.remove(file.path)
+        self._open, self._done = {}, []
+
     def _flush(self, writer: _TableWriter) -> None:
         if not writer.is_open and sum(w.is_open for w in self._open.values()) >= OPEN_FILES:
             self._close(min((w for w in self._open.values() if w.is_open), key=lambda w: w.last).layout)
@@ -167,6 +178,11 @@ class _TableWriter:
             self._sink = trail.create(self._path)
             self._writer = _parquet(self._sink, table.schema)
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+
+    def abandon(self, trail: Trail) -> None:
+        if self._sink:
+            self._sink.close()
+            trail.place.remove(self._sink.path)
 
     def finish(self, trail: Trail) -> RowFile:
         self.flush(trail)

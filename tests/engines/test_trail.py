@@ -77,7 +77,8 @@ def rows(keys: list[tuple[int, int]], values: list[int] | None = None) -> pa.Rec
 def write_segment(trail: Trail, token: int = 1, low: Lsn = LOW, high: Lsn = HIGH) -> Segment:
     writer = PartWriter(trail, 0, low, 0)
     writer.rows(layout(), rows([(low + 10, 0), (low + 10, 1), (low + 20, 0)]))
-    writer.event(Event(EventKind.DDL, LogKey(low + 20, 1), 7, 5, tag="ALTER TABLE", dropped=((1, TableName("a", "b")),)))
+    dropped = ((1, TableName("a", "b")),)
+    writer.event(Event(EventKind.DDL, LogKey(low + 20, 1), 7, 5, tag="ALTER TABLE", dropped=dropped))
     writer.transactions(
         pa.record_batch([[low + 10, low + 20], [5, 7], [1, 2], ["", "x"], [2, 1]], schema=TRANSACTIONS),
     )

@@ -1,0 +1,294 @@
+"""The pgoutput stream of one decoding session, batch after batch of messages.
+
+Keys: LogKey(commit record, ordinal). The ordinal counts the messages of a transaction that the log
+itself holds (inserts, updates, deletes, truncates, logical messages), not those that a session repeats
+at will (relations, types, origins): so the same change has the same key however the log was split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from airflow_ddlrepl.engines.postgres.pgoutput import control
+from airflow_ddlrepl.engines.postgres.pgoutput.layout import Compiled, compile_layout, is_ours
+from airflow_ddlrepl.engines.postgres.pgoutput.rows import DELETE, INSERT, UPDATE, batch
+from airflow_ddlrepl.engines.postgres.pgoutput.tuples import Malformed
+from airflow_ddlrepl.engines.postgres.pgoutput.types import wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.trail.store import TRANSACTIONS
+from airflow_ddlrepl.trail.writer import Layout
+
+EPOCH_2000 = 946_684_800_000_000
+BEGIN, COMMIT, RELATION, TYPE, ORIGIN, MESSAGE, TRUNCATE = b"BCRYOMT"
+_COUNTED = np.zeros(256, np.bool_)
+_COUNTED[[INSERT, UPDATE, DELETE, MESSAGE, TRUNCATE]] = True
+_ROW = np.zeros(256, np.bool_)
+_ROW[[INSERT, UPDATE, DELETE]] = True
+_COMMON = _ROW.copy()
+_COMMON[[BEGIN, COMMIT]] = True
+_LEAST = np.full(256, 1, np.int64)
+_LEAST[[INSERT, UPDATE, DELETE]] = 8
+_LEAST[BEGIN], _LEAST[COMMIT] = 21, 26
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What one batch of messages held: rows per layout in log order, control records, transactions that ended."""
+
+    rows: list[tuple[Layout, pa.RecordBatch]]
+    events: list[Event]
+    transactions: pa.RecordBatch | None
+
+
+@dataclass(slots=True)
+class _Open:
+    """A transaction whose end has not come yet."""
+
+    lsn: int
+    xid: int
+    committed: int
+    origin: str
+    counted: int
+    changes: int
+
+
+@dataclass(slots=True)
+class _Batch:
+    """One batch's messages by transaction: number 0 is the one that the batch before left open."""
+
+    data: Messages
+    tags: npt.NDArray[np.uint8]
+    number: Ints
+    seq: Ints
+    lsn: Ints
+    xid: Ints
+    committed: Ints
+    inside: Mask
+    origins: dict[int, str]
+    changes: Ints
+    relations: dict[int, list[tuple[int, control.Relation]]] = field(default_factory=dict)
+
+
+class Decoder:
+    """Turns messages into rows, events and transactions with low <= commit position < high.
+
+    wire_format: "binary" or "text", as the stream was asked for. types: enums and domains → built-in
+    type (see `wire_types`). encoding: of the database, for what logical messages hold.
+    Raises SourceError SRC-160 with the position when a message is not understood, NeedsText SRC-150.
+    """
+
+    def __init__(
+        self, low: Lsn, high: Lsn, wire_format: str, types: Mapping[int, int], encoding: str = "utf-8"
+    ) -> None:
+        self._low, self._high = low, high
+        self._format = wire_format
+        self._types = dict(types)
+        self._encoding = encoding
+        self._relations: dict[int, control.Relation] = {}
+        self._texts: dict[int, bytes] = {}
+        self._compiled: dict[control.Relation, Compiled] = {}
+        self._open: _Open | None = None
+        self._at = int(low)
+        self.bytes_read = 0
+
+    def feed(self, array: pa.Array) -> Decoded:
+        """The next messages, each one element of a binary array."""
+        if not len(array):
+            return Decoded([], [], None)
+        data = Messages(array)
+        self.bytes_read += data.size
+        try:
+            one = self._survey(data)
+            events = self._control(one)
+            rows = self._rows(one)
+            return Decoded(rows, events, self._ended(one))
+        except (Malformed, IndexError, pa.ArrowInvalid) as error:
+            raise self._not_understood(str(error) or "a message ends early") from error
+
+    def finish(self) -> None:
+        """Raises SourceError SRC-160 when the stream ends inside a transaction."""
+        if self._open is not None:
+            raise self._not_understood("the stream ends inside a transaction")
+
+    def _survey(self, data: Messages) -> _Batch:
+        lengths = data.ends - data.starts
+        if not (lengths > 0).all():
+            raise Malformed("an empty message")
+        tags = data.bytes[data.starts]
+        if (lengths < _LEAST[tags]).any():
+            raise Malformed("a message ends early")
+        begins = np.flatnonzero(tags == BEGIN)
+        place = data.starts[begins]
+        head = self._open or _Open(0, 0, 0, "", 0, 0)
+        number = np.cumsum(tags == BEGIN)
+        counted = np.cumsum(_COUNTED[tags])
+        base = np.concatenate(([-head.counted], counted[begins]))
+        lsn = np.concatenate(([head.lsn], data.gather(">i8", place + 1)))
+        inside = (lsn >= self._low) & (lsn < self._high)
+        inside[0] &= self._open is not None
+        return _Batch(
+            data=data,
+            tags=tags,
+            number=number,
+            seq=counted - 1 - base[number],
+            lsn=lsn,
+            xid=np.concatenate(([head.xid], data.gather(">u4", place + 17).astype(np.int64))),
+            committed=np.concatenate(([head.committed], data.gather(">i8", place + 9).astype(np.int64) + EPOCH_2000)),
+            inside=inside,
+            origins={0: head.origin} if head.origin else {},
+            changes=np.concatenate(([head.changes], np.zeros(len(begins), np.int64))),
+        )
+
+    def _control(self, one: _Batch) -> list[Event]:
+        """Take notice of relations and origins; the control records of the window."""
+        events: list[Event] = []
+        for index in np.flatnonzero(~_COMMON[one.tags]).tolist():
+            tag, message = int(one.tags[index]), one.data.message(index)
+            self._at = int(one.lsn[one.number[index]]) or self._at
+            if tag == RELATION:
+                self._relation(one, index, message)
+            elif tag == ORIGIN:
+                one.origins[int(one.number[index])] = control.origin(message)
+            elif tag in (MESSAGE, TRUNCATE):
+                event = self._event(one, index, tag, message)
+                if event:
+                    events.append(event)
+            elif tag != TYPE:
+                raise Malformed(f"an unknown message {chr(tag)!r}")
+        return events
+
+    def _relation(self, one: _Batch, index: int, message: bytes) -> None:
+        number = int.from_bytes(message[1:5], "big")
+        if self._texts.get(number) == message:
+            return
+        relation = control.relation(message)
+        before = self._relations.get(number)
+        one.relations.setdefault(number, [(-1, before)] if before else []).append((index, relation))
+        self._relations[number], self._texts[number] = relation, message
+
+    def _event(self, one: _Batch, index: int, tag: int, message: bytes) -> Event | None:
+        number = int(one.number[index])
+        key = LogKey(int(one.lsn[number]), int(one.seq[index]))
+        at = control.Stamp(key, int(one.xid[number]), int(one.committed[number]), one.origins.get(number, ""))
+        if tag == TRUNCATE:
+            ids, cascade, restart = control.truncated(message)
+            known = [self._known(i) for i in ids]
+            names = tuple((r.id, r.name) for r in known if not is_ours(r))
+            return control.truncate_event(names, cascade, restart, at) if names and one.inside[number] else None
+        logical = control.logical_message(message)
+        if not logical.transactional:
+            at = control.Stamp(LogKey(logical.lsn, 0), 0, 0, "")
+            is_inside = self._low <= logical.lsn < self._high
+        else:
+            is_inside = bool(one.inside[number])
+        event = control.message_event(logical, at, self._encoding) if is_inside else None
+        if event and event.tables:
+            self._types.update(wire_types(event.tables))
+        return event
+
+    def _known(self, number: int) -> control.Relation:
+        relation = self._relations.get(number)
+        if relation is None:
+            raise Malformed(f"rows of relation {number} come before its description")
+        return relation
+
+    def _rows(self, one: _Batch) -> list[tuple[Layout, pa.RecordBatch]]:
+        is_row = _ROW[one.tags]
+        if self._open is None and bool((is_row & (one.number == 0)).any()):
+            raise Malformed("a row stands outside of a transaction")
+        index = np.flatnonzero(is_row & one.inside[one.number])
+        if not len(index):
+            return []
+        table = one.data.gather(">u4", one.data.starts[index] + 1)
+        found: list[tuple[Layout, pa.RecordBatch]] = []
+        for number, rows in _by_table(table, index):
+            for relation, some in self._by_layout(one, number, rows):
+                if not is_ours(relation):
+                    found.append(self._batch(one, relation, some))
+        return found
+
+    def _by_layout(self, one: _Batch, number: int, rows: Ints) -> list[tuple[control.Relation, Ints]]:
+        changes = one.relations.get(number)
+        if changes is None:
+            return [(self._known(number), rows)]
+        places = np.searchsorted(rows, [place for place, _ in changes])
+        if places[0] > 0:
+            raise Malformed(f"rows of relation {number} come before its description")
+        ends = [*places[1:], len(rows)]
+        return [(r, rows[a:b]) for (_, r), a, b in zip(changes, places, ends, strict=True) if b > a]
+
+    def _batch(self, one: _Batch, relation: control.Relation, rows: Ints) -> tuple[Layout, pa.RecordBatch]:
+        number = one.number[rows]
+        self._at = int(one.lsn[number[0]])
+        compiled = self._compiled.get(relation)
+        if compiled is None:
+            compiled = self._compiled[relation] = compile_layout(relation, self._format, self._types)
+        one.changes += np.bincount(number, minlength=len(one.changes))
+        return compiled.layout, batch(one.data, rows, compiled, one.lsn[number], one.seq[rows])
+
+    def _ended(self, one: _Batch) -> pa.RecordBatch | None:
+        """The transactions that ended here and lie in the window; the last one stays open if it didn't end."""
+        ends = one.number[one.tags == COMMIT]
+        first = 0 if self._open is not None else 1
+        if not np.array_equal(ends, np.arange(first, first + len(ends))) or len(one.lsn) - first - len(ends) not in (
+            0,
+            1,
+        ):
+            raise Malformed("begin and commit do not alternate")
+        self._open = self._left_open(one) if len(ends) < len(one.lsn) - first else None
+        done = ends[one.inside[ends]]
+        if not len(done):
+            return None
+        origins = [one.origins.get(i, "") for i in done.tolist()] if one.origins else [""] * len(done)
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.array(one.lsn[done]),
+                pa.array(one.xid[done]),
+                pa.array(one.committed[done]),
+                pa.array(origins, pa.string()),
+                pa.array(one.changes[done]),
+            ],
+            schema=TRANSACTIONS,
+        )
+
+    def _left_open(self, one: _Batch) -> _Open:
+        last = len(one.lsn) - 1
+        counted = int(one.seq[-1]) + 1
+        return _Open(
+            lsn=int(one.lsn[last]),
+            xid=int(one.xid[last]),
+            committed=int(one.committed[last]),
+            origin=one.origins.get(last, ""),
+            counted=counted,
+            changes=int(one.changes[last]),
+        )
+
+    def _not_understood(self, why: str) -> SourceError:
+        return SourceError(
+            f"the source's change stream can't be decoded: {why}",
+            code="SRC-160",
+            at=Lsn(self._at),
+            hint="nothing was stored; run the cycle again, and report this if it stays",
+        )
+
+
+def _by_table(table: Ints, index: Ints) -> list[tuple[int, Ints]]:
+    """The messages of each table, in their order."""
+    if (table == table[0]).all():
+        return [(int(table[0]), index)]
+    distinct = np.unique(table)
+    codes = np.searchsorted(distinct, table)
+    small = codes.astype(np.uint16) if len(distinct) < 1 << 16 else codes
+    order = np.argsort(small, kind="stable")
+    cuts = np.cumsum(np.bincount(codes, minlength=len(distinct)))[:-1]
+    groups = cast("list[Ints]", np.split(index[order], cuts))
+    return [(int(number), rows) for number, rows in zip(distinct, groups, strict=True)]

@@ -1,0 +1,208 @@
+"""Which types travel in PostgreSQL's binary format, and as what they arrive.
+
+A type is binary-safe when its send format means the same on every server: the types of pg_catalog
+listed here with their arrays and ranges, and enums and domains over them. Everything else (composites,
+arrays and ranges of user-defined types, types of extensions, reg… types, whose values are object ids of
+one server) travels as text, and then the whole window does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+
+TEXT_OID = 25
+
+# oid → (oid of its array, name in DDL). The same on every server since PostgreSQL 14.
+BUILTIN: dict[int, tuple[int, str]] = {
+    16: (1000, "boolean"),
+    17: (1001, "bytea"),
+    18: (1002, '"char"'),
+    19: (1003, "name"),
+    20: (1016, "bigint"),
+    21: (1005, "smallint"),
+    22: (1006, "int2vector"),
+    23: (1007, "integer"),
+    25: (1009, "text"),
+    26: (1028, "oid"),
+    27: (1010, "tid"),
+    28: (1011, "xid"),
+    29: (1012, "cid"),
+    30: (1013, "oidvector"),
+    114: (199, "json"),
+    142: (143, "xml"),
+    600: (1017, "point"),
+    601: (1018, "lseg"),
+    602: (1019, "path"),
+    603: (1020, "box"),
+    604: (1027, "polygon"),
+    628: (629, "line"),
+    650: (651, "cidr"),
+    700: (1021, "real"),
+    701: (1022, "double precision"),
+    718: (719, "circle"),
+    774: (775, "macaddr8"),
+    790: (791, "money"),
+    829: (1040, "macaddr"),
+    869: (1041, "inet"),
+    1042: (1014, "character"),
+    1043: (1015, "character varying"),
+    1082: (1182, "date"),
+    1083: (1183, "time without time zone"),
+    1114: (1115, "timestamp without time zone"),
+    1184: (1185, "timestamp with time zone"),
+    1186: (1187, "interval"),
+    1266: (1270, "time with time zone"),
+    1560: (1561, "bit"),
+    1562: (1563, "bit varying"),
+    1700: (1231, "numeric"),
+    1790: (2201, "refcursor"),
+    2950: (2951, "uuid"),
+    2970: (2949, "txid_snapshot"),
+    3220: (3221, "pg_lsn"),
+    3614: (3643, "tsvector"),
+    3615: (3645, "tsquery"),
+    3802: (3807, "jsonb"),
+    3904: (3905, "int4range"),
+    3906: (3907, "numrange"),
+    3908: (3909, "tsrange"),
+    3910: (3911, "tstzrange"),
+    3912: (3913, "daterange"),
+    3926: (3927, "int8range"),
+    4072: (4073, "jsonpath"),
+    4451: (6150, "int4multirange"),
+    4532: (6151, "nummultirange"),
+    4533: (6152, "tsmultirange"),
+    4534: (6153, "tstzmultirange"),
+    4535: (6155, "datemultirange"),
+    4536: (6157, "int8multirange"),
+    5038: (5039, "pg_snapshot"),
+    5069: (271, "xid8"),
+}
+SAFE_OIDS = frozenset(BUILTIN) | frozenset(array for array, _ in BUILTIN.values())
+_BY_NAME = {name: oid for oid, (_, name) in BUILTIN.items()} | {f"{n}[]": array for array, n in BUILTIN.values()}
+
+
+class Shape(StrEnum):
+    """How a column's values are read out of a message."""
+
+    BOOL = "bool"
+    FIXED = "fixed"
+    BYTES = "bytes"
+    STRING = "string"
+    CHAR = "char"
+    JSONB = "jsonb"
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How one type arrives: the trail's encoding word, the Arrow type, the bytes of a value (0: varies)."""
+
+    encoding: str
+    shape: Shape
+    arrow: pa.DataType
+    size: int = 0
+
+
+_STRING = Codec("native", Shape.STRING, pa.string())
+_BINARY = Codec("binary", Shape.BYTES, pa.binary())
+_TEXT = Codec("text", Shape.STRING, pa.string())
+_NUMBERS = {
+    16: Codec("native", Shape.BOOL, pa.bool_(), 1),
+    20: Codec("native", Shape.FIXED, pa.int64(), 8),
+    21: Codec("native", Shape.FIXED, pa.int16(), 2),
+    23: Codec("native", Shape.FIXED, pa.int32(), 4),
+}
+_STRINGS = dict.fromkeys((19, 25, 114, 142, 1042, 1043), _STRING)
+NATIVE: dict[int, Codec] = {
+    **_NUMBERS,
+    **_STRINGS,
+    17: Codec("native", Shape.BYTES, pa.binary()),
+    18: Codec("native", Shape.CHAR, pa.string(), 1),
+    700: Codec("native", Shape.FIXED, pa.float32(), 4),
+    701: Codec("native", Shape.FIXED, pa.float64(), 8),
+    1082: Codec("native", Shape.FIXED, pa.int32(), 4),
+    1083: Codec("native", Shape.FIXED, pa.int64(), 8),
+    1114: Codec("native", Shape.FIXED, pa.int64(), 8),
+    1184: Codec("native", Shape.FIXED, pa.int64(), 8),
+    2950: Codec("native", Shape.BYTES, pa.binary(), 16),
+    3802: Codec("native", Shape.JSONB, pa.string()),
+}
+NATIVE_IN_TEXT: dict[int, Codec] = {**_NUMBERS, **_STRINGS, 18: _STRING}
+
+
+def binary_codec(oid: int, extra: Mapping[int, int]) -> Codec | None:
+    """How the type arrives in binary format; None when it isn't safe there."""
+    known = extra.get(oid, oid)
+    if known not in SAFE_OIDS:
+        return None
+    return NATIVE.get(known, _BINARY)
+
+
+def text_codec(oid: int) -> Codec:
+    """How the type arrives in text format."""
+    return NATIVE_IN_TEXT.get(oid, _TEXT)
+
+
+def binary_safe(table: Table) -> bool:
+    """Can the table's rows travel in binary format?"""
+    extra = wire_types([table])
+    return all(column.type.oid in SAFE_OIDS or column.type.oid in extra for column in table.columns)
+
+
+def wire_types(tables: Iterable[Table]) -> dict[int, int]:
+    """Enums and domains that the columns use → the built-in type whose binary format they share."""
+    found: dict[int, int] = {}
+    for table in tables:
+        definitions = {(one.schema, one.name): one for one in table.types}
+        for column in table.columns:
+            base = _wire_type(column.type, definitions)
+            if base is not None:
+                found[column.type.oid] = base
+    return found
+
+
+def _wire_type(kind: DataType, definitions: Mapping[tuple[str, str], TypeDefinition]) -> int | None:
+    if kind.is_builtin or kind.extension:
+        return None
+    if kind.kind is TypeKind.ENUM:
+        return TEXT_OID
+    if kind.kind is TypeKind.DOMAIN and (one := definitions.get((kind.schema, kind.name))):
+        return _base_oid(one, definitions)
+    return None
+
+
+def _base_oid(domain: TypeDefinition, definitions: Mapping[tuple[str, str], TypeDefinition]) -> int | None:
+    """The built-in type at the bottom of a domain, enum labels as text; None when it isn't binary-safe."""
+    plain = _without_modifiers(domain.base or "")
+    if plain in _BY_NAME:
+        return _BY_NAME[plain]
+    inner = definitions.get(_split(domain.base or ""))
+    if inner is None or inner is domain:
+        return None
+    if inner.kind is TypeKind.ENUM:
+        return TEXT_OID
+    return _base_oid(inner, definitions) if inner.kind is TypeKind.DOMAIN else None
+
+
+def _without_modifiers(text: str) -> str:
+    """`timestamp(3) with time zone[]` → `timestamp with time zone[]`."""
+    plain = re.sub(r"\s*\([^)]*\)", "", text).strip()
+    return re.sub(r"^interval (?:year|month|day|hour|minute|second)[a-z ]*", "interval", plain)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """`shop."My Type"` → ("shop", "My Type"); ("", "") when it's no qualified name."""
+    match = re.fullmatch(r'("(?:[^"]|"")+"|[^".\s]+)\.("(?:[^"]|"")+"|[^".\s]+)', text)
+    return (_unquote(match[1]), _unquote(match[2])) if match else ("", "")
+
+
+def _unquote(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
