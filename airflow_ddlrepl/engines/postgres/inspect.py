@@ -1,0 +1,105 @@
+"""Inspect: the catalog's present state as values. The truth about a shape, whatever DDL text says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.scope import Scope
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn, Snapshot
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+FOLDER = Path(__file__).parent
+SHAPE_SQL = (FOLDER / "table_shape.sql").read_text()
+SHAPE_SETTINGS = {
+    "search_path": "pg_catalog, pg_temp",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "quote_all_identifiers": "off",
+    "jit": "off",
+}
+
+_LIST_SQL = """
+SELECT c.oid, n.nspname, c.relname
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+  AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'ddlrepl')
+  AND NOT EXISTS (
+      SELECT FROM pg_catalog.pg_depend d
+      WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype = 'e')
+ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"
+"""
+_SHAPES_SQL = (
+    "SELECT (" + SHAPE_SQL.replace("$1", "wanted.id") + ") FROM pg_catalog.unnest(%s::pg_catalog.oid[]) WITH ORDINALITY"
+    " AS wanted(id, place) ORDER BY wanted.place"
+)
+
+
+def inspect(
+    connection: Connection[Any], ids: Sequence[int] | None = None, patterns: Sequence[str] = ("*.*",)
+) -> list[Table]:
+    """The shapes of these tables (by oid), else of all that match a `schema.table` pattern, by name.
+
+    Ids that are gone are left out, so are temporary tables and tables that belong to an extension.
+    """
+    wanted = list(ids) if ids is not None else [i for i, _ in listed(connection, Scope(tuple(patterns)))]
+    if not wanted:
+        return []
+    with _spelling(connection):
+        rows = connection.execute(_SHAPES_SQL.encode(), [wanted]).fetchall()
+    return [Table.from_json(shape) for (shape,) in rows if shape is not None]
+
+
+def listed(connection: Connection[Any], scope: Scope) -> list[tuple[int, TableName]]:
+    """Ids and names of the tables that the scope wants, ordered by name."""
+    rows = connection.execute(_LIST_SQL).fetchall()
+    names = [(int(i), TableName(schema, name)) for i, schema, name in rows]
+    return [(i, name) for i, name in names if scope.wants(name)]
+
+
+def snapshot(connection: Connection[Any]) -> Snapshot:
+    """What the present snapshot of this connection has seen.
+
+    In a REPEATABLE READ transaction that is the transaction's snapshot; otherwise only this statement's.
+    `low` is 0: what lies in the snapshot is decided by transaction ids alone, because a commit becomes
+    visible some time after its record stands in the log.
+    """
+    row = connection.execute(
+        "SELECT pg_catalog.pg_snapshot_xmin(s)::text, pg_catalog.pg_snapshot_xmax(s)::text,"
+        " ARRAY(SELECT pg_catalog.pg_snapshot_xip(s)::text), pg_catalog.pg_current_wal_insert_lsn()::text"
+        " FROM pg_catalog.pg_current_snapshot() s"
+    ).fetchone()
+    assert row is not None
+    xmin, xmax, running, high = row
+    return Snapshot(int(xmin), int(xmax), frozenset(map(int, running)), Lsn(0), Lsn.parse(high))
+
+
+@contextmanager
+def _spelling(connection: Connection[Any]) -> Iterator[None]:
+    """Settings under which expressions and values are always spelled alike; put back afterwards."""
+    names = list(SHAPE_SETTINGS)
+    with connection.transaction():
+        before = connection.execute(
+            "SELECT pg_catalog.current_setting(n) FROM pg_catalog.unnest(%s::text[]) n", [names]
+        ).fetchall()
+        _set(connection, SHAPE_SETTINGS)
+        yield
+        _set(connection, {name: value for name, (value,) in zip(names, before, strict=True)})
+
+
+def _set(connection: Connection[Any], settings: dict[str, str]) -> None:
+    connection.execute(
+        "SELECT pg_catalog.set_config(n, v, true) FROM ROWS FROM"
+        " (pg_catalog.unnest(%s::text[]), pg_catalog.unnest(%s::text[])) AS s(n, v)",
+        [list(settings), list(settings.values())],
+    )

@@ -1,0 +1,124 @@
+"""Which tables belong to a channel, decided alike here and by the event triggers inside the server.
+
+Patterns are translated to PostgreSQL's regular expressions; `Scope` answers in Python, `to_json` is what
+the helper schema stores.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.pattern import _TOKEN, matches, matches_table, split_table_pattern
+from airflow_ddlrepl.model.names import TableName
+
+HELPER_SCHEMA = "ddlrepl"
+SYSTEM_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """One add_table_pattern: new tables whose name matches join, unless `ignore` matches it, too.
+
+    schema: the one schema it looks at; None: the schemas that the channel's `tables` name.
+    """
+
+    pattern: str
+    ignore: str | None = None
+    schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """tables, exclude: `schema.table` patterns; joining: what admits new tables later."""
+
+    tables: tuple[str, ...] = ("*.*",)
+    exclude: tuple[str, ...] = ()
+    joining: tuple[Joining, ...] = ()
+
+    @classmethod
+    def of(cls, channel: Channel) -> Scope:
+        """The scope that a channel file describes."""
+        actions = [a for a in channel.source_actions() if a.add_table_pattern]
+        return cls(
+            channel.source.tables,
+            channel.source.exclude,
+            tuple(Joining(str(a.add_table_pattern), a.ignore_table_pattern, a.capture_schema) for a in actions),
+        )
+
+    def wants(self, name: TableName) -> bool:
+        """Is it one of the tables that the channel starts with?"""
+        return self._may_have(name) and any(matches_table(p, name) for p in self.tables)
+
+    def joins(self, name: TableName) -> bool:
+        """Would a table that is created, or renamed to this, join the channel?"""
+        return self._may_have(name) and any(self._admits(rule, name) for rule in self.joining)
+
+    def admits(self, name: TableName) -> bool:
+        """Either of both."""
+        return self.wants(name) or self.joins(name)
+
+    def _may_have(self, name: TableName) -> bool:
+        return not SYSTEM_SCHEMA.fullmatch(name.schema) and not any(matches_table(p, name) for p in self.exclude)
+
+    def _admits(self, rule: Joining, name: TableName) -> bool:
+        if not matches(rule.pattern, name.name) or (rule.ignore is not None and matches(rule.ignore, name.name)):
+            return False
+        if rule.schema is not None:
+            return rule.schema == name.schema
+        return any(matches(split_table_pattern(p)[0], name.schema) for p in self.tables)
+
+    def to_json(self) -> dict[str, Any]:
+        """Regular expressions for the server: [schema, table] pairs, for joining [schema, table, but not]."""
+        schemas = sorted({split_table_pattern(p)[0] for p in self.tables})
+        return {
+            "tables": [_both(p) for p in self.tables],
+            "exclude": [_both(p) for p in self.exclude],
+            "joining": [
+                [schema, regex(rule.pattern), None if rule.ignore is None else regex(rule.ignore)]
+                for rule in self.joining
+                for schema in ([_exact(rule.schema)] if rule.schema is not None else map(regex, schemas))
+            ],
+        }
+
+
+def regex(pattern: str) -> str:
+    """The pattern as a PostgreSQL regular expression that matches the same whole names."""
+    return f"^(?:{''.join(_piece(m) for m in _TOKEN.finditer(pattern))})$"
+
+
+def _both(pattern: str) -> list[str]:
+    schema, table = split_table_pattern(pattern)
+    return [regex(schema), regex(table)]
+
+
+def _exact(name: str) -> str:
+    return f"^{''.join(_escaped(c) for c in name)}$"
+
+
+def _piece(match: re.Match[str]) -> str:
+    quoted, negated, chars, star, one, alternative, char = match.groups()
+    if quoted:
+        return "".join(_escaped(c) for c in quoted.replace('""', '"'))
+    if chars:
+        both = chars if chars.lower() == chars.upper() else _ranges(chars.lower()) + _ranges(chars.upper())
+        return f"[{'^' if negated else ''}{both if both != chars else _ranges(chars)}]"
+    if star:
+        return ".*"
+    if one:
+        return "."
+    if alternative:
+        return "|"
+    variants = {char, char.lower(), char.upper()}
+    single = sorted(_escaped(v) for v in variants if len(v) == 1)
+    return single[0] if len(single) == 1 else f"[{''.join(single)}]"
+
+
+def _ranges(chars: str) -> str:
+    return re.sub(r"([\\\[\]^&~])", r"\\\1", chars)
+
+
+def _escaped(char: str) -> str:
+    return char if char.isalnum() or char == "_" or ord(char) > 127 else "\\" + char
