@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeIdentity(TableChange):
-    """"always", "by default" or "" before and after."""
+    """ "always", "by default" or "" before and after."""
 
     kind: ClassVar[str] = "change_identity"
     id: int

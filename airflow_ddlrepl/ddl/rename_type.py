@@ -54,9 +54,7 @@ def spot(old: Table, new: Table) -> Iterator[RenameType]:
             yield RenameType(after.oid, from_, to, _respelled(old, new, from_, to))
 
 
-def _respelled(
-    old: Table, new: Table, was: tuple[str, str], now: tuple[str, str]
-) -> tuple[tuple[int, DataType], ...]:
+def _respelled(old: Table, new: Table, was: tuple[str, str], now: tuple[str, str]) -> tuple[tuple[int, DataType], ...]:
     return tuple(
         (b.id, a.type)
         for b, a in shared_columns(old, new)

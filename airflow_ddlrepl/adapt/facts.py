@@ -1,0 +1,55 @@
+"""What the planner must know of a target, and what it needs from the target's engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import TypeDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFacts:
+    """One table's place at one target.
+
+    name_before, name_after: the target's name of the table before and after the change; None: as the shape says.
+    server_version: major. extensions: installed there. existing: what stands under name_before (a new table:
+    under name_after), as inspected there. occupant: what stands under name_after when that is another table.
+    is_kept: occupant belongs to the channel, its source was dropped. types: user-defined types that stand at the
+    target; None: not known, then statements are written so that a type that stands does no harm.
+    parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
+    at all. parent_shape: that table's shape after the change. publishes_generated: the log carries values of
+    generated columns. is_pending: the table waits for a refresh that will bring any new shape.
+    """
+
+    name_before: TableName | None = None
+    name_after: TableName | None = None
+    server_version: int = 18
+    extensions: frozenset[str] = frozenset()
+    existing: Table | None = None
+    occupant: Table | None = None
+    is_kept: bool = False
+    types: tuple[TypeDefinition, ...] | None = None
+    parent: TableName | None = None
+    has_parent: bool = True
+    parent_shape: Table | None = None
+    publishes_generated: bool = False
+    is_pending: bool = False
+
+
+class Renderer(Protocol):
+    """An engine's DDL: the exact SQL of a change."""
+
+    @property
+    def engine(self) -> str: ...
+
+    def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
+        """before: the shape at the target just before. Raises Unsupported ADP-110 for a kind without a row."""
+        ...
+
+    def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
+        """The statements, run in the session time zone `zone`."""
+        ...

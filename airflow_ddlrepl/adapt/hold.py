@@ -1,0 +1,93 @@
+"""The shape that a target holds for a source table: what can follow without harm, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.ddl.casts import TEXT
+from airflow_ddlrepl.ddl.expression import Standing, standing
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Partition, Table
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+
+Note = Callable[[str], None]
+AS_TEXT = DataType("text", "pg_catalog", "text", oid=TEXT)
+
+
+def hold(table: Table, name: TableName | None, facts: TargetFacts, note: Note = lambda text: None) -> Table:
+    """The target's shape of a source table; of a target's shape, itself. note: gets what is left out, as text.
+
+    Sequence defaults and those that call the user's own functions stay behind, an identity column lets values in,
+    types of extensions that the target lacks become text, a partition whose parent isn't replicated stands alone.
+    """
+    known = {(t.schema, t.name) for t in table.types}
+    partition = _partition(table.partition, facts)
+    held = table.with_(name=name or table.name, partition=partition, types=_types(table.types, known, note))
+    columns = tuple(_column(c, held, known, facts, note) for c in table.columns)
+    used = {(c.type.schema, c.type.name) for c in columns if not c.type.is_builtin}
+    return held.with_(columns=columns, types=held.types if used else ())
+
+
+def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
+    column = _typed(column, known, facts, note)
+    if column.generated:
+        return _generated(column, known, facts, note)
+    if column.identity:
+        inherited = table.partition is not None and facts.server_version < 17
+        return replace(column, identity="" if inherited else "by default")
+    if column.default is None:
+        return column
+    found = standing(column.default, known)
+    if found is Standing.PLAIN:
+        return column
+    note(f"column {column.name}: the default {column.default} {found}; it stays at the source")
+    return replace(column, default=None)
+
+
+def _typed(column: Column, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
+    of = column.type
+    if of.is_builtin or of.extension in facts.extensions or (of.schema, of.name) in known:
+        return column
+    if of.extension:
+        note(f"column {column.name}: type {of.text} needs the extension {of.extension}, which the target lacks: text")
+    else:
+        note(f"column {column.name}: type {of.text} can't be created at the target: text")
+    return replace(column, type=AS_TEXT, collation=None)
+
+
+def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
+    if standing(column.default or "", known) is not Standing.PLAIN:
+        note(f"column {column.name}: the target keeps the values, not the expression {column.default}")
+        return replace(column, generated="", default=None)
+    if column.generated == "virtual" and facts.server_version < 18:
+        return replace(column, generated="stored")
+    return column
+
+
+def _partition(partition: Partition | None, facts: TargetFacts) -> Partition | None:
+    if partition is None or not facts.has_parent:
+        return None
+    standing_parent = facts.existing.partition.of_name if facts.existing and facts.existing.partition else None
+    return replace(partition, of_name=facts.parent or standing_parent or partition.of_name)
+
+
+def _types(types: tuple[TypeDefinition, ...], known: set[tuple[str, str]], note: Note) -> tuple[TypeDefinition, ...]:
+    return tuple(_domain(t, known, note) if t.kind is TypeKind.DOMAIN else t for t in types)
+
+
+def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: Note) -> TypeDefinition:
+    plain = tuple(c for c in of.constraints if standing(c[1], known) is Standing.PLAIN)
+    for constraint in of.constraints:
+        if constraint not in plain:
+            note(f"domain {of.name}: the check {constraint[0]} uses functions of the user's; it stays at the source")
+    default = of.default if of.default and standing(of.default, known) is Standing.PLAIN else None
+    return replace(of, constraints=plain, default=default)
+
+
+def hides_values(table: Table, held: Table, facts: TargetFacts) -> tuple[Column, ...]:
+    """Generated columns whose values the target can neither compute nor get from the log."""
+    if facts.publishes_generated:
+        return ()
+    return tuple(c for c in table.columns if c.generated and not held.column(c.id).generated)

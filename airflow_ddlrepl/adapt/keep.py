@@ -1,0 +1,35 @@
+"""keep_existing_structure: the target never loses a column and never gets a narrower one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
+from airflow_ddlrepl.ddl.edit import free_name
+from airflow_ddlrepl.model.table import Column, Table
+
+
+def keep_structure(standing: Table, wanted: Table) -> Table:
+    """The wanted shape, with the columns that stand and would go (nullable now), and types as wide as they stand.
+
+    A kept column makes way for a new one of its name: it gets `_kept` behind its own.
+    """
+    staying = {c.id: _as_wide(standing, c) for c in wanted.columns}
+    names = {c.name for c in wanted.columns}
+    for column in standing.columns:
+        if column.id not in staying:
+            name = column.name if column.name not in names else free_name(f"{column.name}_kept", names)
+            names.add(name)
+            staying[column.id] = replace(
+                column, name=name, nullable=True, default=None, missing=None, identity="", generated=""
+            )
+    types = {t.oid: t for t in (*standing.types, *wanted.types)}
+    return wanted.with_(columns=tuple(staying[i] for i in sorted(staying)), types=tuple(types.values()))
+
+
+def _as_wide(standing: Table, wanted: Column) -> Column:
+    before = {c.id: c for c in standing.columns}.get(wanted.id)
+    if before is None:
+        return wanted
+    change = ChangeType(wanted.id, wanted.name, before, wanted.type, wanted.collation)
+    return replace(wanted, type=before.type) if change.extent is Extent.NARROW else wanted

@@ -1,0 +1,89 @@
+"""Which policies hold for one table at one target, and which new tables join the channel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from airflow_ddlrepl.config.adapt import AdaptAction
+from airflow_ddlrepl.config.pattern import matches
+from airflow_ddlrepl.config.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
+from airflow_ddlrepl.model.names import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What happens to one table at one target. The defaults are our own: the target equals the source.
+
+    defaults: HVR also refreshes after a rename, a narrowing and a change of a table without key, and
+    leaves column defaults to the target.
+    """
+
+    on_enroll_break: OnEnrollBreak = OnEnrollBreak.REFRESH
+    on_add_column_with_default: OnAddColumnWithDefault = OnAddColumnWithDefault.FILL
+    on_drop_table: OnDropTable = OnDropTable.DROP_FROM_CHANNEL_ONLY
+    keep_existing_structure: bool = False
+    defaults: Defaults = Defaults.OWN
+
+    @property
+    def is_hvr(self) -> bool:
+        return self.defaults is Defaults.HVR
+
+    def after_approval(self) -> Policy:
+        """The same when a person has looked at a breakpoint and removed it: go on, refresh nothing."""
+        enroll, add = self.on_enroll_break, self.on_add_column_with_default
+        return replace(
+            self,
+            on_enroll_break=OnEnrollBreak.WARNING if enroll is OnEnrollBreak.FAIL_INTEG_JOB else enroll,
+            on_add_column_with_default=(
+                OnAddColumnWithDefault.WARNING if add is OnAddColumnWithDefault.FAIL_INTEG_JOB else add
+            ),
+        )
+
+
+def policy_for(
+    name: TableName,
+    target_actions: Sequence[AdaptAction],
+    source_actions: Sequence[AdaptAction] = (),
+    defaults: Defaults = Defaults.OWN,
+) -> Policy:
+    """The policies of a table (named as at the source) at one target: the first action that says it decides.
+
+    target_actions, source_actions: `Channel.target_actions(name)`, `Channel.source_actions()`; on_drop_table
+    is read at the source, the others at the target.
+    """
+    hvr = defaults is Defaults.HVR
+    empty, fill = OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT, OnAddColumnWithDefault.FILL
+    at_source = (*source_actions, *target_actions)
+    return Policy(
+        _first(target_actions, name, "on_enroll_break", OnEnrollBreak.REFRESH),
+        _first(target_actions, name, "on_add_column_with_default", empty if hvr else fill),
+        _first(at_source, name, "on_drop_table", OnDropTable.DROP_FROM_CHANNEL_ONLY),
+        _first(target_actions, name, "keep_existing_structure", False),
+        defaults,
+    )
+
+
+def joins(name: TableName, actions: Iterable[AdaptAction], current_schema: str | None = None) -> bool:
+    """Does a new source table join the channel? Any one action is enough.
+
+    An action looks at its capture_schema (compared without regard to case); without one at the current
+    schema, or at every schema when current_schema is None. Its ignore_table_pattern bars its own matches only.
+    """
+    return any(_adds(action, name, current_schema) for action in actions)
+
+
+def _adds(action: AdaptAction, name: TableName, current_schema: str | None) -> bool:
+    if action.add_table_pattern is None or not matches(action.add_table_pattern, name.name):
+        return False
+    if action.ignore_table_pattern is not None and matches(action.ignore_table_pattern, name.name):
+        return False
+    if action.capture_schema is not None:
+        return action.capture_schema.casefold() == name.schema.casefold()
+    return current_schema is None or current_schema == name.schema
+
+
+def _first(actions: Iterable[AdaptAction], name: TableName, parameter: str, default: Any) -> Any:
+    said = (getattr(action, parameter) for action in actions if action.is_for(name))
+    return next((value for value in said if value is not None), default)

@@ -1,0 +1,60 @@
+"""A table that stands at the target already, seen with the source's identities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.model.table import Column, Key, Table
+from airflow_ddlrepl.model.types import TypeDefinition
+
+
+def as_seen(existing: Table, wanted: Table) -> Table:
+    """The inspected target table with the ids of `wanted`: columns and types are matched by name.
+
+    Columns that `wanted` lacks get negative ids. What only matters at the source (replica identity, logging) is
+    taken from `wanted`.
+    """
+    ids = _column_ids(existing, wanted)
+    types = {(t.schema, t.name): t for t in wanted.types}
+    columns = tuple(sorted((_column(c, ids[c.id], wanted) for c in existing.columns), key=lambda c: c.id))
+    key = existing.key
+    return wanted.with_(
+        name=existing.name,
+        columns=columns,
+        key=Key(tuple(ids[i] for i in key.columns), key.name, key.is_primary) if key else None,
+        partition=replace(existing.partition, of=wanted.partition.of if wanted.partition else existing.partition.of)
+        if existing.partition
+        else None,
+        partition_key=existing.partition_key,
+        types=tuple(_definition(t, types.get((t.schema, t.name))) for t in existing.types),
+    )
+
+
+def differences(existing: Table, wanted: Table) -> tuple[SchemaChange, ...]:
+    """What still differs between an inspected target table and the shape it should have; empty: nothing."""
+    return spot(as_seen(existing, wanted), wanted)
+
+
+def _column_ids(existing: Table, wanted: Table) -> dict[int, int]:
+    known = {c.name: c.id for c in wanted.columns}
+    return {c.id: known.get(c.name, -c.id) for c in existing.columns}
+
+
+def _column(column: Column, column_id: int, wanted: Table) -> Column:
+    column = replace(column, id=column_id)
+    twin = next((c for c in wanted.columns if c.id == column_id), None)
+    if twin is None:
+        return column
+    same_type = canonical(column.type.text) == canonical(twin.type.text)
+    return replace(column, type=twin.type if same_type else column.type, missing=twin.missing)
+
+
+def _definition(found: TypeDefinition, twin: TypeDefinition | None) -> TypeDefinition:
+    if twin is None:
+        return found
+    ids = {a.name: a.id for a in twin.attributes}
+    attributes = tuple(replace(a, id=ids.get(a.name, -a.id)) for a in found.attributes)
+    return replace(found, oid=twin.oid, attributes=attributes)

@@ -1,0 +1,104 @@
+"""A plan for one table at one target: a value that can be read, approved, stored and run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+
+class StepKind(StrEnum):
+    """sql: run it. refresh: reload the table. control: stop here for a person. warn: say it. refuse: can't be done."""
+
+    SQL = "sql"
+    REFRESH = "refresh"
+    CONTROL = "control"
+    WARN = "warn"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step. why: the change or reason, for people. policy: who decided, e.g. "on_enroll_break=REFRESH".
+
+    own_transaction: must be committed before the rest (a new enum label). shared: other tables' plans for the
+    same DDL may hold the same step; run equal ones once.
+    """
+
+    kind: StepKind
+    why: str
+    sql: tuple[str, ...] = ()
+    policy: str = ""
+    own_transaction: bool = False
+    shared: bool = False
+    code: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """What has to happen to one target table because its source table changed.
+
+    name: at the source. target: name at the target afterwards. changes: what was found, as text. shape: of the
+    target table afterwards, columns with the source's ids; None when the table is dropped there.
+    is_removed: the target table is dropped. is_kept: dropped at the source, kept at the target.
+    """
+
+    name: TableName
+    target: TableName
+    changes: tuple[str, ...]
+    evidence: tuple[str, ...]
+    steps: tuple[Step, ...]
+    hazards: tuple[str, ...]
+    shape: Table | None
+    is_removed: bool = False
+    is_kept: bool = False
+
+    @property
+    def needs_refresh(self) -> bool:
+        return any(s.kind is StepKind.REFRESH for s in self.steps)
+
+    @property
+    def stops(self) -> bool:
+        """A person has to act before anything of this plan runs."""
+        return any(s.kind in (StepKind.CONTROL, StepKind.REFUSE) for s in self.steps)
+
+    @property
+    def changes_anything(self) -> bool:
+        """False: nothing changed; the plan is empty."""
+        return bool(self.changes or self.steps)
+
+    @property
+    def sql(self) -> tuple[str, ...]:
+        """All statements in order."""
+        return tuple(statement for s in self.steps for statement in s.sql)
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The policies that decided."""
+        return tuple(dict.fromkeys(s.policy for s in self.steps if s.policy))
+
+    def refusal(self, at: object = None) -> CannotAdapt | None:
+        """The first refused step as an error."""
+        for step in self.steps:
+            if step.kind is StepKind.REFUSE:
+                return CannotAdapt(step.why, code=step.code, table=self.name, at=at, hint=step.hint)
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """For `ddlrepl plan --json`; the shape is left out."""
+        return {
+            "table": str(self.name),
+            "target": str(self.target),
+            "changes": list(self.changes),
+            "evidence": list(self.evidence),
+            "policies": list(self.policies),
+            "steps": [asdict(step) for step in self.steps],
+            "hazards": list(self.hazards),
+            "needs_refresh": self.needs_refresh,
+            "stops": self.stops,
+        }
