@@ -6,6 +6,7 @@ ignore case, …) are left to the target.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -15,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.integrate.underlying import underlying
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -40,71 +42,37 @@ class KeyColumn:
     equality: Equality = Equality.BYTES
 
 
-_BYTES = frozenset(
-    [
-        *(
-            "bool",
-            "boolean",
-            "int2",
-            "smallint",
-            "int4",
-            "integer",
-            "int8",
-            "bigint",
-            "oid",
-            "xid",
-            "xid8",
-            "cid",
-            "tid",
-        ),
-        *("char", '"char"', "name", "text", "varchar", "character varying", "uuid", "bytea", "bit", "varbit"),
-        *("bit varying", "date", "time", "timetz", "timestamp", "timestamptz", "time without time zone"),
-        *("time with time zone", "timestamp without time zone", "timestamp with time zone"),
-        *("inet", "cidr", "macaddr", "macaddr8", "pg_lsn", "money"),
-    ]
-)
-_COLLATED = frozenset({"text", "varchar", "character varying", "bpchar", "character", "name"})
+_BYTE_TYPES = """\
+bool, int2, int4, int8, oid, xid, xid8, cid, tid, pg_lsn, money, char, name, text, varchar, uuid, bytea, bit, varbit,
+date, time, timetz, timestamp, timestamptz, inet, cidr, macaddr, macaddr8, enum"""
+_BYTES = frozenset(re.split(r",\s+", _BYTE_TYPES))
+_COLLATED = frozenset({"text", "varchar", "bpchar"})
 _BYTEWISE_COLLATIONS = frozenset({"C", "POSIX", "default", "ucs_basic"})
 
 
 def equality(column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
-    """How this key column compares. types: definitions of the domains in use."""
-    name = _base_name(column.type, types)
-    if column.collation is not None and name in _COLLATED and not _is_bytewise(column.collation):
+    """How this key column compares. types: definitions of the types in use."""
+    name, _ = underlying(column.type, types)
+    if name in _COLLATED and not all(map(_is_bytewise, _collations(column, types))):
         return Equality.TARGET
-    if name in ("numeric", "decimal"):
+    if name == "numeric":
         return Equality.NUMERIC if encoding == "binary" else Equality.NUMERIC_TEXT
-    if name in ("float4", "float8", "real", "double precision"):
+    if name in ("float4", "float8"):
         return Equality.FLOAT
-    if name in ("bpchar", "character"):
+    if name == "bpchar":
         return Equality.BLANKS
-    return Equality.BYTES if name in _BYTES or name == "enum" else Equality.TARGET
+    return Equality.BYTES if name in _BYTES else Equality.TARGET
+
+
+def _collations(column: Column, types: Sequence[TypeDefinition]) -> list[str]:
+    """Its own and those of any domain in use (more than its own: only costs time)."""
+    of_domains = [t.collation for t in types] if column.type.kind is TypeKind.DOMAIN else []
+    return [name for name in (column.collation, *of_domains) if name is not None]
 
 
 def _is_bytewise(collation: str) -> bool:
     """System collations are deterministic: equal means equal bytes."""
     return collation.startswith(("pg_catalog.", '"pg_catalog".')) or collation.strip('"') in _BYTEWISE_COLLATIONS
-
-
-def _base_name(type_: DataType, types: Sequence[TypeDefinition]) -> str:
-    if type_.kind is TypeKind.BASE:
-        return type_.name if type_.is_builtin else ""
-    if type_.kind is TypeKind.ENUM:
-        return "enum"
-    definitions = {_spelling(t.schema, t.name): t for t in types}
-    found = definitions.get(_spelling(type_.schema, type_.name)) if type_.kind is TypeKind.DOMAIN else None
-    while found is not None and found.kind is TypeKind.DOMAIN:
-        if found.collation is not None and not _is_bytewise(found.collation):
-            return ""
-        base = found.base or ""
-        found = definitions.get(_spelling(*base.split(".", 1))) if "." in base else None
-        if found is None:
-            return "" if "." in base or base.endswith("]") else base.split("(")[0].strip()
-    return "enum" if found is not None and found.kind is TypeKind.ENUM else ""
-
-
-def _spelling(schema: str, name: str) -> tuple[str, str]:
-    return schema.strip('"'), name.strip('"')
 
 
 def canonical(values: pa.Array, how: Equality) -> pa.Array:

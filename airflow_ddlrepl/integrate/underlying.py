@@ -1,0 +1,62 @@
+"""What a column's values really are, under all its domains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+
+ENUM = "enum"
+_NAME = r'("(?:[^"]|"")+"|[^."\[(]+)'
+_QUALIFIED = re.compile(rf"{_NAME}\.{_NAME}")
+_INTERNAL = {
+    '"char"': "char",
+    "bigint": "int8",
+    "bit varying": "varbit",
+    "boolean": "bool",
+    "character varying": "varchar",
+    "character": "bpchar",
+    "decimal": "numeric",
+    "double precision": "float8",
+    "integer": "int4",
+    "real": "float4",
+    "smallint": "int2",
+    "time with time zone": "timetz",
+    "time without time zone": "time",
+    "timestamp with time zone": "timestamptz",
+    "timestamp without time zone": "timestamp",
+}
+
+
+def underlying(type_: DataType, types: Sequence[TypeDefinition]) -> tuple[str, str]:
+    """The catalog's name of a built-in plain type ("int4"), "enum", or "" for anything else; and its DDL text."""
+    if type_.kind is TypeKind.ENUM:
+        return ENUM, type_.text
+    if type_.kind is TypeKind.BASE:
+        return (_INTERNAL.get(type_.name, type_.name) if type_.is_builtin else ""), type_.text
+    if type_.kind is not TypeKind.DOMAIN:
+        return "", type_.text
+    by_name = {(t.schema, t.name): t for t in types}
+    found = by_name.get((type_.schema, type_.name))
+    while found is not None and found.kind is TypeKind.DOMAIN:
+        base = found.base or ""
+        found = by_name.get(_parts(base))
+        if found is None:
+            return _builtin(base), base
+    return (ENUM if found is not None and found.kind is TypeKind.ENUM else ""), type_.text
+
+
+def _parts(text: str) -> tuple[str, str]:
+    match = _QUALIFIED.fullmatch(text)
+    return (_unquoted(match[1]), _unquoted(match[2])) if match else ("", text)
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def _builtin(text: str) -> str:
+    """`character varying(20)` → varchar; "" for arrays and other schemas' types."""
+    plain = re.sub(r"\(.*?\)", "", text).strip()
+    return "" if plain.endswith("]") or "." in plain else _INTERNAL.get(plain, plain)
