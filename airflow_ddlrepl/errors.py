@@ -107,3 +107,7 @@ class LockHeld(DdlReplError):
 
 class Fenced(DdlReplError):
     """This run lost the channel to another one and may write nothing any more (LCK-…)."""
+
+
+class RepositoryError(DdlReplError):
+    """The repository can't be used, or would contradict itself (REP-…)."""

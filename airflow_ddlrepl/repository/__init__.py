@@ -1,0 +1,1 @@
+"""What the product remembers between runs: SQLite for one person, PostgreSQL for a team."""

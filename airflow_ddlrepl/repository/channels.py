@@ -1,0 +1,126 @@
+"""Channels, their tables and positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+
+from airflow_ddlrepl.errors import RepositoryError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.repository.base import Base, put, put_new
+from airflow_ddlrepl.repository.rows import ChannelRow, ChannelState, TableRow, TableState
+from airflow_ddlrepl.repository.tables import OF_A_CHANNEL, channels, locks, positions, tables
+
+CAPTURED = "captured"
+
+
+class Channels(Base):
+    """The repository's part about channels."""
+
+    def ensure_channel(self, name: str, fingerprint: str) -> ChannelRow:
+        """The channel's row, made now if it is new. An older row keeps its fingerprint: compare, then set_state."""
+        with self._database.write() as connection:
+            now = self._database.now(connection)
+            put_new(connection, locks, {"channel": name, "token": 0, "next_epoch": 1})
+            epoch = connection.execute(select(locks.c.next_epoch).where(locks.c.channel == name)).scalar_one()
+            values = {"name": name, "fingerprint": fingerprint, "state": ChannelState.NEW, "epoch": epoch}
+            put_new(connection, channels, {**values, "created": now, "updated": now})
+            return _channel(connection.execute(select(channels).where(channels.c.name == name)).one())
+
+    def channel(self, name: str) -> ChannelRow | None:
+        """The channel's row, None when the repository doesn't know it."""
+        with self._database.read() as connection:
+            row = connection.execute(select(channels).where(channels.c.name == name)).first()
+            return _channel(row) if row else None
+
+    def channels(self) -> list[ChannelRow]:
+        """Every channel, by name."""
+        with self._database.read() as connection:
+            return [_channel(row) for row in connection.execute(select(channels).order_by(channels.c.name))]
+
+    def set_state(self, channel: str, token: int, state: ChannelState, fingerprint: str | None = None) -> None:
+        """Move the channel to a state; with a fingerprint, also say which file it was activated with."""
+        with self._fenced(channel, token) as connection:
+            now = self._database.now(connection)
+            values: dict[str, Any] = {"state": state, "updated": now}
+            if state is ChannelState.ACTIVE:
+                values["activated"] = now
+            if fingerprint is not None:
+                values["fingerprint"] = fingerprint
+            connection.execute(update(channels).where(channels.c.name == channel).values(**values))
+
+    def delete_channel(self, channel: str, token: int) -> None:
+        """Forget the channel. Its token and epoch go on growing when a channel of that name comes back."""
+        with self._fenced(channel, token) as connection:
+            epoch = connection.execute(select(channels.c.epoch).where(channels.c.name == channel)).scalar()
+            if epoch is not None:
+                where = locks.c.channel == channel
+                connection.execute(update(locks).where(where).values(next_epoch=epoch + 1))
+            for table in OF_A_CHANNEL:
+                connection.execute(delete(table).where(table.c.channel == channel))
+            connection.execute(delete(channels).where(channels.c.name == channel))
+
+    def tables(self, channel: str) -> list[TableRow]:
+        """The channel's tables under their newest names, dropped ones too."""
+        query = select(tables).where(tables.c.channel == channel).order_by(tables.c.schema_name, tables.c.table_name)
+        with self._database.read() as connection:
+            return [_table(row) for row in connection.execute(query)]
+
+    def set_table_state(self, channel: str, token: int, table_id: int, state: TableState) -> None:
+        """Mark one table."""
+        with self._fenced(channel, token) as connection:
+            mark_table(connection, channel, table_id, state, self._database.now(connection))
+
+    def captured(self, channel: str) -> Lsn | None:
+        """Everything before this position is in the trail; None before activation."""
+        return self.position(channel, CAPTURED)
+
+    def position(self, channel: str, kind: str) -> Lsn | None:
+        """A named position of the channel, None when it was never set."""
+        query = select(positions.c.lsn).where(positions.c.channel == channel, positions.c.kind == kind)
+        with self._database.read() as connection:
+            lsn = connection.execute(query).scalar()
+            return None if lsn is None else Lsn(lsn)
+
+    def positions(self, channel: str) -> dict[str, Lsn]:
+        """All named positions."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                select(positions).where(positions.c.channel == channel).order_by(positions.c.kind)
+            )
+            return {row.kind: Lsn(row.lsn) for row in rows}
+
+    def set_position(self, channel: str, token: int, kind: str, lsn: Lsn) -> None:
+        """Move a position forward. Raises RepositoryError REP-102 when it would go back."""
+        with self._fenced(channel, token) as connection:
+            move(connection, channel, kind, lsn, self._database.now(connection))
+
+
+def move(connection: Connection, channel: str, kind: str, lsn: Lsn, now: Any) -> None:
+    """Move a position forward inside a fenced transaction."""
+    query = select(positions.c.lsn).where(positions.c.channel == channel, positions.c.kind == kind)
+    before = connection.execute(query).scalar()
+    if before is not None and lsn < before:
+        raise RepositoryError(
+            f"position {kind} of channel {channel} would go back from {Lsn(before)} to {lsn}",
+            code="REP-102",
+            at=lsn,
+            hint="nothing was written; run again: a run starts from the stored position",
+        )
+    put(connection, positions, {"channel": channel, "kind": kind}, {"lsn": int(lsn), "updated": now})
+
+
+def mark_table(connection: Connection, channel: str, table_id: int, state: TableState, now: Any) -> None:
+    """Set one table's state inside a fenced transaction."""
+    where = (tables.c.channel == channel) & (tables.c.table_id == table_id)
+    connection.execute(update(tables).where(where).values(state=TableState(state), updated=now))
+
+
+def _channel(row: Any) -> ChannelRow:
+    return ChannelRow(row.name, row.fingerprint, ChannelState(row.state), row.epoch, row.created, row.activated)
+
+
+def _table(row: Any) -> TableRow:
+    return TableRow(row.table_id, TableName(row.schema_name, row.table_name), TableState(row.state), row.updated)

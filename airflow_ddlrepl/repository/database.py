@@ -1,0 +1,149 @@
+"""A connection pool to the repository's database; one database's habits made like the other's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+
+from airflow_ddlrepl.config.environment import expand
+from airflow_ddlrepl.config.location import redact, resolve
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, RepositoryError, Unreachable
+from airflow_ddlrepl.repository.tables import SCHEMA
+
+BUSY_SECONDS = 30
+
+
+class Database:
+    """read() and write() are transactions; a write sees what every earlier write left."""
+
+    def __init__(self, location: str) -> None:
+        """location: sqlite:///FILE, a PostgreSQL URL, or an Airflow connection id; may hold ${VAR}."""
+        self.shown = redact(location)
+        url = _url(location)
+        self.is_sqlite = url.get_backend_name() == "sqlite"
+        self._engine = _sqlite(url) if self.is_sqlite else _postgres(url)
+        self._writer = self._engine.execution_options(ddlrepl_write=True)
+
+    def __repr__(self) -> str:
+        return f"Database({self.shown!r})"
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        with self._explained(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        with self._explained(), self._writer.begin() as connection:
+            yield connection
+
+    def now(self, connection: Connection) -> datetime:
+        """The clock that leases are measured by: the server's, which all holders share."""
+        if self.is_sqlite:
+            return datetime.now(UTC)
+        moment: datetime = connection.execute(text("select clock_timestamp()")).scalar_one()
+        return moment.astimezone(UTC)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise self._explain(error) from None
+
+    def _explain(self, error: DBAPIError) -> DdlReplError:
+        reason = redact(str(error.orig).strip().partition("\n")[0])
+        if self.is_sqlite and "locked" in reason:
+            return RepositoryError(
+                f"repository {self.shown} stayed locked for {BUSY_SECONDS} s",
+                code="REP-105",
+                hint="another process writes for very long, or the file lies on a network disk: use PostgreSQL then",
+                retryable=True,
+            )
+        if isinstance(error, OperationalError) or error.connection_invalidated:
+            hint = (
+                "check the path and its rights" if self.is_sqlite else "check host, port, user, password and database"
+            )
+            return Unreachable(
+                f"repository {self.shown} can't be reached: {reason}", code="CON-120", hint=hint, retryable=True
+            )
+        return RepositoryError(
+            f"repository {self.shown}: {reason}", code="REP-100", hint="was the repository changed by hand?"
+        )
+
+
+def _url(location: str) -> URL:
+    text = expand(location)
+    try:
+        url = make_url(text if text.startswith("sqlite:") else resolve(location))
+        if url.get_backend_name() == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+        return url
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        raise ConfigError(
+            f"repository {redact(location)} is not a URL",
+            code="CFG-106",
+            hint="write sqlite:///path/repository.db or postgresql://user@host/database",
+        ) from None
+
+
+def _sqlite(url: URL) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise ConfigError("the repository needs a file", code="CFG-106", hint="write sqlite:///path/repository.db")
+    _private_file(Path(url.database), url)
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # SQLAlchemy says BEGIN, so that DDL is part of the transaction
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        write = connection.get_execution_options().get("ddlrepl_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+def _private_file(file: Path, url: URL) -> None:
+    """Create the file for its owner only, and folders that are missing likewise."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if os.stat(file).st_uid == os.getuid():
+            file.chmod(0o600)
+    except OSError as error:
+        raise Unreachable(
+            f"repository {redact(str(url))} can't be opened: {error.strerror}",
+            code="CON-120",
+            hint="check the path and its rights, or set `repository` in the channel file or DDLREPL_HOME",
+        ) from None
+
+
+def _postgres(url: URL) -> Engine:
+    return create_engine(
+        url,
+        pool_size=2,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": 10, "application_name": "ddlrepl repository"} | _keepalive(url),
+        execution_options={"schema_translate_map": {None: SCHEMA}},
+    )
+
+
+def _keepalive(url: URL) -> dict[str, Any]:
+    return (
+        {} if "keepalives" in url.query else {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+    )

@@ -1,0 +1,136 @@
+"""The channel lock: one run at a time, a silent one is taken over, a late one can't write.
+
+A lock is a lease that its holder renews, and a token that grows with every holder. Every write carries
+its token and is refused in its own transaction when the token isn't the newest.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, Row, select, update
+
+from airflow_ddlrepl.errors import DdlReplError, Fenced, LockHeld
+from airflow_ddlrepl.repository.base import Base, fenced, put_new
+from airflow_ddlrepl.repository.database import Database
+from airflow_ddlrepl.repository.process import is_gone, this_process
+from airflow_ddlrepl.repository.tables import locks
+
+
+def _clock() -> float:
+    """Seconds that also pass while the machine sleeps."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class ChannelLock:
+    """A held channel, renewed in the background while the `with` block runs."""
+
+    def __init__(self, database: Database, channel: str, token: int, lease_seconds: float, taken: float) -> None:
+        self.channel = channel
+        self.token = token
+        self._database = database
+        self._lease = lease_seconds
+        self._deadline = taken + lease_seconds
+        self._lost: Fenced | None = None
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name=f"lock {channel}", daemon=True)
+
+    def renew(self) -> None:
+        """Extend the lease. Raises Fenced LCK-102 when another run has the channel."""
+        begun = _clock()
+        with self._database.write() as connection:
+            until = self._database.now(connection) + timedelta(seconds=self._lease)
+            ours = (locks.c.channel == self.channel) & (locks.c.token == self.token) & locks.c.holder.is_not(None)
+            if connection.execute(update(locks).where(ours).values(lease_until=until)).rowcount == 0:
+                row = connection.execute(select(locks).where(locks.c.channel == self.channel)).first()
+                self._lost = fenced(self.channel, self.token, row.token if row else 0, row.holder if row else None)
+                raise self._lost
+        self._deadline = begun + self._lease
+
+    def check(self) -> None:
+        """Still ours? Call it before anything that can't be taken back. Raises Fenced LCK-102."""
+        if self._lost:
+            raise self._lost
+        if _clock() >= self._deadline:
+            self.renew()
+
+    def release(self) -> None:
+        """Give the channel back; the token is never used again. Harmless when it is lost already."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        with self._database.write() as connection:
+            ours = (locks.c.channel == self.channel) & (locks.c.token == self.token)
+            connection.execute(update(locks).where(ours).values(holder=None, process=None, lease_until=None))
+
+    def _keep(self) -> None:
+        while not self._ending.wait(self._lease / 3):
+            try:
+                self.renew()
+            except Fenced:
+                return
+            except DdlReplError:
+                continue  # the repository may answer again before the lease ends; check() tells otherwise
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self.release()
+        except DdlReplError:
+            if error is None:
+                raise  # else the lease runs out by itself, and the first error is the one to show
+
+
+class Locks(Base):
+    """The repository's part that hands out locks."""
+
+    def lock(self, channel: str, holder: str, lease_seconds: float = 60, wait_seconds: float = 0) -> ChannelLock:
+        """Take the channel, waiting for it at most wait_seconds. Raises LockHeld LCK-101.
+
+        holder: what others read while they wait. A lease that ran out, or whose process on this machine is
+        gone, is taken over; the token grows by one each time.
+        """
+        last = _clock() + wait_seconds
+        while True:
+            taken = _clock()
+            try:
+                token = self._take(channel, holder, lease_seconds)
+                return ChannelLock(self._database, channel, token, lease_seconds, taken)
+            except LockHeld:
+                left = last - _clock()
+                if left <= 0:
+                    raise
+                time.sleep(min(left, 0.25))
+
+    def _take(self, channel: str, holder: str, lease_seconds: float) -> int:
+        with self._database.write() as connection:
+            put_new(connection, locks, {"channel": channel, "token": 0, "next_epoch": 1})
+            row = connection.execute(select(locks).where(locks.c.channel == channel).with_for_update()).one()
+            now = self._database.now(connection)
+            if row.holder is not None and row.lease_until > now and not is_gone(row.process):
+                raise _held(channel, row)
+            return self._write_holder(connection, row, holder, now, lease_seconds)
+
+    def _write_holder(self, connection: Connection, row: Row[Any], holder: str, now: datetime, lease: float) -> int:
+        token: int = row.token + 1
+        until = now + timedelta(seconds=lease)
+        values = {"token": token, "holder": holder, "process": this_process(), "since": now, "lease_until": until}
+        connection.execute(update(locks).where(locks.c.channel == row.channel).values(**values))
+        return token
+
+
+def _held(channel: str, row: Row[Any]) -> LockHeld:
+    since, until = (moment.isoformat(timespec="seconds") for moment in (row.since, row.lease_until))
+    return LockHeld(
+        f"channel {channel} is held by {row.holder} since {since}, at least until {until}",
+        code="LCK-101",
+        hint="wait for that run, or end it; when it is dead the channel is free at that moment",
+        retryable=True,
+    )

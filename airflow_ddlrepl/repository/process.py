@@ -1,0 +1,54 @@
+"""Tells whether the process that took a lock on this machine still lives, so that nobody waits for the dead."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from pathlib import Path
+
+_PROC = Path("/proc")
+
+
+def this_holder() -> str:
+    """Who we are, for people: user, host, process."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()} (process {os.getpid()})"
+
+
+def this_process() -> str | None:
+    """Who we are, for is_gone(); None where the machine doesn't tell."""
+    return _identity(os.getpid())
+
+
+def is_gone(process: str | None) -> bool:
+    """True only when the process ran on this machine and surely ended. Elsewhere the lease decides."""
+    here = _scope()
+    if process is None or here is None or not process.startswith(here + "/"):
+        return False
+    try:
+        return _identity(int(process.split("/")[-2])) != process
+    except (ValueError, IndexError):
+        return False
+
+
+def _scope() -> str | None:
+    """This boot of this machine, this process namespace."""
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{os.readlink(_PROC / 'self/ns/pid')}"
+    except OSError:
+        return None
+
+
+def _identity(pid: int) -> str | None:
+    scope = _scope()
+    try:
+        fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    is_dead = fields[0] in ("Z", "X")
+    return None if scope is None or is_dead else f"{scope}/{pid}/{fields[19]}"

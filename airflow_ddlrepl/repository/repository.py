@@ -1,0 +1,46 @@
+"""The repository as the rest of the product sees it."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from airflow_ddlrepl.repository.channels import Channels
+from airflow_ddlrepl.repository.database import Database
+from airflow_ddlrepl.repository.lock import Locks
+from airflow_ddlrepl.repository.revisions import Revisions
+from airflow_ddlrepl.repository.runs import Runs
+from airflow_ddlrepl.repository.upgrade import upgrade
+from airflow_ddlrepl.repository.work import Work
+
+
+class Repository(Channels, Revisions, Work, Runs, Locks):
+    """What the product remembers between runs.
+
+    Reads need nothing. Writes take the token of the channel's lock and raise Fenced LCK-102, with nothing
+    written, when another run has taken the channel over. Every method is one transaction.
+    """
+
+    @classmethod
+    def open(cls, location: str) -> Repository:
+        """Connect and bring the tables up to date. Raises Unreachable CON-120, RepositoryError REP-101, ConfigError."""
+        database = Database(location)
+        try:
+            upgrade(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+    def __repr__(self) -> str:
+        return f"Repository({self._database.shown!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,215 @@
+"""Revisions of tables, the captured segments that need them, and the schema changes seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from airflow_ddlrepl.errors import RepositoryError
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.repository.base import Base, put, put_new
+from airflow_ddlrepl.repository.channels import CAPTURED, mark_table, move
+from airflow_ddlrepl.repository.rows import EventRow, SegmentFacts, SegmentRow, TableState
+from airflow_ddlrepl.repository.tables import channels, events, positions, revisions, segments, tables
+
+
+class Revisions(Base):
+    """The repository's part about what was captured."""
+
+    def enroll(self, channel: str, token: int, found: Sequence[Revision], captured: Lsn | None = None) -> None:
+        """Store revisions outside of a capture (activation); the same ones again change nothing.
+
+        captured: also where capture starts. Raises RepositoryError REP-103 when a number is taken by another shape.
+        """
+        with self._fenced(channel, token) as connection:
+            now = self._database.now(connection)
+            self._store(connection, channel, found, now)
+            if captured is not None:
+                move(connection, channel, CAPTURED, captured, now)
+
+    def commit_segment(
+        self,
+        channel: str,
+        token: int,
+        segment: SegmentFacts,
+        found: Sequence[Revision],
+        captured: Lsn,
+        *,
+        states: Mapping[int, TableState] | None = None,
+        seen: Sequence[Event] = (),
+    ) -> bool:
+        """A captured window with everything that follows from it, in one transaction; False when it was in already.
+
+        captured: the new position, at or after segment.high. states: tables to mark. seen: DDL, truncates, gaps.
+        Raises RepositoryError REP-104 when the window doesn't start at the captured position, Fenced LCK-102.
+        """
+        with self._fenced(channel, token) as connection:
+            if not _continues(connection, channel, segment):
+                return False
+            now = self._database.now(connection)
+            values = {name: int(getattr(segment, name)) for name in ("epoch", "low", "high", "rows", "bytes", "files")}
+            made = {"channel": channel, "token": token, "events": len(seen), "state": "live", "created": now}
+            connection.execute(insert(segments).values(**values, **made))
+            self._store(connection, channel, found, now)
+            for event in seen:
+                put_new(connection, events, _event_values(channel, segment.epoch, event))
+            for table_id, state in (states or {}).items():
+                mark_table(connection, channel, table_id, state, now)
+            move(connection, channel, CAPTURED, max(captured, segment.high), now)
+            return True
+
+    def segments(self, channel: str, low: Lsn | None = None) -> list[SegmentRow]:
+        """The newest epoch's segments in order; with `low`, those that hold something at or after it."""
+        query = select(segments).join(
+            channels, (channels.c.name == segments.c.channel) & (channels.c.epoch == segments.c.epoch)
+        )
+        query = query.where(segments.c.channel == channel).order_by(segments.c.low)
+        if low is not None:
+            query = query.where(segments.c.high > int(low))
+        with self._database.read() as connection:
+            return [_segment(row) for row in connection.execute(query)]
+
+    def expire_segments(self, channel: str, token: int, before: Lsn) -> int:
+        """Mark the segments that end at or before the position as expired; how many."""
+        where = (segments.c.channel == channel) & (segments.c.high <= int(before)) & (segments.c.state == "live")
+        with self._fenced(channel, token) as connection:
+            return connection.execute(update(segments).where(where).values(state="expired")).rowcount
+
+    def revisions(self, channel: str, table_id: int | None = None) -> list[Revision]:
+        """Every revision, or one table's, in order."""
+        query = select(revisions).where(revisions.c.channel == channel)
+        if table_id is not None:
+            query = query.where(revisions.c.table_id == table_id)
+        with self._database.read() as connection:
+            rows = connection.execute(query.order_by(revisions.c.table_id, revisions.c.number))
+            return [_revision(row) for row in rows]
+
+    def latest_revisions(self, channel: str) -> dict[int, Revision]:
+        """Each table's newest revision by table id; a dropped table's has no shape."""
+        newest = select(revisions.c.table_id, func.max(revisions.c.number).label("number"))
+        newest = newest.where(revisions.c.channel == channel).group_by(revisions.c.table_id)
+        top = newest.subquery()
+        same = (revisions.c.table_id == top.c.table_id) & (revisions.c.number == top.c.number)
+        query = select(revisions).join(top, same).where(revisions.c.channel == channel).order_by(revisions.c.table_id)
+        with self._database.read() as connection:
+            return {row.table_id: _revision(row) for row in connection.execute(query)}
+
+    def events(self, channel: str, low: Lsn | None = None) -> list[EventRow]:
+        """Schema changes, truncates and gaps in log order, from a position on."""
+        query = select(events).where(events.c.channel == channel)
+        if low is not None:
+            query = query.where(events.c.lsn >= int(low))
+        with self._database.read() as connection:
+            return [_event(row) for row in connection.execute(query.order_by(events.c.lsn, events.c.seq))]
+
+    def event_counts(self, channel: str) -> dict[str, int]:
+        """How many statements of each kind (`ALTER TABLE`, …) were seen."""
+        query = select(events.c.tag, func.count()).where(events.c.channel == channel).group_by(events.c.tag)
+        with self._database.read() as connection:
+            return {row[0]: row[1] for row in connection.execute(query.order_by(events.c.tag))}
+
+    def _store(self, connection: Connection, channel: str, found: Sequence[Revision], now: datetime) -> None:
+        for revision in found:
+            row = {**_revision_values(channel, revision), "created": now}
+            if not put_new(connection, revisions, row):
+                _must_equal(connection, channel, revision)
+                continue
+            key = {"channel": channel, "table_id": revision.table_id}
+            if revision.table is None:
+                mark_table(connection, channel, revision.table_id, TableState.DROPPED, now)
+            else:
+                schema, name = revision.table.name
+                put(
+                    connection,
+                    tables,
+                    key,
+                    {"schema_name": schema, "table_name": name, "state": TableState.LIVE, "updated": now},
+                )
+
+
+def _continues(connection: Connection, channel: str, segment: SegmentFacts) -> bool:
+    """True: it starts where the last one ended. False: it is in already."""
+    key = (segments.c.channel == channel) & (segments.c.epoch == segment.epoch) & (segments.c.low == int(segment.low))
+    high = connection.execute(select(segments.c.high).where(key)).scalar()
+    if high == segment.high:
+        return False
+    query = select(positions.c.lsn).where(positions.c.channel == channel, positions.c.kind == CAPTURED)
+    captured = connection.execute(query).scalar()
+    epoch = connection.execute(select(channels.c.epoch).where(channels.c.name == channel)).scalar()
+    if high is not None or captured != segment.low or epoch != segment.epoch:
+        stands = "nowhere" if captured is None else str(Lsn(captured))
+        raise RepositoryError(
+            f"window {segment.low} to {segment.high} (epoch {segment.epoch}) doesn't continue channel {channel}, "
+            f"which stands at {stands} (epoch {epoch})",
+            code="REP-104",
+            at=segment.low,
+            hint="nothing was written; run again: a run starts from the stored position",
+        )
+    return True
+
+
+def _must_equal(connection: Connection, channel: str, revision: Revision) -> None:
+    where = (
+        revisions.c.channel == channel,
+        revisions.c.table_id == revision.table_id,
+        revisions.c.number == revision.number,
+    )
+    stored = _revision(connection.execute(select(revisions).where(*where)).one())
+    if (stored.key, stored.table) != (revision.key, revision.table):
+        raise RepositoryError(
+            f"revision {revision.number} of table {revision.table_id} is stored with another shape or position",
+            code="REP-103",
+            table=revision.table.name if revision.table else None,
+            at=revision.key,
+            hint="nothing was written; run again: numbers are given from the stored revisions",
+        )
+
+
+def _revision_values(channel: str, revision: Revision) -> dict[str, Any]:
+    return {
+        "channel": channel,
+        "table_id": revision.table_id,
+        "number": revision.number,
+        "lsn": int(revision.key.lsn),
+        "seq": revision.key.seq,
+        "shape": revision.table.to_json() if revision.table else None,
+        "origin": str(revision.origin),
+        "statement": revision.statement,
+        "is_ambiguous": revision.is_ambiguous,
+    }
+
+
+def _event_values(channel: str, epoch: int, event: Event) -> dict[str, Any]:
+    ids = {table.id for table in event.tables} | {table_id for table_id, _ in event.dropped}
+    return {
+        "channel": channel,
+        "epoch": epoch,
+        "lsn": int(event.key.lsn),
+        "seq": event.key.seq,
+        "kind": str(event.kind),
+        "tag": event.tag or str(event.kind).upper(),
+        "statement": event.statement,
+        "table_ids": sorted(ids),
+        "committed": datetime.fromtimestamp(event.committed / 1_000_000, UTC),
+    }
+
+
+def _revision(row: Any) -> Revision:
+    table = None if row.shape is None else Table.from_json(row.shape)
+    key = LogKey(row.lsn, row.seq)
+    return Revision(row.table_id, row.number, key, table, Origin(row.origin), row.statement, row.is_ambiguous)
+
+
+def _segment(row: Any) -> SegmentRow:
+    sizes = (row.rows, row.bytes, row.files, row.events)
+    return SegmentRow(row.epoch, Lsn(row.low), Lsn(row.high), *sizes, row.token, row.state, row.created)
+
+
+def _event(row: Any) -> EventRow:
+    return EventRow(LogKey(row.lsn, row.seq), row.kind, row.tag, row.statement, tuple(row.table_ids), row.committed)

@@ -1,0 +1,73 @@
+"""Runs and the errors that ended them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import func, insert, select, update
+
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.repository.base import Base, put
+from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
+from airflow_ddlrepl.repository.tables import errors, locks, runs
+
+
+class Runs(Base):
+    """The repository's part about runs."""
+
+    def start_run(self, channel: str, token: int, run_id: str, stage: str) -> None:
+        """A stage of a run begins (again: a retry takes the place of the first try)."""
+        with self._fenced(channel, token) as connection:
+            now = self._database.now(connection)
+            values = {"token": token, "started": now, "ended": None, "status": RunStatus.RUNNING, "result": None}
+            put(connection, runs, {"channel": channel, "run_id": run_id, "stage": stage}, values)
+
+    def finish_run(
+        self, channel: str, token: int, run_id: str, stage: str, status: RunStatus, result: dict[str, Any] | None = None
+    ) -> None:
+        """A stage ended; result: small JSON of what it did."""
+        where = (runs.c.channel == channel, runs.c.run_id == run_id, runs.c.stage == stage)
+        with self._fenced(channel, token) as connection:
+            values = {"ended": self._database.now(connection), "status": RunStatus(status), "result": result}
+            connection.execute(update(runs).where(*where).values(**values))
+
+    def runs(self, channel: str, run_id: str | None = None, limit: int = 100) -> list[RunRow]:
+        """Stages of runs, newest first; one that never ended although the channel went on is `lost`."""
+        query = select(runs, locks.c.token.label("newest"), locks.c.holder).where(runs.c.channel == channel)
+        query = query.outerjoin(locks, locks.c.channel == runs.c.channel)
+        if run_id is not None:
+            query = query.where(runs.c.run_id == run_id)
+        with self._database.read() as connection:
+            rows = connection.execute(query.order_by(runs.c.started.desc(), runs.c.stage).limit(limit))
+            return [_run(row) for row in rows]
+
+    def record_error(self, channel: str, run_id: str, stage: str, error: DdlReplError) -> None:
+        """Keep an error for `ddlrepl errors`; needs no lock, because a run that lost its lock has errors too."""
+        values = {"channel": channel, "run_id": run_id, "stage": stage, "code": error.code, "message": error.message}
+        place = {"hint": error.hint, "table_name": error.table, "at": error.at}
+        with self._database.write() as connection:
+            connection.execute(insert(errors).values(**values, **place, created=self._database.now(connection)))
+
+    def errors(self, channel: str, limit: int = 100) -> list[ErrorRow]:
+        """Errors, newest first."""
+        query = select(errors).where(errors.c.channel == channel).order_by(errors.c.id.desc()).limit(limit)
+        with self._database.read() as connection:
+            return [_error(row) for row in connection.execute(query)]
+
+    def error_count(self, channel: str) -> int:
+        """How many errors are kept."""
+        with self._database.read() as connection:
+            query = select(func.count()).select_from(errors).where(errors.c.channel == channel)
+            return int(connection.execute(query).scalar_one())
+
+
+def _run(row: Any) -> RunRow:
+    status = RunStatus(row.status)
+    if status is RunStatus.RUNNING and (row.token != row.newest or row.holder is None):
+        status = RunStatus.LOST
+    return RunRow(row.run_id, row.stage, row.token, row.started, row.ended, status, row.result)
+
+
+def _error(row: Any) -> ErrorRow:
+    what = (row.code, row.message, row.hint, row.table_name, row.at, row.created)
+    return ErrorRow(row.id, row.run_id, row.stage, *what)

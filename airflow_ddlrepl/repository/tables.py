@@ -1,0 +1,215 @@
+"""The repository's tables. The migrations build them; a test compares the two."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
+HEAD = "0001"  # the newest migration
+
+
+class Moment(TypeDecorator[datetime]):
+    """A moment in UTC, also where the database keeps no offset."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.astimezone(UTC).replace(tzinfo=None) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+Serial = BigInteger().with_variant(Integer(), "sqlite")
+metadata = MetaData()
+
+channels = Table(
+    "channels",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("fingerprint", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("activated", Moment),
+    Column("updated", Moment, nullable=False),
+)
+
+# One row per channel that ever was: neither token nor epoch is used twice, even after the channel is deleted.
+locks = Table(
+    "locks",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("token", BigInteger, nullable=False),
+    Column("next_epoch", BigInteger, nullable=False),
+    Column("holder", Text),
+    Column("process", Text),
+    Column("since", Moment),
+    Column("lease_until", Moment),
+)
+
+tables = Table(
+    "tables",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("table_id", BigInteger, nullable=False),
+    Column("schema_name", Text, nullable=False),
+    Column("table_name", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("updated", Moment, nullable=False),
+    PrimaryKeyConstraint("channel", "table_id"),
+)
+
+revisions = Table(
+    "revisions",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("table_id", BigInteger, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("lsn", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("shape", JSON(none_as_null=True)),
+    Column("origin", Text, nullable=False),
+    Column("statement", Text),
+    Column("is_ambiguous", Boolean, nullable=False),
+    Column("created", Moment, nullable=False),
+    PrimaryKeyConstraint("channel", "table_id", "number"),
+)
+
+positions = Table(
+    "positions",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("lsn", BigInteger, nullable=False),
+    Column("updated", Moment, nullable=False),
+    PrimaryKeyConstraint("channel", "kind"),
+)
+
+segments = Table(
+    "segments",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("low", BigInteger, nullable=False),
+    Column("high", BigInteger, nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("files", Integer, nullable=False),
+    Column("events", Integer, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created", Moment, nullable=False),
+    PrimaryKeyConstraint("channel", "epoch", "low"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("lsn", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("statement", Text),
+    Column("table_ids", JSON, nullable=False),
+    Column("committed", Moment, nullable=False),
+    PrimaryKeyConstraint("channel", "epoch", "lsn", "seq"),
+)
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("table_id", BigInteger, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("sql_hash", Text, nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    PrimaryKeyConstraint("channel", "target", "table_id", "revision", "step"),
+)
+
+controls = Table(
+    "controls",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("channel", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("lsn", BigInteger, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("policy", Text, nullable=False),
+    Column("created", Moment, nullable=False),
+    Column("removed", Moment),
+    UniqueConstraint("channel", "target", "lsn", "seq"),
+)
+
+refreshes = Table(
+    "refreshes",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("channel", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("table_id", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("requested_at", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("rows", BigInteger),
+    Column("created", Moment, nullable=False),
+    Column("finished", Moment),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("channel", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("started", Moment, nullable=False),
+    Column("ended", Moment),
+    Column("status", Text, nullable=False),
+    Column("result", JSON(none_as_null=True)),
+    PrimaryKeyConstraint("channel", "run_id", "stage"),
+)
+
+errors = Table(
+    "errors",
+    metadata,
+    Column("id", Serial, primary_key=True, autoincrement=True),
+    Column("channel", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("hint", Text, nullable=False),
+    Column("table_name", Text),
+    Column("at", Text),
+    Column("created", Moment, nullable=False),
+)
+
+OF_A_CHANNEL = (tables, revisions, positions, segments, events, ledger, controls, refreshes, runs, errors)

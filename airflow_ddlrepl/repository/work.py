@@ -1,0 +1,146 @@
+"""Work towards the targets: ledger, controls, refreshes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import select, update
+
+from airflow_ddlrepl.errors import ConfigError, RepositoryError
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.repository.base import Base, put, put_new
+from airflow_ddlrepl.repository.rows import ControlRow, LedgerRow, RefreshRow, StepState
+from airflow_ddlrepl.repository.tables import controls, ledger, refreshes
+
+
+class Work(Base):
+    """The repository's part about what targets have and need."""
+
+    def record_ledger(
+        self,
+        channel: str,
+        token: int,
+        *,
+        target: str,
+        table_id: int,
+        revision: int,
+        step: int,
+        sql_hash: str,
+        state: StepState,
+        summary: str = "",
+    ) -> None:
+        """Record where a step stands; the same again changes nothing.
+
+        Raises RepositoryError REP-106 when the step is done with other SQL, or done and would be undone.
+        """
+        key = {"channel": channel, "target": target, "table_id": table_id, "revision": revision, "step": step}
+        where = [ledger.c[name] == value for name, value in key.items()]
+        with self._fenced(channel, token) as connection:
+            row = connection.execute(select(ledger).where(*where)).first()
+            if row and row.state == StepState.DONE:
+                if row.sql_hash != sql_hash or state is not StepState.DONE:
+                    raise _done_already(target, table_id, revision, step)
+                return
+            values = {"sql_hash": sql_hash, "summary": summary, "state": StepState(state)}
+            put(connection, ledger, key, {**values, "at": self._database.now(connection)})
+
+    def ledger(self, channel: str, target: str | None = None, table_id: int | None = None) -> list[LedgerRow]:
+        """Recorded steps in order of table, revision and step."""
+        query = select(ledger).where(ledger.c.channel == channel)
+        if target is not None:
+            query = query.where(ledger.c.target == target)
+        if table_id is not None:
+            query = query.where(ledger.c.table_id == table_id)
+        query = query.order_by(ledger.c.target, ledger.c.table_id, ledger.c.revision, ledger.c.step)
+        with self._database.read() as connection:
+            return [_step(row) for row in connection.execute(query)]
+
+    def add_control(self, channel: str, token: int, target: str, key: LogKey, reason: str, policy: str) -> ControlRow:
+        """Stop the target at `key` until a person removes the control. At the same place again: the same control.
+
+        A control that a person has removed stays removed: what it stopped at is dealt with.
+        """
+        values = {"channel": channel, "target": target, "lsn": int(key.lsn), "seq": key.seq}
+        where = [controls.c[name] == value for name, value in values.items()]
+        with self._fenced(channel, token) as connection:
+            now = self._database.now(connection)
+            put_new(connection, controls, {**values, "reason": reason, "policy": policy, "created": now})
+            return _control(connection.execute(select(controls).where(*where)).one())
+
+    def controls(self, channel: str, target: str | None = None, *, removed: bool = False) -> list[ControlRow]:
+        """Controls in log order: those that hold, or with removed=True every one there ever was."""
+        query = select(controls).where(controls.c.channel == channel).order_by(controls.c.lsn, controls.c.seq)
+        if target is not None:
+            query = query.where(controls.c.target == target)
+        if not removed:
+            query = query.where(controls.c.removed.is_(None))
+        with self._database.read() as connection:
+            return [_control(row) for row in connection.execute(query)]
+
+    def remove_control(self, channel: str, control_id: int) -> ControlRow:
+        """A person's decision to go on; needs no lock. Raises ConfigError CTL-102 when there is no such control."""
+        where = (controls.c.channel == channel, controls.c.id == control_id)
+        with self._database.write() as connection:
+            now = self._database.now(connection)
+            connection.execute(update(controls).where(*where, controls.c.removed.is_(None)).values(removed=now))
+            row = connection.execute(select(controls).where(*where)).first()
+        if row is None:
+            raise ConfigError(
+                f"channel {channel} has no control {control_id}", code="CTL-102", hint="ddlrepl controls lists them"
+            )
+        return _control(row)
+
+    def request_refresh(self, channel: str, token: int, target: str, table_id: int, reason: str, at: Lsn) -> RefreshRow:
+        """Have the table loaded anew; while one request is pending, it stands for later ones too."""
+        where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == table_id)
+        pending = select(refreshes).where(*where, refreshes.c.state == "pending")
+        with self._fenced(channel, token) as connection:
+            row = connection.execute(pending).first()
+            if row is None:
+                values = {"channel": channel, "target": target, "table_id": table_id, "reason": reason}
+                made = {"requested_at": int(at), "state": "pending", "created": self._database.now(connection)}
+                connection.execute(refreshes.insert().values(**values, **made))
+                row = connection.execute(pending).one()
+            return _refresh(row)
+
+    def pending_refreshes(self, channel: str, target: str | None = None) -> list[RefreshRow]:
+        """Tables that wait to be loaded, oldest request first."""
+        return [row for row in self.refreshes(channel, target) if row.state == "pending"]
+
+    def refreshes(self, channel: str, target: str | None = None) -> list[RefreshRow]:
+        """Every refresh asked for, oldest first."""
+        query = select(refreshes).where(refreshes.c.channel == channel).order_by(refreshes.c.id)
+        if target is not None:
+            query = query.where(refreshes.c.target == target)
+        with self._database.read() as connection:
+            return [_refresh(row) for row in connection.execute(query)]
+
+    def finish_refresh(self, channel: str, token: int, target: str, table_id: int, rows: int | None = None) -> None:
+        """The table is loaded: its pending request is done. Harmless when there is none."""
+        where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == table_id)
+        with self._fenced(channel, token) as connection:
+            values = {"state": "done", "rows": rows, "finished": self._database.now(connection)}
+            connection.execute(update(refreshes).where(*where, refreshes.c.state == "pending").values(**values))
+
+
+def _done_already(target: str, table_id: int, revision: int, step: int) -> RepositoryError:
+    return RepositoryError(
+        f"step {step} towards revision {revision} of table {table_id} is done at {target} with other SQL",
+        code="REP-106",
+        hint="a finished step is never changed; plan again from the target's present shape",
+    )
+
+
+def _step(row: Any) -> LedgerRow:
+    place = (row.target, row.table_id, row.revision, row.step)
+    return LedgerRow(*place, row.sql_hash, row.summary, StepState(row.state), row.at)
+
+
+def _control(row: Any) -> ControlRow:
+    key = LogKey(row.lsn, row.seq)
+    return ControlRow(row.id, row.target, key, row.reason, row.policy, row.created, row.removed)
+
+
+def _refresh(row: Any) -> RefreshRow:
+    place = (row.id, row.target, row.table_id, row.reason, Lsn(row.requested_at))
+    return RefreshRow(*place, row.state, row.rows, row.created, row.finished)

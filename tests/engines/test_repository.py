@@ -1,0 +1,300 @@
+"""What the repository remembers, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+
+import airflow_ddlrepl.repository.upgrade as upgrading
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, Fenced, RepositoryError, Unreachable
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Column, Key, Table
+from airflow_ddlrepl.model.types import DataType
+from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState, TableState
+from airflow_ddlrepl.repository.tables import HEAD, SCHEMA, metadata
+
+INT = DataType("integer", "pg_catalog", "int4")
+KEY = LogKey(0x100, 3)
+
+
+def shape(table_id: int = 7, name: str = 'or"ders; ü', columns: int = 1) -> Table:
+    made = tuple(Column(n, f"c%{n}", INT, default="1") for n in range(1, columns + 1))
+    return Table(table_id, TableName("public", name), made, key=Key((1,), "pk", True))
+
+
+def revision(number: int, lsn: int, table: Table | None, table_id: int = 7) -> Revision:
+    return Revision(table_id, number, LogKey(lsn, 0), table, Origin.IN_LOG, "ALTER TABLE …")
+
+
+def ddl(lsn: int, seq: int = 0, tag: str = "ALTER TABLE") -> Event:
+    return Event(EventKind.DDL, LogKey(lsn, seq), 1, 1_700_000_000_000_000, tag=tag, statement="…", tables=(shape(),))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/deep/er/repository.db"
+        return
+    yield request.getfixturevalue("databases").source
+
+
+@pytest.fixture
+def repository(location: str) -> Iterator[Repository]:
+    with Repository.open(location) as opened:
+        opened.ensure_channel("shop", "f1")
+        yield opened
+
+
+@pytest.fixture
+def token(repository: Repository) -> Iterator[int]:
+    with repository.lock("shop", "test") as lock:
+        repository.enroll("shop", lock.token, [revision(1, 0, shape())], captured=Lsn(0x100))
+        yield lock.token
+
+
+def test_channel_life(repository: Repository) -> None:
+    assert repository.ensure_channel("shop", "f2").fingerprint == "f1"
+    with repository.lock("shop", "a") as lock:
+        repository.set_state("shop", lock.token, ChannelState.ACTIVE, "f2")
+        row = repository.channel("shop")
+        assert row is not None
+        assert (row.state, row.fingerprint, row.epoch) == (ChannelState.ACTIVE, "f2", 1)
+        assert row.activated is not None
+        assert row.activated.utcoffset() == datetime.now(UTC).utcoffset()
+        assert abs((datetime.now(UTC) - row.activated).total_seconds()) < 60
+    assert [c.name for c in repository.channels()] == ["shop"]
+    assert repository.channel("other") is None
+
+
+def test_deleted_channel_comes_back_with_newer_token_and_epoch(repository: Repository, token: int) -> None:
+    repository.record_error("shop", "r", "capture", DdlReplError("x", code="X-1"))
+    repository.delete_channel("shop", token)
+    assert repository.channel("shop") is None
+    assert repository.revisions("shop") == []
+    assert repository.errors("shop") == []
+    assert repository.ensure_channel("shop", "f").epoch == 2
+    assert repository.captured("shop") is None
+
+
+def test_a_segment_and_what_follows_from_it_are_one_transaction(repository: Repository, token: int) -> None:
+    facts = SegmentFacts(1, Lsn(0x100), Lsn(0x200), rows=5, bytes=99, files=2)
+    found = [revision(2, 0x150, shape(columns=2)), revision(1, 0x160, shape(8, "new"), 8)]
+    seen = [ddl(0x150), ddl(0x160, tag="CREATE TABLE")]
+    assert repository.commit_segment("shop", token, facts, found, Lsn(0x210), seen=seen)
+    assert not repository.commit_segment("shop", token, facts, found, Lsn(0x210), seen=seen)
+    assert repository.captured("shop") == Lsn(0x210)
+    assert [r.number for r in repository.revisions("shop", 7)] == [1, 2]
+    assert repository.revisions("shop")[1] == found[0]
+    assert repository.latest_revisions("shop") == {7: found[0], 8: found[1]}
+    (row,) = repository.segments("shop")
+    assert (row.low, row.high, row.rows, row.bytes, row.files, row.events, row.token) == (
+        0x100,
+        0x200,
+        5,
+        99,
+        2,
+        2,
+        token,
+    )
+    assert repository.segments("shop", Lsn(0x1FF)) == [row]
+    assert repository.segments("shop", Lsn(0x200)) == []
+    assert [(e.tag, e.table_ids) for e in repository.events("shop", Lsn(0x151))] == [("CREATE TABLE", (7,))]
+    assert repository.event_counts("shop") == {"ALTER TABLE": 1, "CREATE TABLE": 1}
+    assert [(t.table_id, t.name.name, t.state) for t in repository.tables("shop")] == [
+        (8, "new", "live"),
+        (7, 'or"ders; ü', "live"),
+    ]
+
+
+def test_a_dropped_and_a_divergent_table_are_marked(repository: Repository, token: int) -> None:
+    facts = SegmentFacts(1, Lsn(0x100), Lsn(0x200))
+    repository.commit_segment("shop", token, facts, [revision(2, 0x150, None)], Lsn(0x200))
+    assert repository.latest_revisions("shop")[7].table is None
+    assert repository.tables("shop")[0].state is TableState.DROPPED
+    repository.set_table_state("shop", token, 7, TableState.DIVERGENT)
+    assert repository.tables("shop")[0].state is TableState.DIVERGENT
+
+
+@pytest.mark.parametrize("facts", [SegmentFacts(1, Lsn(0x90), Lsn(0x200)), SegmentFacts(2, Lsn(0x100), Lsn(0x200))])
+def test_a_window_that_does_not_continue_is_refused_whole(
+    repository: Repository, token: int, facts: SegmentFacts
+) -> None:
+    with pytest.raises(RepositoryError, match="REP-104"):
+        repository.commit_segment("shop", token, facts, [revision(2, 0x150, shape())], facts.high)
+    assert repository.captured("shop") == Lsn(0x100)
+    assert len(repository.revisions("shop")) == 1
+
+
+def test_positions_only_go_forward(repository: Repository, token: int) -> None:
+    repository.set_position("shop", token, "slot", Lsn(2**63 - 1))
+    assert repository.positions("shop") == {"captured": Lsn(0x100), "slot": Lsn(2**63 - 1)}
+    with pytest.raises(RepositoryError, match="REP-102"):
+        repository.set_position("shop", token, "slot", Lsn(5))
+
+
+def test_a_revision_is_never_changed(repository: Repository, token: int) -> None:
+    repository.enroll("shop", token, [revision(1, 0, shape())])
+    with pytest.raises(RepositoryError, match="REP-103"):
+        repository.enroll("shop", token, [revision(2, 5, shape()), revision(1, 0, shape(columns=2))])
+    assert len(repository.revisions("shop")) == 1
+
+
+def test_ledger_records_a_step_once(repository: Repository, token: int) -> None:
+    def record(state: StepState, sql_hash: str = "h") -> None:
+        place = {"target": "w", "table_id": 7, "revision": 2, "step": 0}
+        repository.record_ledger("shop", token, **place, sql_hash=sql_hash, state=state, summary="ALTER")  # type: ignore[arg-type]
+
+    record(StepState.PLANNED, "other")
+    record(StepState.DONE)
+    record(StepState.DONE)
+    (row,) = repository.ledger("shop", "w", 7)
+    assert (row.step, row.sql_hash, row.summary, row.state) == (0, "h", "ALTER", StepState.DONE)
+    for state, sql_hash in ((StepState.DONE, "other"), (StepState.PLANNED, "h")):
+        with pytest.raises(RepositoryError, match="REP-106"):
+            record(state, sql_hash)
+    assert repository.ledger("shop", "x") == []
+
+
+def test_controls_stay_until_a_person_removes_them(repository: Repository, token: int, location: str) -> None:
+    control = repository.add_control("shop", token, "w", KEY, "type change", "on_enroll_break: FAIL_INTEG_JOB")
+    assert repository.add_control("shop", token, "w", KEY, "type change", "x") == control
+    repository.add_control("shop", token, "v", LogKey(0x50, 0), "r", "p")
+    with Repository.open(location) as other:
+        assert [c.target for c in other.controls("shop")] == ["v", "w"]
+        assert other.controls("shop", "w") == [control]
+    assert repository.remove_control("shop", control.id).removed is not None
+    assert repository.controls("shop", "w") == []
+    assert len(repository.controls("shop", "w", removed=True)) == 1
+    assert repository.add_control("shop", token, "w", KEY, "again", "p").removed is not None
+    with pytest.raises(ConfigError, match="CTL-102"):
+        repository.remove_control("shop", 99)
+
+
+def test_refreshes_wait_until_they_are_done(repository: Repository, token: int) -> None:
+    first = repository.request_refresh("shop", token, "w", 7, "new table", Lsn(5))
+    assert repository.request_refresh("shop", token, "w", 7, "type change", Lsn(9)) == first
+    repository.request_refresh("shop", token, "v", 7, "new table", Lsn(5))
+    assert [(r.target, r.requested_at) for r in repository.pending_refreshes("shop")] == [("w", 5), ("v", 5)]
+    repository.finish_refresh("shop", token, "w", 7, rows=12)
+    repository.finish_refresh("shop", token, "w", 7)
+    assert [r.target for r in repository.pending_refreshes("shop")] == ["v"]
+    assert [(r.state, r.rows) for r in repository.refreshes("shop", "w")] == [("done", 12)]
+    assert repository.request_refresh("shop", token, "w", 7, "again", Lsn(9)).id != first.id
+
+
+def test_runs_and_errors(repository: Repository, token: int) -> None:
+    repository.start_run("shop", token, "r1", "capture")
+    repository.finish_run("shop", token, "r1", "capture", RunStatus.DONE, {"rows": 5, "ü": None})
+    repository.start_run("shop", token, "r1", "integrate")
+    rows = {row.stage: row for row in repository.runs("shop", "r1")}
+    assert (rows["capture"].status, rows["capture"].result) == (RunStatus.DONE, {"rows": 5, "ü": None})
+    assert rows["integrate"].status is RunStatus.RUNNING
+    error = RepositoryError("m", code="REP-1", table="a.b", at=Lsn(5), hint="h")
+    repository.record_error("shop", "r1", "integrate", error)
+    (row,) = repository.errors("shop")
+    assert (row.code, row.message, row.table, row.at, row.hint) == ("REP-1", "m", "a.b", "0/5", "h")
+    assert repository.error_count("shop") == 1
+
+
+def test_a_run_whose_process_died_is_lost(repository: Repository) -> None:
+    with repository.lock("shop", "a") as lock:
+        repository.start_run("shop", lock.token, "r1", "capture")
+    assert repository.runs("shop")[0].status is RunStatus.LOST
+
+
+def test_reopening_changes_nothing(repository: Repository, location: str) -> None:
+    with Repository.open(location) as again:
+        assert again.channel("shop") is not None
+
+
+def test_migrations_build_the_tables_that_the_code_uses(repository: Repository) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(upgrading.__file__).parent / "migrations"))
+    assert ScriptDirectory.from_config(config).get_current_head() == HEAD
+    database = repository._database
+    with database.read() as connection:
+        if not database.is_sqlite:
+            connection.execute(text(f"set local search_path to {SCHEMA}"))
+            connection = connection.execution_options(schema_translate_map=None)
+        assert compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata) == []
+
+
+def test_a_newer_repository_is_refused(repository: Repository, location: str) -> None:
+    place = "" if repository._database.is_sqlite else f"{SCHEMA}."
+    with repository._database.write() as connection:
+        connection.execute(text(f"update {place}alembic_version set version_num = '9999'"))
+    with pytest.raises(RepositoryError, match=r"(?s)REP-101.*newer version.*9999"):
+        Repository.open(location)
+
+
+def test_failed_migration_leaves_nothing(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrading, "HEAD", "0002")
+    with pytest.raises(Exception, match="0002"):
+        Repository.open(location)
+    monkeypatch.undo()
+    with Repository.open(location) as opened:
+        assert opened.channels() == []
+
+
+def test_sqlite_file_is_for_its_owner(tmp_path: Path) -> None:
+    file = tmp_path / "home" / "repository.db"
+    with Repository.open(f"sqlite:///{file}") as opened:
+        opened.ensure_channel("shop", "f")
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()}
+    assert set(modes.values()) == {0o600}
+    assert "repository.db-wal" in modes
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("location", "kind", "code"),
+    [
+        ("sqlite:////proc/nope/repository.db", Unreachable, "CON-120"),
+        ("sqlite:///", ConfigError, "CFG-106"),
+        ("postgresql://me:geheim@127.0.0.1:1/nope", Unreachable, "CON-120"),
+        ("mysql://me:geheim@h/d", ConfigError, "CFG-104"),
+        ("no such connection", ConfigError, "CFG-104"),
+    ],
+)
+def test_an_unusable_repository_is_a_clear_error(location: str, kind: type[DdlReplError], code: str) -> None:
+    with pytest.raises(kind) as caught:
+        Repository.open(location)
+    assert caught.value.code == code
+    assert caught.value.hint
+    assert "geheim" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    file = tmp_path / "repository.db"
+    file.write_text("this is not a database, it is text" * 100)
+    with pytest.raises(DdlReplError) as caught:
+        Repository.open(f"sqlite:///{file}")
+    assert "not a database" in str(caught.value)
+
+
+def test_the_password_is_not_shown(databases: object, pg18: object) -> None:
+    location = databases.source  # type: ignore[attr-defined]
+    with Repository.open(
+        location.replace("@", ":geheim@", 1) if ":" not in location.split("@")[0][13:] else location
+    ) as one:
+        assert "geheim" not in repr(one) + repr(one._database) + str(one.__dict__)
+
+
+def test_writing_without_the_lock_is_refused(repository: Repository) -> None:
+    with pytest.raises(Fenced, match="LCK-102"):
+        repository.set_state("shop", 0, ChannelState.ACTIVE)
+    with pytest.raises(Fenced, match="LCK-102"):
+        repository.set_state("never heard of", 1, ChannelState.ACTIVE)

@@ -1,0 +1,215 @@
+"""One run per channel: waiting, taking over, fencing."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl.errors import Fenced, LockHeld
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.repository.process import is_gone, this_holder, this_process
+from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState, TableState
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/repository.db"
+    return str(request.getfixturevalue("databases").source)
+
+
+@pytest.fixture
+def repository(location: str) -> Iterator[Repository]:
+    with Repository.open(location) as opened:
+        opened.ensure_channel("shop", "f")
+        yield opened
+
+
+def test_two_holders_at_once(repository: Repository, location: str) -> None:
+    with Repository.open(location) as other, repository.lock("shop", "anna@host") as lock:
+        with pytest.raises(LockHeld) as caught:
+            other.lock("shop", "ben")
+        assert "held by anna@host since 20" in str(caught.value)
+        assert "at least until 20" in str(caught.value)
+        assert (caught.value.code, caught.value.retryable) == ("LCK-101", True)
+        with other.lock("another channel", "ben"):
+            lock.check()
+    with other.lock("shop", "ben") as second:
+        assert second.token == lock.token + 1
+
+
+def test_waiting_for_the_lock(repository: Repository) -> None:
+    first = repository.lock("shop", "a").__enter__()
+    threading.Timer(0.4, first.release).start()
+    begun = time.monotonic()
+    with repository.lock("shop", "b", wait_seconds=10) as second:
+        assert time.monotonic() - begun < 5
+        assert second.token == first.token + 1
+
+
+def test_a_living_holder_keeps_the_lock_beyond_its_lease(repository: Repository) -> None:
+    with repository.lock("shop", "a", lease_seconds=0.6) as lock:
+        time.sleep(1.5)
+        with pytest.raises(LockHeld):
+            repository.lock("shop", "b")
+        lock.check()
+        repository.set_state("shop", lock.token, ChannelState.ACTIVE)
+
+
+def test_a_lease_that_ran_out_is_taken_over_and_the_old_holder_fenced(repository: Repository) -> None:
+    paused = repository.lock("shop", "paused", lease_seconds=0.3)  # not entered: nobody renews it
+    time.sleep(0.5)
+    with repository.lock("shop", "second") as second:
+        assert second.token == paused.token + 1
+        for act in (paused.check, paused.renew):
+            with pytest.raises(Fenced, match=r"LCK-102.*second holds it now"):
+                act()
+        paused.release()
+        second.check()
+        repository.set_state("shop", second.token, ChannelState.ACTIVE)
+
+
+def test_a_lease_that_ran_out_but_was_not_taken_goes_on(repository: Repository) -> None:
+    lock = repository.lock("shop", "a", lease_seconds=0.2)
+    time.sleep(0.4)
+    lock.check()
+    repository.set_state("shop", lock.token, ChannelState.ACTIVE)
+
+
+def test_background_renewal_notices_that_the_lock_is_lost(repository: Repository) -> None:
+    with repository.lock("shop", "a", lease_seconds=0.3) as lock:
+        with repository._database.write() as connection:
+            connection.exec_driver_sql(
+                f"update {'' if repository._database.is_sqlite else 'ddlrepl_repository.'}locks set token = token + 1"
+            )
+        time.sleep(0.4)
+        with pytest.raises(Fenced):
+            lock.check()
+
+
+Write = Callable[[Repository, int], Any]
+WRITES: dict[str, Write] = {
+    "set_state": lambda r, t: r.set_state("shop", t, ChannelState.ACTIVE),
+    "delete_channel": lambda r, t: r.delete_channel("shop", t),
+    "set_table_state": lambda r, t: r.set_table_state("shop", t, 1, TableState.LIVE),
+    "set_position": lambda r, t: r.set_position("shop", t, "captured", Lsn(9)),
+    "enroll": lambda r, t: r.enroll("shop", t, [], captured=Lsn(9)),
+    "commit_segment": lambda r, t: r.commit_segment("shop", t, SegmentFacts(1, Lsn(1), Lsn(9)), [], Lsn(9)),
+    "expire_segments": lambda r, t: r.expire_segments("shop", t, Lsn(9)),
+    "record_ledger": lambda r, t: r.record_ledger(
+        "shop", t, target="w", table_id=1, revision=1, step=1, sql_hash="", state=StepState.DONE
+    ),
+    "add_control": lambda r, t: r.add_control("shop", t, "w", LogKey(1, 0), "", ""),
+    "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", 1, "", Lsn(1)),
+    "finish_refresh": lambda r, t: r.finish_refresh("shop", t, "w", 1),
+    "start_run": lambda r, t: r.start_run("shop", t, "r", "capture"),
+    "finish_run": lambda r, t: r.finish_run("shop", t, "r", "capture", RunStatus.DONE),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_every_writer_refuses_a_stale_token(tmp_path: Path, write: Write) -> None:
+    with Repository.open(f"sqlite:///{tmp_path}/r.db") as repository:
+        repository.ensure_channel("shop", "f")
+        stale = repository.lock("shop", "a", lease_seconds=0.01)
+        time.sleep(0.05)
+        with repository.lock("shop", "b"), pytest.raises(Fenced, match="LCK-102"):
+            write(repository, stale.token)
+        with pytest.raises(Fenced, match="LCK-102"):
+            write(repository, stale.token + 1)
+        assert repository.captured("shop") is None
+
+
+def test_every_method_that_takes_a_token_is_tested_above() -> None:
+    import inspect
+
+    writers = {
+        name
+        for name, method in inspect.getmembers(Repository, inspect.isfunction)
+        if not name.startswith("_") and "token" in inspect.signature(method).parameters
+    }
+    assert writers == set(WRITES)
+
+
+def test_a_write_in_progress_holds_the_takeover_back(location: str, repository: Repository) -> None:
+    """A holder whose lease ran out while it writes: either its write counts or it is fenced, never both."""
+    holder = repository.lock("shop", "slow", lease_seconds=0.2)
+    time.sleep(0.3)
+    order: list[str] = []
+
+    def take() -> None:
+        with Repository.open(location) as other, other.lock("shop", "next"):
+            order.append("taken")
+
+    with repository._fenced("shop", holder.token):
+        thread = threading.Thread(target=take)
+        thread.start()
+        time.sleep(0.5)
+        order.append("written")
+    thread.join(20)
+    assert order == ["written", "taken"]
+
+
+def _hold(location: str, ready: Any) -> None:
+    with Repository.open(location) as repository, repository.lock("shop", this_holder()) as lock:
+        repository.start_run("shop", lock.token, "r", "capture")
+        ready.set()
+        time.sleep(60)
+
+
+@pytest.fixture
+def holder(location: str, repository: Repository) -> Iterator[Any]:
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    process = context.Process(target=_hold, args=(location, ready), daemon=True)
+    process.start()
+    assert ready.wait(60)
+    yield process
+    if process.is_alive():
+        process.kill()
+    process.join(10)
+
+
+def test_a_killed_holder_on_this_machine_is_taken_over_at_once(repository: Repository, holder: Any) -> None:
+    with pytest.raises(LockHeld):
+        repository.lock("shop", "b")
+    os.kill(holder.pid, signal.SIGKILL)
+    with repository.lock("shop", "b", wait_seconds=5) as lock:
+        assert lock.token == 2
+        assert repository.runs("shop")[0].status is RunStatus.LOST
+
+
+def test_many_processes_get_different_tokens(location: str, repository: Repository) -> None:
+    tokens: list[int] = []
+
+    def work() -> None:
+        with Repository.open(location) as mine:
+            for _ in range(3):
+                with mine.lock("shop", "x", wait_seconds=60) as lock:
+                    tokens.append(lock.token)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert tokens == sorted(set(tokens))
+    assert len(tokens) == 12
+
+
+def test_processes_elsewhere_are_never_called_gone() -> None:
+    here = this_process()
+    assert here is not None
+    assert not is_gone(here)
+    assert not is_gone(None)
+    assert not is_gone("other-boot/pid:[1]/1/1")
+    assert is_gone(here.rpartition("/")[0] + "/1")
