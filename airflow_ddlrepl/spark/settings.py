@@ -1,0 +1,74 @@
+"""Which Spark does the work, and the options that make a small local one start quickly. Imports no pyspark."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# SerialGC and C1 only: our JVM hands work to Python processes and does little itself; it starts twice as fast.
+QUICK_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
+
+LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "640m",
+    "spark.driver.extraJavaOptions": QUICK_START,
+}
+
+# Nothing here costs a cluster anything; a user's own conf wins over all of it.
+ALWAYS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "WARN",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.artifact.isolation.enabled": "false",
+}
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """Where Spark runs.
+
+    master: a Spark master; empty: what spark-submit says, else all cores of this machine.
+    remote: URL of a running Spark Connect server (sc://…), which wins over master.
+    conf: Spark properties of the user; they win over ours.
+    """
+
+    master: str = ""
+    remote: str = ""
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_environment(cls) -> SparkSettings:
+        """DDLREPL_SPARK_MASTER and DDLREPL_SPARK_REMOTE."""
+        return cls(os.environ.get("DDLREPL_SPARK_MASTER", ""), os.environ.get("DDLREPL_SPARK_REMOTE", ""))
+
+    @property
+    def effective_master(self) -> str:
+        return self.master or "local[*]"
+
+    @property
+    def parallelism(self) -> int:
+        """Cores of a local master; 2 where only the cluster knows (the started session tells the truth)."""
+        if self.remote or not is_local(self.effective_master):
+            return 2
+        cores = self.effective_master.removeprefix("local").strip("[]").partition(",")[0]
+        if cores == "*":
+            return len(os.sched_getaffinity(0))
+        return int(cores) if cores.isdigit() else 1
+
+    def properties(self) -> dict[str, str]:
+        """All Spark properties for the master, ours first, the user's on top."""
+        return {**ALWAYS, **(local_properties() if is_local(self.effective_master) else {}), **self.conf}
+
+
+def is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
+def local_properties() -> dict[str, str]:
+    """What only a Spark on this machine gets: workers run this very Python, nothing listens outside."""
+    return {**LOCAL, "spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}

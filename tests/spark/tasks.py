@@ -1,0 +1,26 @@
+"""Tasks for the runner's tests; a runner finds a task by its name, so they stand in a module."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from airflow_ddlrepl.errors import TrailError
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def python_and_process(_: int) -> tuple[str, int]:
+    return sys.executable, os.getpid()
+
+
+def refuse_two(number: int) -> int:
+    if number == 2:
+        raise TrailError("file is gone", code="TRL-101", table="public.orders", at="0/1A", hint="read it again")
+    return number
+
+
+def divide(number: int) -> float:
+    return 1 / number

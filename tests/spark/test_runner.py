@@ -1,0 +1,93 @@
+"""SparkRunner keeps the promises of model.work.Runner."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airflow_ddlrepl.errors import DdlReplError, TrailError
+from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.spark.runner import SparkRunner
+from airflow_ddlrepl.spark.settings import SparkSettings
+from tests.spark import tasks
+
+
+def test_starts_nothing_before_the_first_task() -> None:
+    lazy = SparkRunner(SparkSettings("local[2]"))
+    assert lazy.map(tasks.square, [], "nothing") == []
+    assert not lazy.is_started
+    assert lazy.parallelism == 2
+
+
+def test_results_come_in_the_order_of_the_items(runner: SparkRunner) -> None:
+    numbers = list(range(7, 0, -1))
+    assert runner.map(tasks.square, numbers, "squares") == InProcess().map(tasks.square, numbers, "squares")
+    assert runner.is_started
+    assert runner.parallelism == 2
+
+
+def test_tasks_run_in_this_python_and_in_other_processes(runner: SparkRunner) -> None:
+    told = runner.map(tasks.python_and_process, [1, 2], "who")
+    assert {python for python, _ in told} == {sys.executable}
+    assert os.getpid() not in {process for _, process in told}
+
+
+def test_our_errors_arrive_as_themselves(runner: SparkRunner) -> None:
+    with pytest.raises(TrailError) as caught:
+        runner.map(tasks.refuse_two, [1, 2, 3], "reading")
+    error = caught.value
+    assert (error.code, error.table, error.at, error.hint) == ("TRL-101", "public.orders", "0/1A", "read it again")
+
+
+def test_other_errors_name_what_was_run_and_the_cause(runner: SparkRunner) -> None:
+    with pytest.raises(DdlReplError, match="Spark could not run dividing: .*division by zero") as caught:
+        runner.map(tasks.divide, [1, 0], "dividing")
+    assert caught.value.code == "SPK-101"
+
+
+def test_says_what_it_did(runner: SparkRunner, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "airflow_ddlrepl.spark"):
+        runner.map(tasks.square, [1, 2, 3], "capture")
+    assert "capture: 3 of 3 tasks" in caplog.text
+
+
+ROOT = Path(__file__).parents[2]
+
+ALONE = """
+import os
+from airflow_ddlrepl.spark.runner import SparkRunner
+from airflow_ddlrepl.spark.settings import SparkSettings
+from tests.spark import tasks
+runner = SparkRunner(SparkSettings({master!r}, {remote!r}))
+print(runner.map(tasks.square, [1, 2, 3], "alone"), os.environ["JAVA_HOME"])
+runner.stop()
+"""
+
+
+def run_alone(master: str, remote: str = "", **environment: str) -> str:
+    text = ALONE.format(master=master, remote=remote)
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=240, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_machine_without_java_uses_the_wheel(tmp_path: Path) -> None:
+    """Only programs that are no Java stand on this PATH: Spark's launcher must live with the wheel's runtime."""
+    tools = [f"/usr/bin/{name}" for name in ("bash", "sh", "dirname", "env", "ps", "basename", "readlink", "tr", "nice")]
+    for tool in tools:
+        if Path(tool).exists():
+            (tmp_path / Path(tool).name).symlink_to(tool)
+    environment = {"PATH": str(tmp_path), "JAVA_HOME": ""}
+    assert re.fullmatch(r"\[1, 4, 9\] .*/ddlrepl/java-\w+\n", run_alone("local[2]", **environment))
+
+
+def test_spark_connect(runner: SparkRunner) -> None:
+    assert run_alone("", "local[2]").startswith("[1, 4, 9]")
