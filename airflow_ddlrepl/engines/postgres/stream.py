@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -89,7 +90,7 @@ def ranges(low: Lsn, high: Lsn, parallel: int, minimum_bytes: int) -> list[tuple
         return []
     count = max(1, min(parallel, (high - low) // max(minimum_bytes, 1)))
     cuts = [Lsn(low + (high - low) * i // count) for i in range(count)] + [high]
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
+    return list(pairwise(cuts))
 
 
 def capture_range(task: RangeTask) -> Part:
