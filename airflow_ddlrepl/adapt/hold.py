@@ -9,7 +9,7 @@ from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.ddl.casts import TEXT
 from airflow_ddlrepl.ddl.expression import Standing, standing
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column, Partition, Table
+from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
 Note = Callable[[str], None]
@@ -23,8 +23,10 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: Note = 
     types of extensions that the target lacks become text, a partition whose parent isn't replicated stands alone.
     """
     known = {(t.schema, t.name) for t in table.types}
+    known |= {(c.type.schema, c.type.name) for c in table.columns if _is_multirange_of(c.type, table.types)}
     partition = _partition(table.partition, facts)
-    held = table.with_(name=name or table.name, partition=partition, types=_types(table.types, known, note))
+    types = _types(table.types, known, note)
+    held = table.with_(name=name or table.name, partition=partition, key=_key(table.key, facts), types=types)
     columns = tuple(_column(c, held, known, facts, note) for c in table.columns)
     used = {(c.type.schema, c.type.name) for c in columns if not c.type.is_builtin}
     return held.with_(columns=columns, types=held.types if used else ())
@@ -64,6 +66,17 @@ def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, 
     if column.generated == "virtual" and facts.server_version < 18:
         return replace(column, generated="stored")
     return column
+
+
+def _is_multirange_of(of: DataType, types: tuple[TypeDefinition, ...]) -> bool:
+    """The server makes it with its range."""
+    return of.kind is TypeKind.MULTIRANGE and any(t.kind is TypeKind.RANGE for t in types)
+
+
+def _key(key: Key | None, facts: TargetFacts) -> Key | None:
+    """Under the name that the target's key has; empty when that is not known."""
+    found = facts.existing.key if facts.existing else None
+    return replace(key, name=found.name if found else "") if key else None
 
 
 def _partition(partition: Partition | None, facts: TargetFacts) -> Partition | None:

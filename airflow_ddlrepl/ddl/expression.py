@@ -45,3 +45,16 @@ def _is_foreign(words: list[Token], at: int, types: Collection[tuple[str, str]])
 
 def _opens(words: list[Token], at: int) -> bool:
     return at < len(words) and words[at].text == "("
+
+
+def is_constant(expression: str) -> bool:
+    """No function, no keyword that stands for one: literals, signs and casts only."""
+    words = list(tokens(expression))
+    for at, word in enumerate(words):
+        if word.kind in (Kind.STRING, Kind.NUMBER) or (word.kind is Kind.SIGN and word.text in ("-", "+")):
+            continue
+        if word == Token(Kind.SIGN, "::") and at:
+            return not any(w.kind is Kind.STRING for w in words[at:])
+        if word.text not in ("true", "false", "null", "(", ")"):
+            return False
+    return True

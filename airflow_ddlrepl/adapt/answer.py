@@ -1,0 +1,51 @@
+"""From verdicts to refresh, control and warn steps, as the policies say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from airflow_ddlrepl.adapt.judge import By, Case, Verdict
+from airflow_ddlrepl.adapt.policy import Policy
+from airflow_ddlrepl.adapt.steps import Step, StepKind
+from airflow_ddlrepl.config.policies import OnAddColumnWithDefault, OnEnrollBreak
+
+_ENROLL = {
+    OnEnrollBreak.REFRESH: StepKind.REFRESH,
+    OnEnrollBreak.FAIL_INTEG_JOB: StepKind.CONTROL,
+    OnEnrollBreak.WARNING: StepKind.WARN,
+}
+_ADD_COLUMN = {
+    OnAddColumnWithDefault.FILL: StepKind.REFRESH,
+    OnAddColumnWithDefault.REFRESH: StepKind.REFRESH,
+    OnAddColumnWithDefault.FAIL_INTEG_JOB: StepKind.CONTROL,
+    OnAddColumnWithDefault.WARNING: StepKind.WARN,
+}
+
+
+def answer(verdicts: Iterable[Verdict], case: Case) -> tuple[Step, ...]:
+    """One step per verdict that isn't simply carried. A partitioned table holds no rows: its partitions answer."""
+    steps = tuple(step for verdict in verdicts for step in _answer(verdict, case))
+    if case.facts.is_pending and not any(s.kind is StepKind.REFUSE for s in steps):
+        return (Step(StepKind.REFRESH, "the table waits for a refresh already"),)
+    if case.held.is_partitioned:
+        return tuple(s for s in steps if s.kind is not StepKind.REFRESH)
+    return steps
+
+
+def _answer(verdict: Verdict, case: Case) -> Iterator[Step]:
+    if verdict.code:
+        yield Step(StepKind.REFUSE, verdict.why, code=verdict.code, hint=verdict.hint)
+    elif verdict.reload:
+        kind, policy = _kind(verdict.by, case.policy)
+        said = " (rows at the target may differ from the source)" if kind is StepKind.WARN else ""
+        yield Step(kind, verdict.why + said, policy=policy, hint=_HINT.get(kind, ""))
+
+
+def _kind(by: By, policy: Policy) -> tuple[StepKind, str]:
+    if by is By.ADD_COLUMN:
+        add = policy.on_add_column_with_default
+        return _ADD_COLUMN[add], f"{by}={add}"
+    return _ENROLL[policy.on_enroll_break], f"{by}={policy.on_enroll_break}"
+
+
+_HINT = {StepKind.CONTROL: "look at the table, then remove the control (ddlrepl controls remove)"}

@@ -1,0 +1,100 @@
+"""A table that is new at the source: created at the target, or the one that stands there is used again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
+from airflow_ddlrepl.adapt.hold import hides_values, hold
+from airflow_ddlrepl.adapt.keep import keep_structure
+from airflow_ddlrepl.adapt.policy import Policy
+from airflow_ddlrepl.adapt.reuse import as_seen
+from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.types import TYPE_CHANGES, at_target
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_type import ChangeType, Using
+from airflow_ddlrepl.ddl.create_table import CreateTable
+from airflow_ddlrepl.ddl.create_type import CreateType
+from airflow_ddlrepl.ddl.rename_table import RenameTable
+from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.ddl.truncate import Truncate
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+
+def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
+    """Rows that the log doesn't carry (the table had some before it joined) come by a refresh."""
+    notes: list[str] = []
+    held = hold(new, facts.name_after, facts, notes.append)
+    existing = facts.existing
+    wanted = keep_structure(as_seen(existing, held), held) if existing and policy.keep_existing_structure else held
+    refreshes = evidence.filled is not False and not held.is_partitioned
+    try:
+        steps = [*_types(held, facts, render), *_structure(existing, wanted, refreshes, render)]
+    except Unsupported as refusal:
+        steps = [Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint)]
+    for column in hides_values(new, held, facts):
+        why = f"column {column.name}: the target can't compute it and the log doesn't carry it"
+        steps.append(
+            Step(StepKind.REFUSE, why, code="ADP-103", hint="publish_generated_columns = stored (PostgreSQL 18)")
+        )
+    if refreshes:
+        steps.append(Step(StepKind.REFRESH, "the table may hold rows from before it joined the channel"))
+    refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
+    return TablePlan(
+        name=new.name,
+        target=wanted.name,
+        changes=(str(CreateTable(new)),),
+        evidence=evidence.lines(),
+        steps=refusals or tuple(steps),
+        hazards=tuple(notes),
+        shape=None if refusals else wanted,
+    )
+
+
+def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]:
+    """SQL that empties a target table and gives it the wanted shape; grants, views and the like stay on it.
+
+    existing: as inspected at the target. Types are not created here. Raises Unsupported ADP-107 where an ALTER
+    can't get there (partitioned or not is fixed for life).
+    """
+    if existing.partition_key != wanted.partition_key:
+        raise Unsupported("the table is partitioned in another way", code="ADP-107", table=wanted.name)
+    shape: Table = as_seen(existing, wanted)
+    sql = [*render.sql(Truncate(), shape)]
+    for change in spot(shape, wanted):
+        if not isinstance(change, TYPE_CHANGES):
+            sql += render.sql(_without_rows(change), shape)
+        shape = change.apply(shape) or shape
+    return tuple(sql)
+
+
+def _structure(existing: Table | None, wanted: Table, refreshes: bool, render: Renderer) -> list[Step]:
+    if existing is None:
+        return [Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None))]
+    if existing.partition_key != wanted.partition_key:
+        aside = TableName(existing.name.schema, f"{existing.name.name[:40]}_kept_{existing.id}")
+        away = RenameTable(existing.name, aside)
+        return [
+            Step(StepKind.SQL, f"{away}: it can't become what the source has now", render.sql(away, existing)),
+            Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None)),
+        ]
+    if refreshes:
+        return []
+    return [Step(StepKind.SQL, f"use {existing.name} again: emptied, altered", reshape(existing, wanted, render))]
+
+
+def _types(held: Table, facts: TargetFacts, render: Renderer) -> list[Step]:
+    steps = []
+    for definition in held.types:
+        there = at_target(CreateType(definition), facts.types)
+        if there is not None:
+            own = bool(getattr(there, "needs_commit", False))
+            steps.append(Step(StepKind.SQL, str(there), render.sql(there, None), own_transaction=own, shared=True))
+    return steps
+
+
+def _without_rows(change: SchemaChange) -> SchemaChange:
+    return replace(change, using=Using.EMPTY) if isinstance(change, ChangeType) else change

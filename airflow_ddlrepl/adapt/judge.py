@@ -1,0 +1,198 @@
+"""May an ALTER carry the change, or must the table's rows be brought anew? One row per kind of change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.policy import Policy
+from airflow_ddlrepl.config.policies import OnAddColumnWithDefault
+from airflow_ddlrepl.ddl.add_column import AddColumn
+from airflow_ddlrepl.ddl.attach_partition import AttachPartition
+from airflow_ddlrepl.ddl.casts import Cast, cast
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.change_key import ChangeKey
+from airflow_ddlrepl.ddl.change_logging import ChangeLogging
+from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.change_partition_key import ChangePartitionKey
+from airflow_ddlrepl.ddl.change_replica_identity import ChangeReplicaIdentity
+from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
+from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.detach_partition import DetachPartition
+from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.opaque import Opaque
+from airflow_ddlrepl.ddl.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.rename_table import RenameTable
+from airflow_ddlrepl.ddl.rename_type import RenameType
+from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import TypeKind
+
+
+class By(StrEnum):
+    """Which policy rules over the outcome."""
+
+    ENROLL_BREAK = "on_enroll_break"
+    ADD_COLUMN = "on_add_column_with_default"
+    NONE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """reload: the rows at the target would differ, because of `why`. code: refused."""
+
+    reload: bool = False
+    why: str = ""
+    by: By = By.ENROLL_BREAK
+    code: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a verdict is given upon. source: the new shape there; held: the new shape at the target."""
+
+    source: Table
+    held: Table
+    evidence: Evidence
+    policy: Policy
+    facts: TargetFacts
+
+    @property
+    def is_in_tree(self) -> bool:
+        """A partitioned table or a partition: both must come to the same verdict."""
+        return self.held.is_partitioned or self.held.partition is not None
+
+
+CARRIED = Verdict()
+
+
+def judge(change: SchemaChange, case: Case) -> Verdict:
+    """The verdict on one change. Raises Unsupported ADP-100 for a kind that has no row."""
+    rule = _JUDGE.get(type(change))
+    if rule is None:
+        raise Unsupported(f"nobody knows what {change.kind} does to rows", code="ADP-100", table=case.source.name)
+    verdict = rule(change, case)
+    if verdict is CARRIED and case.policy.is_hvr:
+        return _hvr(change, case)
+    return verdict
+
+
+def has_default(column: Column) -> bool:
+    """Did rows that stand, or will new ones, get a value from the column's definition?"""
+    return not column.generated and (column.default is not None or column.missing is not None)
+
+
+def _carried(change: SchemaChange, case: Case) -> Verdict:
+    return CARRIED
+
+
+def _add_column(change: AddColumn, case: Case) -> Verdict:
+    column, held = case.source.column(change.column.id), change.column
+    if case.held.is_partitioned or held.generated:
+        return CARRIED
+    if column.generated:
+        return Verdict(True, f"the values of {column.name} are computed at the source only")
+    policy = case.policy.on_add_column_with_default
+    if has_default(column) and policy is not OnAddColumnWithDefault.FILL:
+        return Verdict(policy is not OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT, _OLD_ROWS, By.ADD_COLUMN)
+    if column.missing is not None or (case.evidence.rewritten is False and not case.is_in_tree):
+        return CARRIED
+    if column.default is None and not column.identity and not _has_domain_default(column, case.source):
+        return CARRIED
+    return Verdict(True, f"column {column.name}: {_OLD_ROWS}", By.ADD_COLUMN)
+
+
+_OLD_ROWS = "the rows that stand got a value that the log does not carry"
+
+
+def _has_domain_default(column: Column, table: Table) -> bool:
+    if column.type.kind is not TypeKind.DOMAIN:
+        return False
+    of = (column.type.schema, column.type.name)
+    return any(t.default is not None for t in table.types if (t.schema, t.name) == of)
+
+
+def _change_type(change: ChangeType, case: Case) -> Verdict:
+    known = case.evidence
+    if known.rewritten is False and not case.is_in_tree:
+        return CARRIED
+    if known.has_using is False:
+        if change.extent in (Extent.WIDEN, Extent.COLLATE):
+            return CARRIED
+        found = cast(change.old.type, change.type)
+        if found is Cast.SAME_EVERYWHERE or (found is Cast.BY_TIME_ZONE and known.timezone):
+            return CARRIED
+        return Verdict(True, f"column {change.name}: the cast is {found}")
+    said = "was given" if known.has_using else "can't be ruled out"
+    return Verdict(True, f"column {change.name}: new values by a USING clause: it {said}")
+
+
+def _change_generated(change: ChangeGenerated, case: Case) -> Verdict:
+    return CARRIED if change.generated == case.held.column(change.id).generated else Verdict(True, "other values")
+
+
+def _change_logging(change: ChangeLogging, case: Case) -> Verdict:
+    return (
+        CARRIED if change.unlogged else Verdict(True, "what was written while the table was unlogged is not in the log")
+    )
+
+
+def _replace_type(change: ReplaceType, case: Case) -> Verdict:
+    return CARRIED if change.keeps_values else Verdict(True, f"labels of {change.new.name} are gone or renamed")
+
+
+def _partition_key(change: ChangePartitionKey, case: Case) -> Verdict:
+    return Verdict(
+        code="ADP-102", why=f"no server can change how a table is partitioned: {change.describe()}", hint=_ANEW
+    )
+
+
+def _opaque(change: Opaque, case: Case) -> Verdict:
+    return Verdict(code="ADP-101", why=f"a difference that no kind of change explains: {change.describe()}", hint=_ANEW)
+
+
+_ANEW = "drop the target table and refresh this table (ddlrepl refresh --table), or take it out of the channel"
+
+_JUDGE: dict[type[SchemaChange], Callable[[Any, Case], Verdict]] = {
+    RenameType: _carried,
+    CreateType: _carried,
+    ForgetType: _carried,
+    ChangeTypeDefinition: _carried,
+    ReplaceType: _replace_type,
+    RenameTable: _carried,
+    DetachPartition: _carried,
+    AttachPartition: _carried,
+    ChangeKey: _carried,
+    AddColumn: _add_column,
+    DropColumn: _carried,
+    RenameColumn: _carried,
+    ChangeType: _change_type,
+    ChangeDefault: _carried,
+    ChangeNullability: _carried,
+    ChangeIdentity: _carried,
+    ChangeGenerated: _change_generated,
+    ChangeLogging: _change_logging,
+    ChangeReplicaIdentity: _carried,
+    ChangePartitionKey: _partition_key,
+    Opaque: _opaque,
+}
+
+
+def _hvr(change: SchemaChange, case: Case) -> Verdict:
+    """HVR refreshes after more kinds of change than equality needs."""
+    if isinstance(change, RenameColumn):
+        return Verdict(True, "HVR refreshes after a rename")
+    if isinstance(change, ChangeType) and change.extent in (Extent.NARROW, Extent.CONVERT):
+        return Verdict(True, f"HVR refreshes after a type change ({change.extent})")
+    if isinstance(change, AddColumn | DropColumn) and case.source.key is None:
+        return Verdict(True, "HVR refreshes when all columns are the key and one comes or goes")
+    return CARRIED

@@ -1,0 +1,42 @@
+"""A table that was dropped at the source: what becomes of the target's."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
+from airflow_ddlrepl.adapt.hold import hold
+from airflow_ddlrepl.adapt.policy import Policy
+from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
+from airflow_ddlrepl.config.policies import OnDropTable
+from airflow_ddlrepl.ddl.detach_partition import DetachPartition
+from airflow_ddlrepl.ddl.drop_table import DropTable
+from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.model.table import Table
+
+
+def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
+    """As on_drop_table says. A kept partition is detached: its rows must not show in the partitioned table any more."""
+    held = hold(old, facts.name_before, facts)
+    decided = f"on_drop_table={policy.on_drop_table}"
+    steps: list[Step] = []
+    removes = policy.on_drop_table is OnDropTable.DROP_FROM_CHANNEL_AND_TARGET
+    if removes:
+        steps.append(Step(StepKind.SQL, str(DropTable(held)), render.sql(DropTable(held), held), policy=decided))
+    elif held.partition is not None:
+        change = DetachPartition(held.partition)
+        steps.append(Step(StepKind.SQL, str(change), render.sql(change, held), policy=decided))
+    if policy.on_drop_table is OnDropTable.KEEP:
+        steps.append(
+            Step(StepKind.WARN, f"{old.name} was dropped at the source and stays in the channel", policy=decided)
+        )
+    stays = () if removes else (f"{held.name} stays at the target as it was",)
+    return TablePlan(
+        name=old.name,
+        target=held.name,
+        changes=(str(DropTable(old)),),
+        evidence=evidence.lines(),
+        steps=tuple(steps),
+        hazards=(*DropTable(old).hazards, *stays),
+        shape=None if removes else held.with_(partition=None),
+        is_removed=removes,
+        is_kept=not removes,
+    )

@@ -1,0 +1,116 @@
+"""From two shapes of a table to what a target has to do. Pure: reads nothing, runs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.answer import answer
+from airflow_ddlrepl.adapt.arrive import created
+from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
+from airflow_ddlrepl.adapt.hold import hides_values, hold
+from airflow_ddlrepl.adapt.judge import Case, judge
+from airflow_ddlrepl.adapt.leave import dropped
+from airflow_ddlrepl.adapt.policy import Policy
+from airflow_ddlrepl.adapt.render import Rendering
+from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.want import want
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, Evidence
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.table import Column, Table
+
+
+def plan(
+    old: Table | None,
+    new: Table | None,
+    *,
+    render: Renderer,
+    evidence: Evidence = NOTHING_KNOWN,
+    policy: Policy = Policy(),  # noqa: B008
+    facts: TargetFacts = TargetFacts(),  # noqa: B008
+    source_before: Table | None = None,
+) -> TablePlan:
+    """What one target has to do because a table changed.
+
+    old: the shape the target table stands at (a former plan's `shape`), None when it isn't there. new: the source
+    table's shape now, None when it was dropped. source_before: the source's own shape before, if known; it tells
+    what really changed where the target holds less or more than the source.
+    A refused change is a step of kind refuse, never an exception.
+    """
+    if new is None:
+        if old is None:
+            raise ValueError("a plan needs a table before or after")
+        return dropped(old, evidence, policy, facts, render)
+    if old is None or old.id != new.id:
+        existing = facts.existing or (hold(old, facts.name_before, facts) if old else None)
+        return created(new, evidence, policy, replace(facts, existing=existing), render)
+    return _altered(old, new, source_before or old, evidence, policy, facts, render)
+
+
+def target_shape(table: Table, *, facts: TargetFacts = TargetFacts()) -> Table:  # noqa: B008
+    """The shape a target holds for a source table: what a refresh creates. Name: facts.name_after."""
+    return hold(table, facts.name_after, facts)
+
+
+def _altered(
+    old: Table, new: Table, before: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer
+) -> TablePlan:
+    notes: list[str] = []
+    known: list[str] = []
+    held = hold(new, facts.name_after, facts, notes.append)
+    was = hold(before, facts.name_before, facts, known.append)
+    standing = hold(old, facts.name_before, facts)
+    found = spot(was, held)
+    wanted = want(standing, held, policy)
+    case = Case(new, held, evidence, policy, facts)
+    try:
+        verdicts = [judge(change, case) for change in found]
+        verdict_steps, hidden = answer(verdicts, case), _hidden(new, held, facts, was)
+        rendering = Rendering(render, case, standing, wanted, verdict_steps)
+        steps = (*hidden, *verdict_steps, *rendering.steps())
+    except Unsupported as refusal:
+        steps = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),)
+    refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
+    return TablePlan(
+        name=new.name,
+        target=wanted.name,
+        changes=tuple(str(c) for c in found),
+        evidence=evidence.lines() if found else (),
+        steps=refusals or _ordered(steps),
+        hazards=_hazards(found, [n for n in notes if n not in known]),
+        shape=old if refusals else wanted,
+    )
+
+
+def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:
+    """Refusals for new generated columns whose values would never arrive."""
+    known = {c.id for c in was.columns}
+    return tuple(
+        Step(StepKind.REFUSE, f"column {c.name}: {_UNFILLED}", code="ADP-103", hint=_PUBLISH)
+        for c in hides_values(new, held, facts)
+        if c.id not in known or _is_new_expression(c, was)
+    )
+
+
+def _is_new_expression(column: Column, was: Table) -> bool:
+    return bool(was.column(column.id).generated)
+
+
+_UNFILLED = "the target can't compute the generated column, and the log doesn't carry its values"
+_PUBLISH = "use PostgreSQL 18 with publish_generated_columns = stored, or leave the column out of the publication"
+
+
+def _ordered(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Controls and warnings first, the refresh last, one refresh only."""
+    first = [s for s in steps if s.kind in (StepKind.CONTROL, StepKind.WARN)]
+    sql = [s for s in steps if s.kind is StepKind.SQL]
+    refreshes = [s for s in steps if s.kind is StepKind.REFRESH]
+    if len(refreshes) > 1:
+        whys = "; ".join(dict.fromkeys(s.why for s in refreshes))
+        refreshes = [replace(refreshes[0], why=whys)]
+    return (*first, *sql, *refreshes)
+
+
+def _hazards(found: tuple[SchemaChange, ...], notes: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([h for change in found for h in change.hazards] + notes))

@@ -1,0 +1,131 @@
+"""The SQL steps of a plan: the target's own changes, in order, by the engine's hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from airflow_ddlrepl.adapt.facts import Renderer
+from airflow_ddlrepl.adapt.judge import Case
+from airflow_ddlrepl.adapt.partitions import is_carried_by_parent, parent_fill
+from airflow_ddlrepl.adapt.steps import Step, StepKind
+from airflow_ddlrepl.adapt.types import TYPE_CHANGES, at_target
+from airflow_ddlrepl.ddl.add_column import AddColumn
+from airflow_ddlrepl.ddl.attach_partition import AttachPartition
+from airflow_ddlrepl.ddl.casts import Cast, cast
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_type import ChangeType, Using
+from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.detach_partition import DetachPartition
+from airflow_ddlrepl.ddl.rename_table import RenameTable
+from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+# what happens at once even where a refresh brings the rest: it touches no row
+_NEUTRAL = (RenameTable, DetachPartition, AttachPartition, *TYPE_CHANGES)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """standing → wanted, both shapes of the target table. verdict: the steps that the policies ask for."""
+
+    render: Renderer
+    case: Case
+    standing: Table
+    wanted: Table
+    verdict: tuple[Step, ...]
+
+    def steps(self) -> tuple[Step, ...]:
+        """Nothing but type changes, renames and partitions while a refresh waits; it brings the rest."""
+        if any(s.kind is StepKind.REFUSE for s in self.verdict):
+            return ()
+        shape = self.standing
+        steps: list[Step] = []
+        for change in spot(self.standing, self.wanted):
+            if self._is_left_to_refresh(change):
+                continue
+            steps += self._steps(change, shape)
+            shape = change.apply(shape) or shape
+        return _committed_first(tuple(steps))
+
+    def _is_left_to_refresh(self, change: SchemaChange) -> bool:
+        return self._is_refreshed and not isinstance(change, _NEUTRAL)
+
+    def _steps(self, change: SchemaChange, shape: Table) -> Iterator[Step]:
+        if isinstance(change, TYPE_CHANGES):
+            yield from self._type_steps(change, shape)
+            return
+        if is_carried_by_parent(change, shape, self.wanted, self.case.facts):
+            yield from parent_fill(change, shape, self.render)
+            return
+        if isinstance(change, RenameTable):
+            yield from self._make_way(change)
+        if isinstance(change, AddColumn):
+            self._check_free(change)
+        yield from _sql(change, self._sql(change, shape))
+
+    def _sql(self, change: SchemaChange, shape: Table) -> tuple[str, ...]:
+        if not isinstance(change, ChangeType):
+            return self.render.sql(change, shape)
+        answered = any(s.kind in (StepKind.WARN, StepKind.CONTROL) for s in self.verdict) or shape.is_partitioned
+        found = cast(change.old.type, change.type)
+        if answered and self.case.evidence.has_using is not False:
+            using = Using.BY_TEXT if found is Cast.UNKNOWN else Using.EXPLICIT
+            return self.render.sql(replace(change, using=using), shape)
+        sql = self.render.sql(change, shape)
+        zone = self.case.evidence.timezone
+        return self.render.in_time_zone(zone, sql) if found is Cast.BY_TIME_ZONE and zone else sql
+
+    def _type_steps(self, change: SchemaChange, shape: Table) -> Iterator[Step]:
+        there = at_target(change, self.case.facts.types)
+        if there is not None:
+            own = isinstance(there, ChangeTypeDefinition) and there.needs_commit
+            sql = self.render.sql(there, None)
+            if sql:
+                yield Step(StepKind.SQL, str(there), sql, own_transaction=own, shared=True)
+        if isinstance(change, ReplaceType) and not self._is_refreshed:
+            yield from _sql(change, self.render.sql(change, shape))
+
+    @property
+    def _is_refreshed(self) -> bool:
+        return any(s.kind is StepKind.REFRESH for s in self.verdict)
+
+    def _make_way(self, change: RenameTable) -> Iterator[Step]:
+        occupant = self.case.facts.occupant
+        if occupant is None:
+            return
+        if not self.case.facts.is_kept:
+            raise Unsupported(
+                f"another table stands under the new name {change.new}",
+                code="ADP-104",
+                table=self.case.source.name,
+                hint="rename or drop that table at the target",
+            )
+        aside = TableName(occupant.name.schema, f"{occupant.name.name[:40]}_kept_{occupant.id}")
+        away = RenameTable(occupant.name, aside)
+        yield Step(StepKind.SQL, f"{away}: dropped at the source, makes way", self.render.sql(away, occupant))
+
+    def _check_free(self, change: AddColumn) -> None:
+        existing, name = self.case.facts.existing, change.column.name
+        if existing is None or name in {c.name for c in self.standing.columns}:
+            return
+        if name in {c.name for c in existing.columns}:
+            raise Unsupported(
+                f"the target table has a column {name} of its own",
+                code="ADP-105",
+                table=self.case.source.name,
+                hint="rename or drop that column at the target",
+            )
+
+
+def _sql(change: SchemaChange, sql: tuple[str, ...]) -> Iterator[Step]:
+    if sql:
+        yield Step(StepKind.SQL, str(change), sql)
+
+
+def _committed_first(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Type changes stand first; what comes before one that needs its own commit is committed with it."""
+    last = max((i for i, s in enumerate(steps) if s.own_transaction), default=-1)
+    return tuple(replace(s, own_transaction=True) if i <= last else s for i, s in enumerate(steps))

@@ -1,0 +1,43 @@
+"""Plans for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from airflow_ddlrepl.adapt.steps import Step, TablePlan
+
+
+def as_text(plans: Sequence[TablePlan], at: object = None) -> str:
+    """What `ddlrepl plan` prints."""
+    place = f" at {at}" if at is not None else ""
+    if not any(plan.changes_anything for plan in plans):
+        return f"nothing to do{place}\n"
+    return "\n".join(line for plan in plans if plan.changes_anything for line in _lines(plan, place)) + "\n"
+
+
+def as_json(plans: Iterable[TablePlan]) -> str:
+    """What `ddlrepl plan --json` prints: one document."""
+    return json.dumps({"plans": [plan.to_json() for plan in plans]}, indent=2)
+
+
+def _lines(plan: TablePlan, place: str) -> Iterator[str]:
+    yield f"table {plan.name} -> {plan.target}{place}"
+    yield from (f"  change    {change}" for change in plan.changes)
+    yield from (f"  evidence  {line}" for line in plan.evidence)
+    yield from (f"  policy    {policy}" for policy in plan.policies)
+    for step in plan.steps:
+        yield from _step(step)
+    yield from (f"  hazard    {hazard}" for hazard in plan.hazards)
+
+
+def _step(step: Step) -> Iterator[str]:
+    if step.sql:
+        yield from (f"  sql       {line}" for statement in step.sql for line in f"{statement};".splitlines())
+        if step.own_transaction:
+            yield "            (committed on its own before the rest)"
+        return
+    code = f"{step.code}: " if step.code else ""
+    yield f"  {step.kind:<9} {code}{step.why}"
+    if step.hint:
+        yield f"            {step.hint}"

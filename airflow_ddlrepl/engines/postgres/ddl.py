@@ -1,0 +1,163 @@
+"""PostgreSQL as a target: the SQL of every kind of schema change. A kind without a row is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.ddl.add_column import AddColumn
+from airflow_ddlrepl.ddl.attach_partition import AttachPartition
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.change_key import ChangeKey
+from airflow_ddlrepl.ddl.change_logging import ChangeLogging
+from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.change_replica_identity import ChangeReplicaIdentity
+from airflow_ddlrepl.ddl.change_type import ChangeType
+from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.create_table import CreateTable
+from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.detach_partition import DetachPartition
+from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.drop_table import DropTable
+from airflow_ddlrepl.ddl.edit import free_name
+from airflow_ddlrepl.ddl.fill_column import FillColumn
+from airflow_ddlrepl.ddl.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.rename_table import RenameTable
+from airflow_ddlrepl.ddl.rename_type import RenameType
+from airflow_ddlrepl.ddl.truncate import Truncate
+from airflow_ddlrepl.engines.postgres import ddl_columns, ddl_types
+from airflow_ddlrepl.engines.postgres.ddl_keys import change_key, key_sql
+from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Partition, Table
+
+
+def create_table(table: Table, name: TableName | None = None, *, with_key: bool = True) -> list[str]:
+    """CREATE TABLE, under another name if said, with its schema; types must stand (`create_types`). Not attached."""
+    at = name or table.name
+    columns = ", ".join(ddl_columns.define(_own(c, table)) for c in table.columns)
+    partitioned = f" PARTITION BY {table.partition_key}" if table.partition_key else ""
+    create = f"CREATE TABLE {qualified(at)} ({columns}){partitioned}"
+    return [*ddl_types.create_schema(at.schema), create, *(key_sql(table, at) if with_key else [])]
+
+
+def attach(table: TableName, partition: Partition) -> str:
+    """Makes a table part of a partitioned one."""
+    return f"ALTER TABLE {qualified(partition.of_name)} ATTACH PARTITION {qualified(table)} {partition.bound}"
+
+
+def _own(column: Column, table: Table) -> Column:
+    """A partition gets its identity columns by attaching; with one of its own the server refuses."""
+    if table.partition is None or not column.identity:
+        return column
+    return Column(column.id, column.name, column.type, False, collation=column.collation)
+
+
+def _create_table(change: CreateTable, before: Table | None) -> list[str]:
+    table = change.table
+    return create_table(table) + ([attach(table.name, table.partition)] if table.partition else [])
+
+
+def _drop_table(change: DropTable, before: Table | None) -> list[str]:
+    """Without CASCADE: a view that people hung on the table stops it, in the target's own words."""
+    return [f"DROP TABLE IF EXISTS {qualified(change.table.name)}"]
+
+
+def _rename_table(change: RenameTable, before: Table) -> list[str]:
+    old, new = change.old, change.new
+    if old.schema == new.schema:
+        return [_rename(old, new.name)]
+    into = ddl_types.create_schema(new.schema)
+    if old.name == new.name:
+        return [*into, _move(old, new.schema)]
+    between = free_name(f"ddlrepl_move_{before.id}", (old.name, new.name))
+    moved = TableName(new.schema, between)
+    return [*into, _rename(old, between), _move(TableName(old.schema, between), new.schema), _rename(moved, new.name)]
+
+
+def _rename(old: TableName, name: str) -> str:
+    return f"ALTER TABLE {qualified(old)} RENAME TO {quote(name)}"
+
+
+def _move(table: TableName, schema: str) -> str:
+    return f"ALTER TABLE {qualified(table)} SET SCHEMA {quote(schema)}"
+
+
+def _attach(change: AttachPartition, before: Table) -> list[str]:
+    return [attach(before.name, change.partition)]
+
+
+def _detach(change: DetachPartition, before: Table) -> list[str]:
+    return [f"ALTER TABLE {qualified(change.partition.of_name)} DETACH PARTITION {qualified(before.name)}"]
+
+
+def _truncate(change: Truncate, before: Table) -> list[str]:
+    return [f"TRUNCATE TABLE {qualified(before.name)}{' RESTART IDENTITY' if change.restart_identity else ''}"]
+
+
+def _nothing(change: SchemaChange, before: Table | None) -> list[str]:
+    """Matters at the source only."""
+    return []
+
+
+RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
+    CreateTable: _create_table,
+    DropTable: _drop_table,
+    RenameTable: _rename_table,
+    AddColumn: ddl_columns.add_column,
+    DropColumn: ddl_columns.drop_column,
+    RenameColumn: ddl_columns.rename_column,
+    ChangeType: ddl_columns.change_type,
+    ChangeNullability: ddl_columns.change_nullability,
+    ChangeDefault: ddl_columns.change_default,
+    ChangeIdentity: ddl_columns.change_identity,
+    ChangeGenerated: ddl_columns.change_generated,
+    FillColumn: ddl_columns.fill_column,
+    ChangeKey: change_key,
+    CreateType: ddl_types.create_type,
+    ForgetType: ddl_types.forget_type,
+    RenameType: ddl_types.rename_type,
+    ChangeTypeDefinition: ddl_types.change_type_definition,
+    ReplaceType: ddl_types.replace_type,
+    AttachPartition: _attach,
+    DetachPartition: _detach,
+    Truncate: _truncate,
+    ChangeLogging: _nothing,
+    ChangeReplicaIdentity: _nothing,
+}
+RENDER_17 = {**RENDER, ChangeGenerated: ddl_columns.set_expression}
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresDdl:
+    """The renderer for a PostgreSQL target of this major version."""
+
+    server_version: int = 18
+    engine: str = "postgres"
+
+    def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
+        """Statements without semicolons, to be run in order. Raises Unsupported ADP-110 for a kind without a row."""
+        rows = RENDER_17 if self.server_version >= 17 else RENDER
+        if type(change) not in rows:
+            raise Unsupported(
+                f"{self.engine} has no statement for {change.kind}",
+                code="ADP-110",
+                table=before.name if before else None,
+                hint="drop the target table and refresh this table",
+            )
+        return tuple(rows[type(change)](change, before))
+
+    def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
+        """For casts between timestamps with and without time zone. Needs a transaction."""
+        return (f"SET LOCAL TimeZone = {literal(zone).strip()}", *sql, "SET LOCAL TimeZone TO DEFAULT")
+
+
+def truncate(names: list[TableName], *, restart_identity: bool = False) -> str:
+    """One TRUNCATE for all tables of one TRUNCATE at the source: foreign keys among them don't matter then."""
+    end = " RESTART IDENTITY" if restart_identity else ""
+    return f"TRUNCATE TABLE {', '.join(qualified(n) for n in names)}{end}"

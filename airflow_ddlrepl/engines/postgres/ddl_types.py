@@ -1,0 +1,172 @@
+"""PostgreSQL's DDL for the types that columns use. Type changes are rendered without a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.rename_type import RenameType
+from airflow_ddlrepl.ddl.type_edits import (
+    AddAttribute,
+    AddConstraint,
+    AddLabel,
+    DropAttribute,
+    DropConstraint,
+    RenameAttribute,
+    RenameLabel,
+    SetDefault,
+    SetNotNull,
+)
+from airflow_ddlrepl.engines.postgres.ddl_columns import set_default
+from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
+
+_NOT_VALID = " NOT VALID"
+
+
+def create_types(types: Iterable[TypeDefinition]) -> list[str]:
+    """Schemas and types, those that stand left alone. Dependencies must come first."""
+    return [sql for of in types for sql in create_type(CreateType(of), None)]
+
+
+def create_type(change: CreateType, before: Table | None) -> list[str]:
+    """PostgreSQL has no CREATE TYPE IF NOT EXISTS: the block bears a type that stands."""
+    of = change.definition
+    body = f"{_CREATE[of.kind](of)};" if of.kind in _CREATE else ""
+    if not body:
+        raise Unsupported(f"type {of.schema}.{of.name} of kind {of.kind}", code="ADP-110", hint="use a built-in type")
+    body += "".join(f" {s};" for s in _late_constraints(of))
+    return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN duplicate_object THEN NULL; END")]
+
+
+def create_schema(name: str) -> list[str]:
+    """Asks for no right on the database where the schema stands."""
+    if name == "public":
+        return []
+    found = f"to_regnamespace({literal(quote(name)).strip()}) IS NULL"
+    return [block(f"BEGIN IF {found} THEN CREATE SCHEMA {quote(name)}; END IF; END")]
+
+
+def forget_type(change: ForgetType, before: Table | None) -> list[str]:
+    """The type stays: other tables may use it."""
+    return []
+
+
+def rename_type(change: RenameType, before: Table | None) -> list[str]:
+    """A type left behind under the new name goes, if nothing depends on it."""
+    old, new = TableName(*change.old), TableName(*change.new)
+    drop = f"DROP TYPE IF EXISTS {qualified(new)}"
+    sql = [block(f"BEGIN {drop}; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END")]
+    if old.name != new.name:
+        sql.append(f"ALTER TYPE {qualified(old)} RENAME TO {quote(new.name)}")
+    if old.schema != new.schema:
+        moved = qualified(TableName(old.schema, new.name))
+        sql += [*create_schema(new.schema), f"ALTER TYPE {moved} SET SCHEMA {quote(new.schema)}"]
+    return sql
+
+
+def change_type_definition(change: ChangeTypeDefinition, before: Table | None) -> list[str]:
+    name = _name(change.new)
+    return [_EDIT[type(edit)](name, edit) for edit in change.edits]
+
+
+def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
+    """Without a table: the new type under the old name, the old one aside. With one: its columns move over."""
+    if before is None:
+        return _replace(change)
+    sql: list[str] = []
+    for column in before.columns:
+        if (column.type.schema, column.type.name) != (change.old.schema, change.old.name):
+            continue
+        to, alter = column.type.text, f"ALTER TABLE {qualified(before.name)} ALTER COLUMN {quote(column.name)}"
+        text = "text[]" if column.type.kind is TypeKind.ARRAY else "text"
+        sql += [set_default(before, column.name, None)] if column.default else []
+        sql.append(f"{alter} TYPE {to} USING {quote(column.name)}::{text}::{to}")
+        sql += [set_default(before, column.name, column.default)] if column.default else []
+    if not sql:
+        raise Unsupported(
+            f"{change.new.schema}.{change.new.name} is used inside another type", code="ADP-111", table=before.name
+        )
+    return sql
+
+
+def _replace(change: ReplaceType) -> list[str]:
+    aside = f"{change.old.name[:40]}_old_{change.old.oid}"
+    return [f"ALTER TYPE {_name(change.old)} RENAME TO {quote(aside)}", _enum(change.new)]
+
+
+def block(body: str) -> str:
+    """An anonymous code block."""
+    tag = "$ddlrepl$"
+    while tag in body:
+        tag = tag[:-1] + "_$"
+    return f"DO {tag} {body} {tag}"
+
+
+def _name(of: TypeDefinition) -> str:
+    return qualified(TableName(of.schema, of.name))
+
+
+def _enum(of: TypeDefinition) -> str:
+    return f"CREATE TYPE {_name(of)} AS ENUM ({', '.join(_text(label) for label in of.labels)})"
+
+
+def _composite(of: TypeDefinition) -> str:
+    return f"CREATE TYPE {_name(of)} AS ({', '.join(f'{quote(a.name)} {a.type}' for a in of.attributes)})"
+
+
+def _range(of: TypeDefinition) -> str:
+    collation = f", COLLATION = {of.collation}" if of.collation else ""
+    return f"CREATE TYPE {_name(of)} AS RANGE (SUBTYPE = {of.base}{collation})"
+
+
+def _domain(of: TypeDefinition) -> str:
+    parts = [f"CREATE DOMAIN {_name(of)} AS {of.base}"]
+    parts += [f"COLLATE {of.collation}"] if of.collation else []
+    parts += [f"DEFAULT {of.default}"] if of.default is not None else []
+    parts += ["NOT NULL"] if of.not_null else []
+    parts += [f"CONSTRAINT {quote(n)} {text}" for n, text in of.constraints if not text.endswith(_NOT_VALID)]
+    return " ".join(parts)
+
+
+def _late_constraints(of: TypeDefinition) -> list[str]:
+    late = [AddConstraint(n, text) for n, text in of.constraints if text.endswith(_NOT_VALID)]
+    return [_EDIT[AddConstraint](_name(of), edit) for edit in late]
+
+
+def _text(value: str) -> str:
+    return literal(value).strip()
+
+
+def _add_label(name: str, edit: AddLabel) -> str:
+    place = f" {edit.place.upper()} {_text(edit.beside)}" if edit.place else ""
+    return f"ALTER TYPE {name} ADD VALUE IF NOT EXISTS {_text(edit.label)}{place}"
+
+
+def _set_default(name: str, edit: SetDefault) -> str:
+    return f"ALTER DOMAIN {name} " + ("DROP DEFAULT" if edit.default is None else f"SET DEFAULT {edit.default}")
+
+
+_CREATE = {
+    TypeKind.ENUM: _enum,
+    TypeKind.COMPOSITE: _composite,
+    TypeKind.DOMAIN: _domain,
+    TypeKind.RANGE: _range,
+}
+
+_EDIT: dict[type, Callable[[str, Any], str]] = {
+    AddLabel: _add_label,
+    RenameLabel: lambda name, e: f"ALTER TYPE {name} RENAME VALUE {_text(e.old)} TO {_text(e.new)}",
+    AddAttribute: lambda name, e: f"ALTER TYPE {name} ADD ATTRIBUTE {quote(e.attribute.name)} {e.attribute.type}",
+    DropAttribute: lambda name, e: f"ALTER TYPE {name} DROP ATTRIBUTE {quote(e.name)}",
+    RenameAttribute: lambda name, e: f"ALTER TYPE {name} RENAME ATTRIBUTE {quote(e.old)} TO {quote(e.new)}",
+    AddConstraint: lambda name, e: f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(e.name)} {e.text}",
+    DropConstraint: lambda name, e: f"ALTER DOMAIN {name} DROP CONSTRAINT {quote(e.name)}",
+    SetNotNull: lambda name, e: f"ALTER DOMAIN {name} {'SET' if e.not_null else 'DROP'} NOT NULL",
+    SetDefault: _set_default,
+}
