@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.errors import ConfigError, Unreachable
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Connection as Connection
 
 CONNECT_TIMEOUT_SECONDS = 15
 
@@ -46,6 +46,13 @@ def arrow_connection(dsn: str) -> Any:
         return dbapi.connect(dsn, autocommit=True)
     except dbapi.Error as error:
         raise _unreachable(place, str(error)) from None
+
+
+def errors() -> Any:
+    """psycopg's error classes by condition, e.g. `errors().InsufficientPrivilege`."""
+    from psycopg import errors as conditions
+
+    return conditions
 
 
 def describe(dsn: str) -> str:

@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.position import Lsn, Snapshot
 from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 FOLDER = Path(__file__).parent
 SHAPE_SQL = (FOLDER / "table_shape.sql").read_text()

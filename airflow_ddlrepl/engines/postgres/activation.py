@@ -1,0 +1,262 @@
+"""Activation: bring a source into the state a channel needs, and take it out of it again."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.engines.postgres import health, helper, slots
+from airflow_ddlrepl.engines.postgres.inspect import FOLDER, listed
+from airflow_ddlrepl.engines.postgres.names import quote
+from airflow_ddlrepl.engines.postgres.scope import Scope
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+__all__ = ["FOLDER", "Activation", "Wanted", "activate", "deactivate"]
+
+LOCK_SECONDS = 2
+_ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
+_DESCENDANTS_SQL = """
+WITH RECURSIVE tree(oid) AS (
+    SELECT unnest(%s::oid[]) UNION
+    SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
+    JOIN pg_class c ON c.oid = i.inhrelid AND c.relispartition)
+SELECT t.oid::bigint, n.nspname, c.relname FROM tree t
+JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the source is to look like."""
+
+    channel: str
+    publication: str
+    slot: str
+    scope: Scope
+    replica_identity: ReplicaIdentity
+    ddl: DdlCapture
+    patience: float
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What activation found and did.
+
+    position: from here on the log can be read. changes: what was done, empty when all stood already.
+    is_new: the slot is new, so what happened before has to come by a refresh.
+    has_triggers: DDL reaches the log by event triggers; without them shapes are compared.
+    left_out: tables of the channel whose rows are not in the stream, and why.
+    """
+
+    position: Lsn
+    changes: tuple[str, ...]
+    is_new: bool
+    has_triggers: bool
+    left_out: dict[str, str]
+
+
+def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
+    """Publication first, slot second: the slot must never be able to give rows from before the publication.
+
+    Raises SourceError SRC-101, SRC-105, SRC-107, SRC-109, SRC-110, SRC-111, SRC-112, SRC-113.
+    """
+    health.require_server(connection)
+    health.require_replication(connection)
+    connection.execute(_ONE_AT_A_TIME)
+    try:
+        may_prepare = _may_prepare(connection, wanted)
+        changes = _prepare(connection, wanted) if may_prepare else []
+        position, is_new = _slot(connection, wanted)
+        if is_new:
+            changes.append(f"slot {wanted.slot} at {position}")
+            if may_prepare:
+                _remember_slot(connection, wanted, position)
+        return Activation(
+            position, tuple(changes), is_new, helper.present(connection).has_triggers, _left_out(connection, wanted)
+        )
+    finally:
+        connection.execute("SELECT pg_advisory_unlock_all()")
+
+
+def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
+    """Removes slot, publication, replica identities that were set, and with the last channel the helper schema."""
+    changes: list[str] = []
+    if slots.state(connection, wanted.slot) is not None:
+        health.require_server(connection)
+        slots.drop(connection, wanted.slot)
+        changes.append(f"slot {wanted.slot} dropped")
+    if _publication(connection, wanted.publication) is not None:
+        connection.execute(f"DROP PUBLICATION {quote(wanted.publication)}".encode())
+        changes.append(f"publication {wanted.publication} dropped")
+    if helper.present(connection).is_readable:
+        for (member,) in connection.execute(
+            "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
+        ).fetchall():
+            connection.execute("SELECT ddlrepl.put_back(%s, %s::bigint::oid)", [wanted.channel, member])
+        connection.execute("DELETE FROM ddlrepl.channel WHERE name = %s", [wanted.channel])
+        if connection.execute("SELECT FROM ddlrepl.channel").fetchone() is None:
+            helper.remove(connection)
+            changes.append("helper schema ddlrepl dropped")
+    return changes
+
+
+def _may_prepare(connection: Connection[Any], wanted: Wanted) -> bool:
+    """False when an administrator has made the publication and this role may only read."""
+    if _publication(connection, wanted.publication) is None:
+        return True
+    row = connection.execute(
+        "SELECT has_database_privilege(current_database(), 'CREATE') AND"
+        " pg_has_role(pubowner, 'USAGE') FROM pg_publication WHERE pubname = %s",
+        [wanted.publication],
+    ).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _prepare(connection: Connection[Any], wanted: Wanted) -> list[str]:
+    changes = helper.install(connection, wanted.ddl)
+    if _publication(connection, wanted.publication) is None:
+        connection.execute(f"CREATE PUBLICATION {quote(wanted.publication)}".encode())
+        changes.append(f"publication {wanted.publication}")
+    if _register(connection, wanted):
+        changes.append(f"channel {wanted.channel}")
+    changes += _tend_tables(connection, wanted)
+    return changes
+
+
+def _register(connection: Connection[Any], wanted: Wanted) -> bool:
+    """Writes the channel's row; False when it already says the same."""
+    row = connection.execute(
+        """
+        INSERT INTO ddlrepl.channel AS c (name, publication, slot, scope, replica_identity)
+        VALUES (%s, %s, %s, %s::jsonb, %s)
+        ON CONFLICT (name) DO UPDATE SET publication = excluded.publication, slot = excluded.slot,
+            scope = excluded.scope, replica_identity = excluded.replica_identity
+        WHERE (c.publication, c.slot, c.scope, c.replica_identity) IS DISTINCT FROM
+            (excluded.publication, excluded.slot, excluded.scope, excluded.replica_identity)
+        RETURNING 1
+        """,
+        [
+            wanted.channel,
+            wanted.publication,
+            wanted.slot,
+            json.dumps(wanted.scope.to_json()),
+            wanted.replica_identity.value,
+        ],
+    ).fetchone()
+    return row is not None
+
+
+def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
+    """Each table in a transaction of its own, so that no lock outlives it."""
+    every = listed(connection, Scope())
+    chosen = [i for i, name in every if wanted.scope.wants(name)]
+    rows = connection.execute(_DESCENDANTS_SQL, [chosen]).fetchall()
+    names = {int(i): TableName(schema, name) for i, schema, name in rows}
+    excluded = Scope(wanted.scope.exclude) if wanted.scope.exclude else None
+    members = {i: name for i, name in names.items() if i in set(chosen) or not (excluded and excluded.wants(name))}
+    before = _members(connection, wanted)
+    connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{LOCK_SECONDS}s"])
+    try:
+        for table_id in [*members, *(i for i, (state, _) in before.items() if state != "bystander")]:
+            _tend(connection, wanted, table_id)
+    finally:
+        connection.execute("RESET lock_timeout")
+    _remember_bystanders(connection, wanted, {i: n for i, n in every if i not in members and wanted.scope.joins(n)})
+    after = _members(connection, wanted)
+    return [f"table {names.get(i, i)}: {state}" for i, (state, _) in after.items() if before.get(i, ("",))[0] != state]
+
+
+def _tend(connection: Connection[Any], wanted: Wanted, table_id: int) -> None:
+    """Waits for locks up to the channel's patience. Raises SourceError SRC-109 with who holds them."""
+    deadline = time.monotonic() + wanted.patience
+    while True:
+        connection.execute("SELECT ddlrepl.tend(%s, %s::bigint::oid)", [wanted.channel, table_id])
+        row = connection.execute(
+            "SELECT schema_name, table_name, reason FROM ddlrepl.member"
+            " WHERE channel = %s AND table_id = %s::bigint::oid AND reason LIKE '%%(55P03)'",
+            [wanted.channel, table_id],
+        ).fetchone()
+        if row is None:
+            return
+        if time.monotonic() > deadline:
+            raise _locked(connection, TableName(row[0], row[1]), table_id)
+
+
+def _locked(connection: Connection[Any], name: TableName, table_id: int) -> SourceError:
+    rows = connection.execute(
+        "SELECT DISTINCT a.pid, a.usename, a.application_name, a.state"
+        " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+        " WHERE l.relation = %s::bigint::oid AND l.granted AND a.pid <> pg_backend_pid()",
+        [table_id],
+    ).fetchall()
+    who = "; ".join(f"process {p} (user {u}, application {a!r}, {s})" for p, u, a, s in rows) or "somebody"
+    return SourceError(
+        f"its replica identity or publication can't be set while it is locked by {who}",
+        code="SRC-109",
+        table=name,
+        hint="end them and try again: " + " ".join(f"SELECT pg_terminate_backend({row[0]});" for row in rows),
+        retryable=True,
+    )
+
+
+def _remember_bystanders(connection: Connection[Any], wanted: Wanted, tables: dict[int, TableName]) -> None:
+    connection.execute(
+        "INSERT INTO ddlrepl.member (channel, table_id, schema_name, table_name, state)"
+        " SELECT %s, i::oid, s, n, 'bystander' FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS t(i, s, n)"
+        " ON CONFLICT DO NOTHING",
+        [wanted.channel, list(tables), [n.schema for n in tables.values()], [n.name for n in tables.values()]],
+    )
+
+
+def _slot(connection: Connection[Any], wanted: Wanted) -> tuple[Lsn, bool]:
+    """Creates the slot, or creates it anew when it is lost or older than its publication."""
+    slot = slots.state(connection, wanted.slot)
+    if slot is not None and not slot.invalid:
+        health.require_slot(connection, wanted.slot)
+        try:
+            health.require_publication(connection, wanted.publication, wanted.channel)
+            return slot.confirmed, False
+        except SourceError as error:
+            if error.code != "SRC-106":
+                raise
+    if slot is not None:
+        slots.drop(connection, wanted.slot)
+    return slots.create(connection, wanted.slot, wanted.patience), True
+
+
+def _remember_slot(connection: Connection[Any], wanted: Wanted, position: Lsn) -> None:
+    connection.execute(
+        "UPDATE ddlrepl.channel SET slot_created = %s::pg_lsn, publication_id = %s WHERE name = %s",
+        [str(position), _publication(connection, wanted.publication), wanted.channel],
+    )
+
+
+def _publication(connection: Connection[Any], name: str) -> int | None:
+    row = connection.execute("SELECT oid FROM pg_publication WHERE pubname = %s", [name]).fetchone()
+    return int(row[0]) if row else None
+
+
+def _members(connection: Connection[Any], wanted: Wanted) -> dict[int, tuple[str, str | None]]:
+    rows = connection.execute(
+        "SELECT table_id::bigint, state, reason FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
+    ).fetchall()
+    return {int(i): (state, reason) for i, state, reason in rows}
+
+
+def _left_out(connection: Connection[Any], wanted: Wanted) -> dict[str, str]:
+    if not helper.present(connection).is_readable:
+        return {}
+    rows = connection.execute(
+        "SELECT schema_name, table_name, reason FROM ddlrepl.member WHERE channel = %s AND reason IS NOT NULL"
+        " ORDER BY 1, 2",
+        [wanted.channel],
+    ).fetchall()
+    return {str(TableName(schema, name)): reason for schema, name, reason in rows}

@@ -1,0 +1,101 @@
+"""Is the source fit to be read? Each answer that is no comes as an error with the SQL that mends it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres import helper, slots
+from airflow_ddlrepl.engines.postgres.names import literal, quote
+from airflow_ddlrepl.errors import SourceError
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+OLDEST_VERSION = 150000
+AGAIN = "`ddlrepl deactivate`, then `ddlrepl activate`: what was missed comes by a refresh"
+
+
+def require_server(connection: Connection[Any]) -> None:
+    """Raises SourceError SRC-101 (wal_level), SRC-112 (too old), SRC-113 (a standby)."""
+    row = connection.execute(
+        "SELECT current_setting('wal_level'), current_setting('server_version_num')::int, pg_is_in_recovery(),"
+        " current_setting('server_version')"
+    ).fetchone()
+    assert row is not None
+    level, version, standby, spelled = row
+    if version < OLDEST_VERSION:
+        raise SourceError(
+            f"PostgreSQL {spelled} is too old", code="SRC-112", hint="the source must be version 15 or newer"
+        )
+    if standby:
+        raise SourceError("the source is a standby", code="SRC-113", hint="let the location name the primary server")
+    if level != "logical":
+        raise SourceError(
+            f"the source's wal_level is {level}: its log does not have the rows",
+            code="SRC-101",
+            hint="ALTER SYSTEM SET wal_level = 'logical'; and restart the server",
+        )
+
+
+def require_replication(connection: Connection[Any]) -> None:
+    """Raises SourceError SRC-105 when this role may not use slots."""
+    row = connection.execute("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    if row is None or not row[0]:
+        raise slots.no_replication(connection)
+
+
+def require_slot(connection: Connection[Any], name: str) -> slots.Slot:
+    """Raises SourceError SRC-102 (missing), SRC-103 (lost), SRC-107 (somebody else's slot of that name)."""
+    slot = slots.state(connection, name)
+    if slot is None:
+        raise SourceError(f"the replication slot {name} is missing", code="SRC-102", hint=AGAIN)
+    if slot.plugin != "pgoutput" or not slot.is_here:
+        raise SourceError(
+            f"the replication slot {name} is not ours: plugin {slot.plugin or 'none'}, database {slot.database}",
+            code="SRC-107",
+            hint="give the channel another name in source.slot",
+        )
+    if slot.invalid:
+        raise SourceError(
+            f"the replication slot {name} is lost: {slot.invalid}",
+            code="SRC-103",
+            hint=f"SELECT pg_drop_replication_slot({literal(name).strip()}); then `ddlrepl activate`:"
+            " what was missed comes by a refresh. A larger max_slot_wal_keep_size prevents it",
+        )
+    return slot
+
+
+def require_publication(connection: Connection[Any], name: str, channel: str) -> None:
+    """Raises SourceError SRC-104 (missing), SRC-106 (created again: younger than the slot), SRC-108 (rows missing)."""
+    row = connection.execute(
+        "SELECT oid, pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot"
+        " FROM pg_publication WHERE pubname = %s",
+        [name],
+    ).fetchone()
+    if row is None:
+        raise SourceError(
+            f"the publication {name} is missing: changes since then can't be read", code="SRC-104", hint=AGAIN
+        )
+    found, is_complete, via_root = row
+    if not is_complete or via_root:
+        raise SourceError(
+            f"the publication {name} does not publish everything we need",
+            code="SRC-108",
+            hint=f"ALTER PUBLICATION {quote(name)} SET (publish = 'insert, update, delete, truncate',"
+            " publish_via_partition_root = false); and refresh",
+        )
+    known = _known_publication(connection, channel)
+    if known is not None and known != found:
+        raise SourceError(
+            f"the publication {name} was dropped and created again: it is younger than the slot and the log"
+            " before it can't be read",
+            code="SRC-106",
+            hint=AGAIN,
+        )
+
+
+def _known_publication(connection: Connection[Any], channel: str) -> int | None:
+    if not helper.present(connection).is_readable:
+        return None
+    row = connection.execute("SELECT publication_id FROM ddlrepl.channel WHERE name = %s", [channel]).fetchone()
+    return row[0] if row else None

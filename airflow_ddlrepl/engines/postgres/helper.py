@@ -1,0 +1,106 @@
+"""The helper schema `ddlrepl` in the source database: install it, know its version, remove it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.config.policies import DdlCapture
+from airflow_ddlrepl.engines.postgres.connect import errors
+from airflow_ddlrepl.engines.postgres.inspect import FOLDER, SHAPE_SETTINGS, SHAPE_SQL
+from airflow_ddlrepl.engines.postgres.names import literal
+from airflow_ddlrepl.errors import SourceError
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+_MARK_SQL = """
+SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n.oid, 'USAGE'),
+       (SELECT count(*) FROM pg_event_trigger e WHERE e.evtname LIKE 'ddlrepl\\_%' AND e.evtenabled = 'A')
+FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
+"""
+EVENT_TRIGGERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """What stands in the database: is the schema there, of this version, readable; do the event triggers fire?"""
+
+    is_there: bool
+    is_current: bool = False
+    is_readable: bool = False
+    has_triggers: bool = False
+
+
+def present(connection: Connection[Any]) -> Helper:
+    """What is installed now."""
+    row = connection.execute(_MARK_SQL).fetchone()
+    if row is None:
+        return Helper(False)
+    mark, readable, triggers = row
+    return Helper(True, mark == _mark(), bool(readable), triggers == EVENT_TRIGGERS)
+
+
+def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
+    """Creates or renews what is missing; returns what was done, nothing the second time.
+
+    Raises SourceError SRC-105 when this role may not.
+    """
+    now = present(connection)
+    wants_triggers = ddl is not DdlCapture.RELATIONS
+    done: list[str] = []
+    if not now.is_current:
+        try:
+            with connection.transaction():
+                connection.execute(_helper_sql().encode())
+                connection.execute(f"COMMENT ON SCHEMA ddlrepl IS {literal(_mark())}".encode())
+        except errors().InsufficientPrivilege as error:
+            raise _may_not(connection, error) from None
+        done.append("helper schema ddlrepl")
+    if wants_triggers and not (now.is_current and now.has_triggers):
+        try:
+            with connection.transaction():
+                connection.execute((FOLDER / "triggers.sql").read_bytes())
+        except errors().InsufficientPrivilege as error:
+            if ddl is DdlCapture.TRIGGERS:
+                raise _may_not(connection, error) from None
+            return done
+        done.append("event triggers")
+    return done
+
+
+def remove(connection: Connection[Any]) -> None:
+    """Drops schema and event triggers."""
+    with connection.transaction():
+        connection.execute((FOLDER / "drop_helper.sql").read_bytes())
+
+
+@cache
+def _helper_sql() -> str:
+    settings = "\n".join(f"SET {name} = {_setting(name, value)}" for name, value in SHAPE_SETTINGS.items())
+    text = (FOLDER / "helper.sql").read_text()
+    return text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL)
+
+
+def _setting(name: str, value: str) -> str:
+    return value if name == "search_path" else literal(value)
+
+
+@cache
+def _mark() -> str:
+    digest = hashlib.sha256(_helper_sql().encode() + (FOLDER / "triggers.sql").read_bytes()).hexdigest()
+    return f"airflow-ddlrepl helper {digest[:12]}"
+
+
+def _may_not(connection: Connection[Any], error: Exception) -> SourceError:
+    row = connection.execute("SELECT current_user, quote_ident(current_database())").fetchone()
+    assert row is not None
+    user, database = row
+    return SourceError(
+        f"{user} may not prepare the source: {str(error).splitlines()[0]}",
+        code="SRC-105",
+        hint=f"run `ddlrepl activate` once as a superuser (event triggers need one), or GRANT CREATE ON DATABASE"
+        f" {database} and set `ddl: relations`; docs/postgresql.md shows what the role needs afterwards",
+    )

@@ -1,0 +1,137 @@
+"""Replication slots: create one without hanging, see its state, move it on, drop it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connect import errors
+from airflow_ddlrepl.engines.postgres.names import literal
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.position import Lsn
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+ACTIVE_SECONDS = 10.0
+
+_STATE_SQL = """
+SELECT s.plugin, s.database, s.confirmed_flush_lsn::text, s.wal_status, s.active_pid,
+       s.database = current_database(), to_jsonb(s) ->> 'invalidation_reason'
+FROM pg_replication_slots s WHERE s.slot_name = %s
+"""
+_BLOCKERS_SQL = """
+SELECT format('process %s (user %s, database %s, application %s, %s since %s)',
+              pid, usename, datname, quote_literal(application_name), state, xact_start),
+       format('SELECT pg_terminate_backend(%s);', pid)
+FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+UNION ALL
+SELECT format('prepared transaction %s (user %s, database %s, since %s)',
+              quote_literal(gid), owner, database, prepared),
+       format('COMMIT PREPARED %s;', quote_literal(gid))
+FROM pg_prepared_xacts
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """confirmed: transactions that commit before it are gone from the slot. invalid: why it is lost, or empty."""
+
+    plugin: str
+    database: str | None
+    confirmed: Lsn
+    invalid: str
+    is_here: bool
+
+
+def state(connection: Connection[Any], name: str) -> Slot | None:
+    """The slot of that name; None when there is none."""
+    row = connection.execute(_STATE_SQL, [name]).fetchone()
+    if row is None:
+        return None
+    plugin, database, confirmed, wal_status, _, is_here, reason = row
+    invalid = reason or ("its log has been removed" if wal_status == "lost" else "")
+    return Slot(plugin or "", database, Lsn.parse(confirmed or "0/0"), invalid, bool(is_here))
+
+
+def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
+    """Creates it and returns its first position. Waits `patience` seconds for transactions that are open now.
+
+    Raises SourceError SRC-110 that names them, SRC-105 without the right to, SRC-111 when no slot is free.
+    """
+    with connection.transaction():
+        connection.execute("SELECT set_config('statement_timeout', %s, true)", [str(int(patience * 1000))])
+        try:
+            with connection.transaction():
+                row = connection.execute(
+                    "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput')", [name]
+                ).fetchone()
+        except errors().QueryCanceled:
+            raise _blocked(connection, name) from None
+        except errors().InsufficientPrivilege:
+            raise no_replication(connection) from None
+        except errors().ConfigurationLimitExceeded:
+            raise SourceError(
+                "all replication slots are in use",
+                code="SRC-111",
+                hint="ALTER SYSTEM SET max_replication_slots = 20; and restart, or drop a slot that nobody reads",
+            ) from None
+    assert row is not None
+    return Lsn.parse(row[0])
+
+
+def advance(connection: Connection[Any], name: str, to: Lsn) -> None:
+    """Lets the server forget what commits before `to`; does nothing when the slot is there already.
+
+    Raises SourceError SRC-114 when somebody else keeps the slot busy.
+    """
+    deadline = time.monotonic() + ACTIVE_SECONDS
+    while True:
+        slot = state(connection, name)
+        if slot is None or to <= slot.confirmed:
+            return
+        try:
+            connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [name, str(to)])
+            return
+        except errors().ObjectInUse as error:
+            if time.monotonic() > deadline:
+                raise _busy(name, error) from None
+            time.sleep(0.1)
+
+
+def drop(connection: Connection[Any], name: str) -> None:
+    """Raises SourceError SRC-114 when somebody reads it."""
+    try:
+        connection.execute("SELECT pg_drop_replication_slot(%s)", [name])
+    except errors().ObjectInUse as error:
+        raise _busy(name, error) from None
+
+
+def no_replication(connection: Connection[Any]) -> SourceError:
+    row = connection.execute("SELECT current_user, quote_ident(current_user)").fetchone()
+    assert row is not None
+    return SourceError(
+        f"{row[0]} may not use replication slots", code="SRC-105", hint=f"ALTER ROLE {row[1]} REPLICATION;"
+    )
+
+
+def _blocked(connection: Connection[Any], name: str) -> SourceError:
+    rows = connection.execute(_BLOCKERS_SQL).fetchall()
+    who = "; ".join(what for what, _ in rows) or "transactions that have ended in the meantime"
+    return SourceError(
+        f"the slot {name} can't be created while transactions are open that began before it: {who}",
+        code="SRC-110",
+        hint="end them and try again, for example: " + " ".join(sql for _, sql in rows),
+        retryable=True,
+    )
+
+
+def _busy(name: str, error: Exception) -> SourceError:
+    return SourceError(
+        str(error).splitlines()[0],
+        code="SRC-114",
+        hint="SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots"
+        f" WHERE active AND slot_name = {literal(name).strip()};",
+        retryable=True,
+    )

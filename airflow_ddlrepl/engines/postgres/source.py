@@ -1,0 +1,184 @@
+"""A PostgreSQL database as a source: what a cycle asks of it. Preparing it is activation.py's work.
+
+Everything here is a statement over one connection; the rows of the log are read by stream.py.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.engines.postgres import activation, health, helper, slots
+from airflow_ddlrepl.engines.postgres.activation import Activation
+from airflow_ddlrepl.engines.postgres.connect import connect, errors
+from airflow_ddlrepl.engines.postgres.scope import Scope
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
+FLUSH_WAIT_SECONDS = 0.02
+NEWS_PEEK_BYTES = 64 << 20
+PATIENCE_SECONDS = 20.0
+
+
+@dataclass(eq=False)
+class PostgresSource:
+    """One channel's source. Its connection opens when first used; `with` or `close()` ends it.
+
+    dsn: a libpq URL. channel: the channel's name. patience: seconds that activation waits for
+    transactions that are open (for the slot) and for locks.
+    """
+
+    dsn: str = field(repr=False)
+    channel: str
+    publication: str
+    slot: str
+    scope: Scope = field(default_factory=Scope)
+    replica_identity: ReplicaIdentity = ReplicaIdentity.FULL
+    ddl: DdlCapture = DdlCapture.AUTO
+    patience: float = PATIENCE_SECONDS
+    _connection: Connection[Any] | None = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def of(cls, channel: Channel, dsn: str) -> Self:
+        """The source that a channel file describes; dsn: its location, resolved."""
+        source = channel.source
+        return cls(
+            dsn, channel.name, channel.publication, channel.slot, Scope.of(channel), source.replica_identity, source.ddl
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    @property
+    def connection(self) -> Connection[Any]:
+        """In autocommit mode."""
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self.dsn)
+        return self._connection
+
+    def activate(self) -> Activation:
+        """Prepares the source: helper schema, publication, replica identities, slot. Again: changes nothing."""
+        return activation.activate(self.connection, self._plan())
+
+    def deactivate(self) -> list[str]:
+        """Removes all that `activate` has made; the last channel takes the helper schema with it."""
+        return activation.deactivate(self.connection, self._plan())
+
+    def check(self) -> None:
+        """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss."""
+        health.require_server(self.connection)
+        health.require_replication(self.connection)
+        health.require_publication(self.connection, self.publication, self.channel)
+        health.require_slot(self.connection, self.slot)
+
+    def flush_position(self) -> Lsn:
+        """A position that every transaction that committed before this call lies before, readable at once.
+
+        It stands between two log records, and the log before it is on disk, also what asynchronous commits
+        wrote: a range that ends there never misses a commit whose record was only half written.
+        """
+        inserted = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
+        if self._lsn("SELECT pg_current_wal_flush_lsn()::text") < inserted:
+            time.sleep(FLUSH_WAIT_SECONDS)
+        if self._lsn("SELECT pg_current_wal_flush_lsn()::text") < inserted:
+            with self.connection.transaction():
+                self.connection.execute("SET LOCAL synchronous_commit = local")
+                self.connection.execute("SELECT pg_logical_emit_message(true, %s, '')", [HEARTBEAT_PREFIX])
+        return inserted
+
+    def has_news(self, low: Lsn, high: Lsn) -> bool:
+        """Did a transaction with something for this channel commit in [low, high)?
+
+        Says yes without looking when there is much log: reading it once is what capture does anyway.
+        Heartbeats are no news. Lets the slot forget what lies before `low`.
+        """
+        if high <= low:
+            return False
+        self.advance(low)
+        if high - low > NEWS_PEEK_BYTES:
+            return True
+        rows = self.connection.execute(
+            "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
+            " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
+            " WHERE get_byte(data, 0) NOT IN (66, 67, 79)",  # all but Begin, Commit, Origin
+            [self.slot, str(high), _publication_list(self.publication)],
+        ).fetchall()
+        return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
+
+    def advance(self, lsn: Lsn) -> None:
+        """Lets the server forget what commits before this position, which must be safe in the trail."""
+        slots.advance(self.connection, self.slot, lsn)
+
+    def position(self) -> Lsn:
+        """Where the slot stands: nothing before it can be read any more."""
+        return health.require_slot(self.connection, self.slot).confirmed
+
+    def tend(self) -> dict[int, str]:
+        """Joins new tables and mends replica identities where no event trigger did; what became of each table.
+
+        Values as ddlrepl.tend returns them: "published", "filled" (has rows from before), "tracked", "left out".
+        Empty when the helper schema is not there or not ours.
+        """
+        if not helper.present(self.connection).is_readable:
+            return {}
+        try:
+            rows = self.connection.execute((activation.FOLDER / "tend.sql").read_bytes(), [self.channel]).fetchall()
+        except errors().InsufficientPrivilege:
+            return {}
+        return {int(i): outcome for i, outcome in rows}
+
+    def published(self) -> set[int]:
+        """Ids of the tables whose rows are in the stream."""
+        rows = self.connection.execute(
+            "SELECT relid::bigint FROM pg_get_publication_tables(%s)", [self.publication]
+        ).fetchall()
+        return {int(i) for (i,) in rows}
+
+    def unpublished_reasons(self) -> dict[int, tuple[TableName, str]]:
+        """Tables of the channel whose rows are not in the stream: name and why."""
+        if not helper.present(self.connection).is_readable:
+            return {}
+        rows = self.connection.execute(
+            "SELECT table_id::bigint, schema_name, table_name, reason FROM ddlrepl.member"
+            " WHERE channel = %s AND reason IS NOT NULL ORDER BY 2, 3",
+            [self.channel],
+        ).fetchall()
+        return {int(i): (TableName(schema, name), reason) for i, schema, name, reason in rows}
+
+    def emit(self, prefix: str, text: str) -> Lsn:
+        """Writes a transactional message into the log; returns where."""
+        return self._lsn("SELECT pg_logical_emit_message(true, %s, convert_to(%s, 'UTF8'))::text", prefix, text)
+
+    def _lsn(self, query: str, *values: str) -> Lsn:
+        row = self.connection.execute(query.encode(), values).fetchone()
+        assert row is not None
+        return Lsn.parse(row[0])
+
+    def _plan(self) -> activation.Wanted:
+        return activation.Wanted(
+            self.channel, self.publication, self.slot, self.scope, self.replica_identity, self.ddl, self.patience
+        )
+
+
+def _publication_list(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _is_heartbeat(message: bytes) -> bool:
+    """Message: 'M', flags, lsn (8 bytes), prefix ending in zero, …"""
+    return message[:1] == b"M" and message[10:].startswith(HEARTBEAT_PREFIX.encode() + b"\0")
