@@ -80,9 +80,9 @@ _CONF = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["str
 class Spark(Section):
     """How the Spark apps start."""
 
-    master: str = Field("local[*]", description="Spark master URL")
+    master: str = Field("", description="Spark master URL; default: what spark-submit says, else local[*]")
     conf: Annotated[dict[str, str], _CONF] = Field({}, description="Spark configuration")
-    remote: str | None = Field(None, repr=False, description="sc:// URL of a warm Spark Connect server")
+    remote: str = Field("", repr=False, description="sc:// URL of a warm Spark Connect server")
 
     @field_validator("conf", mode="before")
     @classmethod
@@ -175,4 +175,5 @@ class Channel(Section):
         for target in data["targets"]:
             target["location"] = redact(target["location"])
         data["repository"], data["trail"] = redact(self.repository), redact(self.trail)
+        data["spark"]["remote"] = redact(self.spark.remote)
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:32]

@@ -16,7 +16,7 @@ from airflow_ddlrepl.config.environment import expand, problems
 from airflow_ddlrepl.errors import ConfigError
 
 MAX_BYTES = 1 << 20
-LOCATIONS = ("location", "repository", "trail", "remote")  # expanded when they are used: the Channel holds no secrets
+LOCATIONS = ("location", "repository")  # expanded when they are used: the Channel holds no password from a variable
 
 
 def load_channel(path: str | Path) -> Channel:
@@ -161,6 +161,6 @@ def _near(channel: Channel, folder: Path) -> Channel:
     path = channel.repository.removeprefix("sqlite:///")
     if channel.repository.startswith("sqlite:///") and not path.startswith(("/", "${", ":memory:")):
         changes["repository"] = f"sqlite:///{folder / path}"
-    if "://" not in channel.trail and not channel.trail.startswith("${"):
+    if "://" not in channel.trail:
         changes["trail"] = str(folder / Path(channel.trail).expanduser())
     return channel.model_copy(update=changes) if changes else channel

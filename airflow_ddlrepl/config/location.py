@@ -16,7 +16,7 @@ from airflow_ddlrepl.errors import ConfigError
 SCHEMES = ("postgresql", "postgres")
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 _ID = re.compile(r"^[A-Za-z0-9_.-]+$")
-_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://[^:@/?#]*):.*@", re.DOTALL)
+_USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^:@/?#\s]*):\S*@")
 _SECRET = re.compile(r"(?i)\b(password|passwd|pwd|secret|token|sslpassword)=('(?:[^'\\]|\\.)*'|[^&\s]*)")
 _LIBPQ = frozenset(
     [
@@ -55,7 +55,7 @@ _LIBPQ = frozenset(
 
 
 def redact(url: str) -> str:
-    """The URL as a person may see it: every password is ***. `${VAR}` stays."""
+    """A URL, or a text that holds some, as a person may see it: every password is ***."""
     return _SECRET.sub(lambda m: f"{m.group(1)}=***", _USERINFO.sub(r"\1:***@", url))
 
 

@@ -109,6 +109,14 @@ class Locks(Base):
                     raise
                 time.sleep(min(left, 0.25))
 
+    def holder(self, channel: str) -> str | None:
+        """Who holds the channel now, None when nobody does."""
+        with self._database.read() as connection:
+            row = connection.execute(select(locks).where(locks.c.channel == channel)).first()
+            if row is None or row.holder is None or is_gone(row.process):
+                return None
+            return str(row.holder) if row.lease_until > self._database.now(connection) else None
+
     def _take(self, channel: str, holder: str, lease_seconds: float) -> int:
         with self._database.write() as connection:
             put_new(connection, locks, {"channel": channel, "token": 0, "next_epoch": 1})

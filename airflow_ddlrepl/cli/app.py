@@ -1,0 +1,171 @@
+"""The commands. Each opens what it needs, lets the flow do the work and prints what came out."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from airflow_ddlrepl.cli import work
+from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
+from airflow_ddlrepl.errors import Exit
+
+
+class ListFirst(TyperGroup):
+    """`ddlrepl controls FILE` means `ddlrepl controls list FILE`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    name="ddlrepl",
+    help="Replicate a database together with its schema changes.",
+    epilog="Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 3 stopped at a control, 4 unreachable.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+controls = typer.Typer(cls=ListFirst, help="Breakpoints that stop a target until a person removes them.")
+app.add_typer(controls, name="controls")
+
+ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The channel file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else there.")]
+Tables = Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help="schema.table; again for more.")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of `ddlrepl`; ends the process with the command's exit code."""
+    app(args=None if arguments is None else list(arguments), prog_name="ddlrepl")
+
+
+def _end(task: Callable[[], Result], as_json: bool, judge: Callable[[Any], Exit] = always_done) -> None:
+    raise typer.Exit(perform(task, as_json=as_json, judge=judge))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from airflow_ddlrepl import __version__
+
+        typer.echo(f"ddlrepl {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def options(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Everything in the log, and where an error happened.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    if debug:
+        os.environ["DDLREPL_DEBUG"] = "1"
+    start_logging(logging.DEBUG if debug else logging.WARNING if quiet else logging.INFO)
+
+
+@app.command()
+def doctor(
+    channel: Annotated[Path | None, typer.Argument(metavar="[CHANNEL.yaml]", help="Also check its source.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find what is broken here (versions, Java, Spark, drivers, rights on a source) and say how to mend it."""
+    _end(lambda: work.doctor(channel), as_json, lambda result: result.exit_code)
+
+
+@app.command()
+def check(channel: ChannelFile, as_json: AsJson = False) -> None:
+    """Validate a channel file; warn about what in it does nothing. Connects to nothing."""
+    _end(lambda: work.check(channel), as_json)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a channel file."""
+    _end(work.schema, True)
+
+
+@app.command()
+def activate(
+    channel: ChannelFile,
+    refresh: Annotated[bool, typer.Option("--refresh/--no-refresh", help="Load tables that exist already.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Prepare the source, enroll its tables and load them. Again: changes nothing."""
+    _end(lambda: work.activate(channel, refresh), as_json)
+
+
+@app.command()
+def replicate(channel: ChannelFile, as_json: AsJson = False) -> None:
+    """One cycle: everything that was committed before now is in every target afterwards."""
+    _end(lambda: work.replicate(channel), as_json)
+
+
+@app.command()
+def plan(channel: ChannelFile, as_json: AsJson = False) -> None:
+    """Show what adapt would do (exact SQL, hazards, rows to move). Changes nothing."""
+    _end(lambda: work.plan(channel), as_json)
+
+
+@app.command()
+def refresh(channel: ChannelFile, table: Tables = None, as_json: AsJson = False) -> None:
+    """Load tables anew while everything else goes on: all of them, or those named."""
+    _end(lambda: work.refresh(channel, table or []), as_json)
+
+
+@app.command()
+def compare(channel: ChannelFile, table: Tables = None, as_json: AsJson = False) -> None:
+    """Compare source and targets row by row. Exit code 1 when anything differs."""
+    _end(lambda: work.compare(channel, table or []), as_json, work.judge_comparison)
+
+
+@app.command()
+def status(channel: ChannelFile, as_json: AsJson = False) -> None:
+    """Where the channel and its targets stand."""
+    _end(lambda: work.status(channel), as_json)
+
+
+@app.command()
+def revisions(channel: ChannelFile, table: Tables = None, as_json: AsJson = False) -> None:
+    """Every shape that the channel's tables had, and from which position on."""
+    _end(lambda: work.revisions(channel, table or []), as_json)
+
+
+@app.command()
+def errors(channel: ChannelFile, as_json: AsJson = False) -> None:
+    """Errors that ended runs, newest first."""
+    _end(lambda: work.errors(channel), as_json)
+
+
+@app.command()
+def deactivate(channel: ChannelFile, as_json: AsJson = False) -> None:
+    """Take everything of ours away from the source and forget the channel; the targets' tables stay."""
+    _end(lambda: work.deactivate(channel), as_json)
+
+
+@controls.command("list")
+def list_controls(
+    channel: ChannelFile,
+    removed: Annotated[bool, typer.Option("--removed", help="Also those that were removed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Controls that hold now."""
+    _end(lambda: work.controls(channel, removed=removed), as_json)
+
+
+@controls.command("remove")
+def remove_control(
+    channel: ChannelFile,
+    control: Annotated[int, typer.Argument(metavar="ID", help="As `ddlrepl controls` prints it.")],
+    as_json: AsJson = False,
+) -> None:
+    """Remove a control after dealing with its reason: the next run goes on past it."""
+    _end(lambda: work.remove_control(channel, control), as_json)

@@ -1,0 +1,150 @@
+"""Standard output is for the result, standard error for everything else."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.errors import DdlReplError, Exit
+
+
+class Result(Protocol):
+    """What a command found or did."""
+
+    def to_json(self) -> Any: ...
+
+    def text(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A result of several equal things. empty: what is said when there are none."""
+
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, Any], ...]
+    empty: str
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return list(self.rows)
+
+    def text(self) -> str:
+        if not self.rows:
+            return self.empty
+        cells = [self.columns, *(tuple(_cell(row[c]) for c in self.columns) for row in self.rows)]
+        widths = [max(len(line[n]) for line in cells) for n in range(len(self.columns))]
+        return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A result that is a sentence for people and a value for programs."""
+
+    value: Any
+    sentence: str
+
+    def to_json(self) -> Any:
+        return self.value
+
+    def text(self) -> str:
+        return self.sentence
+
+
+def always_done(result: Any) -> Exit:
+    """The exit code of a command whose result can't be bad news."""
+    return Exit.DONE
+
+
+def perform(work: Callable[[], Result], *, as_json: bool, judge: Callable[[Any], Exit] = always_done) -> Exit:
+    """Run it, print its result or its error, tell the exit code. judge: the exit code that a result means."""
+    with _output(as_json) as write:
+        try:
+            result = work()
+            code = judge(result)
+            write(_json(result.to_json()) if as_json else _printable(result.text()))
+        except DdlReplError as error:
+            code = error.exit_code
+            _complain(str(error), error)
+            if as_json:
+                fields = ("code", "message", "table", "at", "hint", "retryable")
+                write(_json({"error": {name: _safe(getattr(error, name)) for name in fields}}))
+        except Exception as error:  # noqa: BLE001 - the one place where the shell meets what nobody expected
+            code = Exit.FAILED
+            text = f"unexpected {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+            _complain(text + "\n  hint: ddlrepl --debug … shows where it happened; please report it", error)
+            if as_json:
+                write(_json({"error": {"code": "INT-100", "message": redact(text)}}))
+    return code
+
+
+def start_logging(level: int) -> None:
+    """Send our log to standard error, passwords taken out."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Redacted("%(asctime)s %(message)s", "%H:%M:%S"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for name in ("ddlrepl", "airflow_ddlrepl"):
+        logging.getLogger(name).setLevel(level)
+
+
+class _Redacted(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+def is_debugging() -> bool:
+    """Was `--debug` given, or DDLREPL_DEBUG set?"""
+    return bool(os.environ.get("DDLREPL_DEBUG"))
+
+
+@contextmanager
+def _output(as_json: bool) -> Iterator[Callable[[str], None]]:
+    """Gives the way to standard output; with --json nothing else gets there, not even from Spark's JVM."""
+    if not as_json:
+        yield lambda text: print(text, flush=True)
+        return
+    sys.stdout.flush()
+    kept, python = os.dup(1), sys.stdout
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    try:
+        yield lambda text: _write(kept, text)
+    finally:
+        sys.stdout = python
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _write(descriptor: int, text: str) -> None:
+    rest = memoryview(text.encode() + b"\n")
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _complain(text: str, error: BaseException) -> None:
+    if is_debugging():
+        print(redact("".join(traceback.format_exception(error))), file=sys.stderr)
+    print(f"error: {redact(_printable(text))}", file=sys.stderr, flush=True)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, default=str)
+
+
+def _safe(value: Any) -> Any:
+    return redact(value) if isinstance(value, str) else value
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _printable(text: str) -> str:
+    """Names come from databases: no escape sequence of theirs reaches the terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

@@ -1,0 +1,176 @@
+"""What each command does: open what it needs, call the flow or the repository, return a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from airflow_ddlrepl.cli.terminal import Result, Said, Table
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.check import warnings
+from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.location import resolve
+from airflow_ddlrepl.config.pattern import matches_table, split_table_pattern
+from airflow_ddlrepl.config.schema import json_schema
+from airflow_ddlrepl.errors import ConfigError, Exit
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.repository.repository import Repository
+
+
+@contextmanager
+def _cycle(path: Path) -> Iterator[Any]:
+    load_channel(path)  # a mistake in the file is told before anything heavy is imported
+    with import_module("airflow_ddlrepl.flow").open_channel(path) as cycle:
+        yield cycle
+
+
+@contextmanager
+def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
+    channel = load_channel(path)
+    with Repository.open(channel.repository) as repository:
+        yield channel, repository
+
+
+def activate(path: Path, refresh: bool) -> Result:
+    with _cycle(path) as cycle:
+        return _result(cycle.activate(refresh=refresh))
+
+
+def replicate(path: Path) -> Result:
+    with _cycle(path) as cycle:
+        return _result(cycle.replicate())
+
+
+def plan(path: Path) -> Result:
+    with _cycle(path) as cycle:
+        return _result(cycle.plan())
+
+
+def refresh(path: Path, tables: Sequence[str]) -> Result:
+    with _cycle(path) as cycle:
+        return _result(cycle.refresh(_table_patterns(tables)))
+
+
+def compare(path: Path, tables: Sequence[str]) -> Result:
+    with _cycle(path) as cycle:
+        return _result(cycle.compare(_table_patterns(tables)))
+
+
+def judge_comparison(result: Any) -> Exit:
+    """Failed when anything differs."""
+    return Exit.FAILED if result.to_json()["differences"] else Exit.DONE
+
+
+def status(path: Path) -> Result:
+    with _cycle(path) as cycle:
+        return _result(cycle.status())
+
+
+def deactivate(path: Path) -> Result:
+    with _cycle(path) as cycle:
+        return _result(cycle.deactivate())
+
+
+def schema() -> Result:
+    return Said(json_schema(), "")
+
+
+def check(path: Path) -> Result:
+    """The file is valid when this returns; what does nothing is told as warnings."""
+    channel = load_channel(path)
+    told = warnings(channel)
+    places = {"source": channel.source.location, **{f"target {t.name}": t.location for t in channel.targets}}
+    for place, location in places.items():
+        try:
+            resolve(location)
+        except ConfigError as error:
+            told.append(f"{place}: {error.message} ({error.code}); it has to be there where the channel runs")
+    value = {"channel": channel.name, "file": str(path), "fingerprint": channel.fingerprint(), "warnings": told}
+    return Said(value, "\n".join([f"{path}: channel {channel.name} is valid", *(f"warning: {text}" for text in told)]))
+
+
+def revisions(path: Path, tables: Sequence[str]) -> Result:
+    wanted = _table_patterns(tables)
+    with _repository(path) as (channel, repository):
+        names = {row.table_id: row.name for row in repository.tables(channel.name)}
+        rows = []
+        for found in repository.revisions(channel.name):
+            name = found.table.name if found.table else names.get(found.table_id)
+            if not wanted or (name and any(matches_table(pattern, name) for pattern in wanted)):
+                rows.append(_revision(found, str(name)))
+    columns = ("table", "revision", "from", "columns", "origin", "statement")
+    return Table(columns, tuple(rows), "no revisions: the channel is not activated, or no table matches")
+
+
+def _revision(found: Revision, name: str) -> dict[str, Any]:
+    return {
+        "table": name,
+        "table_id": found.table_id,
+        "revision": found.number,
+        "from": str(Lsn(found.key.lsn)),
+        "seq": found.key.seq,
+        "columns": len(found.table.columns) if found.table else "dropped",
+        "origin": str(found.origin),
+        "is_ambiguous": found.is_ambiguous,
+        "statement": found.statement,
+        "shape": found.table.to_json() if found.table else None,
+    }
+
+
+def errors(path: Path) -> Result:
+    with _repository(path) as (channel, repository):
+        rows = tuple(row.to_json() for row in repository.errors(channel.name))
+    return Table(("id", "created", "stage", "code", "table", "at", "message", "hint"), rows, "no errors")
+
+
+def controls(path: Path, *, removed: bool) -> Result:
+    with _repository(path) as (channel, repository):
+        rows = tuple(row.to_json() for row in repository.controls(channel.name, removed=removed))
+    columns = ("id", "target", "at", "policy", "reason", "created", *(("removed",) if removed else ()))
+    return Table(columns, rows, "no controls")
+
+
+def remove_control(path: Path, control: int) -> Result:
+    with _repository(path) as (channel, repository):
+        row = repository.remove_control(channel.name, control)
+    return Said(row.to_json(), f"control {row.id} is removed: {row.target} goes on past {Lsn(row.key.lsn)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What doctor found."""
+
+    findings: tuple[Any, ...]
+
+    @property
+    def exit_code(self) -> Exit:
+        return Exit.FAILED if any(not finding.ok for finding in self.findings) else Exit.DONE
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [finding.to_json() for finding in self.findings]
+
+    def text(self) -> str:
+        return "\n".join(finding.text() for finding in self.findings)
+
+
+def doctor(path: Path | None) -> Diagnosis:
+    channel = load_channel(path) if path else None
+    return Diagnosis(tuple(import_module("airflow_ddlrepl.doctor").run_doctor(channel)))
+
+
+def _table_patterns(tables: Sequence[str]) -> list[str]:
+    for table in tables:
+        try:
+            split_table_pattern(table)
+        except ValueError as error:
+            raise ConfigError(f"--table: {error}", code="CFG-112") from None
+    return list(tables)
+
+
+def _result(result: Any) -> Result:
+    return result  # type: ignore[no-any-return]

@@ -1,0 +1,238 @@
+"""The command line: one JSON document, exit codes, errors without traceback, no secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jsonschema
+import pytest
+
+from airflow_ddlrepl.cli import main
+from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, LockHeld, Unreachable
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.repository.repository import Repository
+
+CHANNEL = """\
+channel: shop
+source: {location: "postgresql://app:geheim@127.0.0.1:1/shop", tables: ["public.*"]}
+targets: [{name: w, location: "postgresql://dw:geheim@127.0.0.1:1/w"}]
+repository: sqlite:///repository.db
+"""
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Run:
+    """Runs the command line as the console script does, in this process."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self._capfd = capfd
+
+    def __call__(self, *arguments: str | Path) -> Outcome:
+        with pytest.raises(SystemExit) as ended:
+            main([str(a) for a in arguments])
+        out, err = self._capfd.readouterr()
+        assert "geheim" not in out + err
+        return Outcome(int(ended.value.code or 0), out, err)
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    monkeypatch.delenv("DDLREPL_DEBUG", raising=False)
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield Run(capfd)
+    monkeypatch.delenv("DDLREPL_DEBUG", raising=False)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.yaml"
+    path.write_text(CHANNEL)
+    return path
+
+
+@dataclass
+class Done:
+    data: Any
+
+    def to_json(self) -> Any:
+        return self.data
+
+    def text(self) -> str:
+        return "done \x1b[31m"
+
+
+class FakeCycle:
+    """Stands in for the flow: this test is about the shell around it."""
+
+    outcome: Any = Done({"differences": 0})
+
+    def __enter__(self) -> FakeCycle:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def __getattr__(self, name: str) -> Any:
+        def act(*args: object, **kwargs: object) -> Any:
+            print("noise on standard output")
+            logging.getLogger("ddlrepl").info("%s %s %s postgresql://a:geheim@h/d", name, args, kwargs)
+            if isinstance(self.outcome, BaseException):
+                raise self.outcome
+            return self.outcome
+
+        return act
+
+
+@pytest.fixture
+def cycle(monkeypatch: pytest.MonkeyPatch) -> type[FakeCycle]:
+    made = type("Cycle", (FakeCycle,), {})
+    module = types.ModuleType("airflow_ddlrepl.flow")
+    module.open_channel = lambda path: made()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", module)
+    return made
+
+
+def test_help_and_version_and_usage(run: Run) -> None:
+    out = run("--help").out
+    for command in ("doctor", "check", "activate", "replicate", "plan", "refresh", "compare", "status"):
+        assert command in out
+    assert "Exit codes: 0 done" in out
+    assert run("--version").out.startswith("ddlrepl ")
+    for wrong in (["nonsense"], ["check"], ["replicate", "a", "b"], ["compare", "x", "--nope"]):
+        assert run(*wrong).code == Exit.USAGE
+
+
+def test_check(run: Run, file: Path) -> None:
+    assert run("check", file) == Outcome(0, f"{file}: channel shop is valid\n", "")
+    file.write_text(CHANNEL + "adapt_ddl: [{ignore_table_pattern: x}]\n")
+    outcome = run("check", file, "--json")
+    assert outcome.code == Exit.DONE
+    assert len(json.loads(outcome.out)["warnings"]) == 1
+
+
+def test_a_mistake_in_the_file_is_exit_2_with_file_and_line(run: Run, file: Path) -> None:
+    file.write_text(CHANNEL + "tarlets: 1\nlock: {lease_seconds: soon}\n")
+    for command in (["check"], ["replicate"], ["status"], ["controls"], ["controls", "remove"], ["doctor"]):
+        extra = ["1"] if command[-1] == "remove" else []
+        outcome = run(*command, file, *extra)
+        assert outcome.code == Exit.USAGE
+        assert f"{file}:5: unknown key tarlets; did you mean targets?" in outcome.err
+        assert f"{file}:6: lock.lease_seconds" in outcome.err
+        assert "Traceback" not in outcome.err
+        assert outcome.out == ""
+    outcome = run("check", file, "--json")
+    assert json.loads(outcome.out)["error"]["code"] == "CFG-101"
+    assert run("check", file.parent / "nope.yaml").code == Exit.USAGE
+
+
+def test_schema(run: Run) -> None:
+    outcome = run("schema")
+    jsonschema.Draft202012Validator.check_schema(json.loads(outcome.out))
+    assert outcome.code == 0
+
+
+@pytest.mark.parametrize("command", ["activate", "replicate", "plan", "refresh", "compare", "status", "deactivate"])
+def test_json_is_the_only_thing_on_standard_output(run: Run, cycle: type[FakeCycle], file: Path, command: str) -> None:
+    outcome = run(command, file, "--json")
+    assert json.loads(outcome.out) == {"differences": 0}
+    assert "noise" in outcome.err
+    assert "postgresql://a:***@h/d" in outcome.err
+    assert outcome.code == 0
+    assert "done \\x1b[31m" in run(command, file).out
+    assert run("--quiet", command, file).err == ""
+
+
+def test_arguments_reach_the_flow(run: Run, cycle: type[FakeCycle], file: Path) -> None:
+    assert "activate () {'refresh': False}" in run("activate", file, "--no-refresh").err
+    assert "refresh (['a.b', 'c.*'],)" in run("refresh", file, "--table", "a.b", "--table", "c.*").err
+    assert run("compare", file, "--table", "b").code == Exit.USAGE
+
+
+def test_compare_fails_when_anything_differs(run: Run, cycle: type[FakeCycle], file: Path) -> None:
+    cycle.outcome = Done({"differences": 3})
+    assert run("compare", file).code == Exit.FAILED
+    assert json.loads(run("compare", file, "--json").out) == {"differences": 3}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (LockHeld("held", code="LCK-101", hint="wait"), 1),
+        (ControlStop("stopped", code="CTL-101", table="a.b", at=Lsn(5), hint="remove it"), 3),
+        (Unreachable("gone: postgresql://a:geheim@h/d", code="CON-101", hint="start it"), 4),
+        (RuntimeError("postgresql://a:geheim@h/d\nmore"), 1),
+    ],
+)
+def test_errors_have_their_exit_code_and_no_traceback(
+    run: Run, cycle: type[FakeCycle], file: Path, error: Exception, code: int
+) -> None:
+    cycle.outcome = error
+    outcome = run("replicate", file)
+    assert (outcome.code, "Traceback" in outcome.err) == (code, False)
+    assert "hint: " in outcome.err
+    outcome = run("replicate", file, "--json")
+    assert outcome.code == code
+    assert json.loads(outcome.out)["error"]["code"] == getattr(error, "code", "INT-100")
+    assert "Traceback" in run("--debug", "replicate", file).err
+    if isinstance(error, DdlReplError):
+        assert outcome.err.count(error.code) == 1
+
+
+def test_controls_are_listed_and_removed(run: Run, file: Path) -> None:
+    assert run("controls", file).out == "no controls\n"
+    assert run("errors", file).out == "no errors\n"
+    with Repository.open(f"sqlite:///{file.parent}/repository.db") as repository:
+        repository.ensure_channel("shop", "f")
+        with repository.lock("shop", "test") as lock:
+            repository.add_control("shop", lock.token, "w", LogKey(0x16B3748, 2), "type\nchange", "FAIL_INTEG_JOB")
+    assert "1   w       0/16B3748  FAIL_INTEG_JOB  type change" in run("controls", file).out
+    assert json.loads(run("controls", "list", file, "--json").out)[0]["at"] == "0/16B3748"
+    assert run("controls", "remove", file, "7").code == Exit.USAGE
+    assert run("controls", "remove", file, "1").out == "control 1 is removed: w goes on past 0/16B3748\n"
+    assert json.loads(run("controls", "--json", file).out) == []
+    assert len(json.loads(run("controls", file, "--removed", "--json").out)) == 1
+
+
+def test_errors_and_revisions_are_listed(run: Run, file: Path) -> None:
+    table = Table(7, TableName("public", "orders"), ())
+    found = [
+        Revision(7, 1, LogKey(0, 0), table, Origin.INSPECTED),
+        Revision(7, 2, LogKey(0x10, 0), None, Origin.IN_LOG),
+    ]
+    with Repository.open(f"sqlite:///{file.parent}/repository.db") as repository:
+        repository.ensure_channel("shop", "f")
+        with repository.lock("shop", "test") as lock:
+            repository.enroll("shop", lock.token, found)
+        repository.record_error("shop", "r", "capture", DdlReplError("it broke", code="X-1", hint="mend it"))
+    assert "it broke" in run("errors", file).out
+    assert json.loads(run("errors", file, "--json").out)[0]["hint"] == "mend it"
+    rows = json.loads(run("revisions", file, "--table", "public.o*", "--json").out)
+    assert [(row["table"], row["revision"], row["from"]) for row in rows] == [
+        ("public.orders", 1, "0/0"),
+        ("public.orders", 2, "0/10"),
+    ]
+    assert run("revisions", file, "--table", "x.*").out.startswith("no revisions")
+
+
+def test_an_unreachable_repository_is_exit_4(run: Run, file: Path) -> None:
+    file.write_text(CHANNEL.replace("sqlite:///repository.db", "postgresql://me:geheim@127.0.0.1:1/r"))
+    outcome = run("controls", file)
+    assert outcome.code == Exit.UNREACHABLE
+    assert "postgresql://me:***@127.0.0.1:1/r can't be reached" in outcome.err
