@@ -1,0 +1,158 @@
+"""What a PostgreSQL target knows of itself: how far the log is applied, and the shape each table stands at.
+
+It is written in the transactions that change the tables, so it is never ahead of them nor behind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.errors import Fenced, TargetError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn, Snapshot
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+CREATE = """
+CREATE SCHEMA IF NOT EXISTS ddlrepl;
+CREATE TABLE IF NOT EXISTS ddlrepl.position (
+    channel text PRIMARY KEY, lsn pg_lsn NOT NULL, epoch bigint NOT NULL, token bigint NOT NULL,
+    updated timestamptz NOT NULL DEFAULT now());
+CREATE TABLE IF NOT EXISTS ddlrepl.tables (
+    channel text NOT NULL, table_id bigint NOT NULL, schema_name text NOT NULL, table_name text NOT NULL,
+    shape jsonb NOT NULL, state text NOT NULL, snapshot jsonb, PRIMARY KEY (channel, table_id));
+CREATE TABLE IF NOT EXISTS ddlrepl.chunks (token text NOT NULL, chunk text NOT NULL, rows bigint NOT NULL,
+    PRIMARY KEY (token, chunk));
+"""
+_PUT = """
+INSERT INTO ddlrepl.tables (channel, table_id, schema_name, table_name, shape, state, snapshot)
+VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s::jsonb)
+ON CONFLICT (channel, table_id) DO UPDATE SET schema_name = excluded.schema_name, table_name = excluded.table_name,
+    shape = excluded.shape, state = excluded.state, snapshot = excluded.snapshot
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """lsn: everything that commits before it is applied. standings: the channel's tables here, by source id."""
+
+    lsn: Lsn
+    epoch: int
+    token: int
+    standings: Mapping[int, Standing]
+
+
+def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> bool:
+    """Create our schema and the channel's position, if they are not there. True: the position is new."""
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
+        connection.execute(CREATE.encode())
+        row = connection.execute(
+            "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
+            " ON CONFLICT DO NOTHING RETURNING 1",
+            [channel, str(lsn), epoch, token],
+        ).fetchone()
+    return row is not None
+
+
+def read_state(connection: Connection[Any], channel: str) -> TargetState:
+    """Raises TargetError TGT-101 when the target was never prepared for the channel."""
+    import psycopg
+
+    try:
+        row = connection.execute(
+            "SELECT lsn::text, epoch, token FROM ddlrepl.position WHERE channel = %s", [channel]
+        ).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        row = None
+    if row is None:
+        raise TargetError(
+            f"the target knows nothing of channel {channel}",
+            code="TGT-101",
+            hint="was it restored, or its schema ddlrepl dropped? `ddlrepl activate` prepares it and refreshes its tables",
+        )
+    tables = connection.execute(
+        "SELECT table_id, schema_name, table_name, shape, state, snapshot FROM ddlrepl.tables WHERE channel = %s", [channel]
+    )
+    standings = {int(found[0]): _standing(found) for found in tables}
+    return TargetState(Lsn.parse(row[0]), int(row[1]), int(row[2]), standings)
+
+
+def advance(cursor: Any, channel: str, low: Lsn, high: Lsn, *, epoch: int, token: int) -> None:
+    """Move the position from low to high in the open transaction; its row stays locked to the end.
+
+    Raises Fenced LCK-102 when the target stands elsewhere or a newer run has been here.
+    """
+    cursor.execute(
+        "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, token = %s, updated = now()"
+        " WHERE channel = %s AND lsn = %s::pg_lsn AND epoch = %s AND token <= %s",
+        [str(high), token, channel, str(low), epoch, token],
+    )
+    if cursor.rowcount != 1:
+        raise _fenced(channel, low)
+
+
+def hold(cursor: Any, channel: str, *, epoch: int, token: int) -> None:
+    """Keep other runs from the target until the open transaction ends. Raises Fenced LCK-102."""
+    cursor.execute(
+        "UPDATE ddlrepl.position SET token = %s, updated = now() WHERE channel = %s AND epoch = %s AND token <= %s",
+        [token, channel, epoch, token],
+    )
+    if cursor.rowcount != 1:
+        raise _fenced(channel, None)
+
+
+def write_standings(cursor: Any, channel: str, standings: Mapping[int, Standing], gone: Iterable[int] = ()) -> None:
+    """Record how the tables stand, in the open transaction; `gone`: those that the target has dropped."""
+    rows = [_row(channel, standing) for standing in standings.values()]
+    if rows:
+        cursor.executemany(_PUT, rows)
+    cursor.execute("DELETE FROM ddlrepl.tables WHERE channel = %s AND table_id = ANY(%s)", [channel, list(gone)])
+
+
+def forget(connection: Connection[Any], channel: str) -> None:
+    """Remove the channel's records; the last channel takes the schema with it. The tables stay."""
+    with connection.transaction():
+        row = connection.execute("SELECT to_regclass('ddlrepl.position')").fetchone()
+        if row is None or row[0] is None:
+            return
+        connection.execute("DELETE FROM ddlrepl.position WHERE channel = %s", [channel])
+        connection.execute("DELETE FROM ddlrepl.tables WHERE channel = %s", [channel])
+        row = connection.execute(
+            "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"
+        ).fetchone()
+        if row is not None and not row[0]:
+            connection.execute("DROP SCHEMA ddlrepl CASCADE")
+
+
+def _fenced(channel: str, low: Lsn | None) -> Fenced:
+    return Fenced(
+        f"another run of channel {channel} has been at this target",
+        code="LCK-102",
+        at=low,
+        hint="nothing was written; run again: a run starts from the position that the target has",
+        retryable=True,
+    )
+
+
+def _row(channel: str, standing: Standing) -> tuple[Any, ...]:
+    shape = json.dumps(standing.shape.to_json())
+    snapshot = json.dumps(standing.snapshot.to_json()) if standing.snapshot else None
+    return (channel, standing.table_id, *standing.name, shape, standing.state.value, snapshot)
+
+
+def _standing(row: tuple[Any, ...]) -> Standing:
+    table_id, schema, name, shape, state, snapshot = row
+    return Standing(
+        int(table_id),
+        TableName(schema, name),
+        Table.from_json(shape),
+        State(state),
+        Snapshot.from_json(snapshot) if snapshot else None,
+    )
