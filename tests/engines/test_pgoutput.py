@@ -283,7 +283,7 @@ def test_control_records_keep_their_place() -> None:
         (EventKind.MESSAGE, (10, 3)),
         (EventKind.GAP, (10, 5)),
         (EventKind.GAP, (10, 6)),
-        (EventKind.MESSAGE, (15, 0)),
+        (EventKind.MESSAGE, (14, 0)),
     ]
     first, emptied, message = events[:3]
     assert (first.tables, first.dropped, first.rewritten, first.filled) == (

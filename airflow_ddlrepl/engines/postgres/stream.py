@@ -7,6 +7,7 @@ is confirmed to the source. With several ranges each task works on a temporary c
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -134,7 +135,7 @@ def _session(task: RangeTask) -> Iterator[Any]:
             yield cursor
         finally:
             cursor.close()
-    except (connection.Error, pa.ArrowException) as error:
+    except (connection.Error, pa.ArrowException, OSError) as error:
         raise _source_error(error, task) from None
     finally:
         connection.close()
@@ -199,8 +200,8 @@ def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
         try:
             yield from _peek(cursor, task.slot, task)
             return
-        except cursor.connection.Error as error:
-            if getattr(error, "sqlstate", None) != IN_USE:
+        except (cursor.connection.Error, OSError) as error:
+            if _state(error) != IN_USE:
                 raise
     copy = f"ddlrepl_{uuid.uuid4().hex[:16]}"
     _one(cursor, f"select pg_copy_logical_replication_slot({literal(task.slot)}, {literal(copy)}, true)::text")
@@ -241,17 +242,27 @@ _FAILURES = {
     "53400": ("SRC-148", "raise max_replication_slots at the source, or capture with fewer parallel tasks", False),
     "58P01": ("SRC-143", "the log was removed: activate again and refresh", False),
 }
+# Failures in the middle of a result come without their SQLSTATE.
+_TEXTS = {
+    r"is active for PID": IN_USE,
+    r"(slot|publication) .* does not exist": "42704",
+    r"permission denied": "42501",
+    r"all replication slots are in use": "53400",
+    r"has already been removed|can no longer get changes": "58P01",
+}
 
 
-def _source_error(error: Exception, task: RangeTask) -> SourceError:
-    state = getattr(error, "sqlstate", None) or ""
+def _state(error: BaseException) -> str:
+    """The SQLSTATE, from the text where the driver lost it; "" when unknown."""
+    known = getattr(error, "sqlstate", None)
+    return known or next((state for text, state in _TEXTS.items() if re.search(text, str(error))), "")
+
+
+def _source_error(error: BaseException, task: RangeTask) -> SourceError:
     text = " ".join(str(error).split())
-    code, hint, retryable = _FAILURES.get(
-        state, ("SRC-146", "see the source's log; the next run reads the window again", True)
-    )
-    return SourceError(
-        f"reading the log failed ({state}): {text}", code=code, at=task.low, hint=hint, retryable=retryable
-    )
+    fallback = ("SRC-146", "see the source's log; the next run reads the window again", True)
+    code, hint, retryable = _FAILURES.get(_state(error), fallback)
+    return SourceError(f"reading the log failed: {text}", code=code, at=task.low, hint=hint, retryable=retryable)
 
 
 __all__ = ["NeedsText", "RangeTask", "binary_safe", "capture_range", "ranges", "wire_types"]

@@ -185,11 +185,13 @@ class Decoder:
             names = tuple((r.id, r.name) for r in known if not is_ours(r))
             return control.truncate_event(names, cascade, restart, at) if names and one.inside[number] else None
         logical = control.logical_message(message)
-        if not logical.transactional:
-            at = control.Stamp(LogKey(logical.lsn, 0), 0, 0, "")
-            is_inside = self._low <= logical.lsn < self._high
-        else:
+        if logical.transactional:
             is_inside = bool(one.inside[number])
+        else:
+            # It stands alone and carries its record's end, maybe the next commit's start: key it inside its
+            # record. The server leaves out what starts at or after `high`; a record across it is still ours.
+            at = control.Stamp(LogKey(logical.lsn - 1, 0), 0, 0, "")
+            is_inside = logical.lsn > self._low
         event = control.message_event(logical, at, self._encoding) if is_inside else None
         if event and event.tables:
             self._types.update(wire_types(event.tables))

@@ -1,0 +1,366 @@
+"""A window of a real server's log: split anywhere it gives what one read gives."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from airflow_ddlrepl.engines.postgres.stream import NeedsText, RangeTask, capture_range, ranges
+from airflow_ddlrepl.errors import DdlReplError, SourceError
+from airflow_ddlrepl.model.change import EventKind, Op
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.table import Identity
+from airflow_ddlrepl.trail.manifest import Part, Segment
+from airflow_ddlrepl.trail.store import Trail
+
+START, END = LogKey(0, 0), LogKey(1 << 62, 0)
+VERSIONS = pytest.mark.parametrize("databases", [18, 15], indirect=True)
+
+
+class Source:
+    """A database with a publication and a slot, and the capture of what happened since."""
+
+    def __init__(self, dsn: str, folder: Path) -> None:
+        self.dsn, self.folder = dsn, folder
+        self.sql = psycopg.connect(dsn, autocommit=True)
+        self.sql.execute("create publication pub for all tables")
+        self.slot = f"slot_{dsn.rsplit('_', 1)[1][:8]}"
+        self.low = self._position(
+            f"select lsn::text from pg_create_logical_replication_slot('{self.slot}', 'pgoutput')"
+        )
+
+    def _position(self, query: str) -> Lsn:
+        row = self.sql.execute(query).fetchone()
+        assert row
+        return Lsn.parse(row[0])
+
+    def now(self) -> Lsn:
+        return self._position("select pg_current_wal_flush_lsn()::text")
+
+    def task(self, low: Lsn | None = None, high: Lsn | None = None, **more: Any) -> RangeTask:
+        low, high = self.low if low is None else low, high or self.now()
+        url = self.folder.as_uri()
+        plain = RangeTask(self.dsn, self.slot, "pub", low, high, 0, 1, low, url, "shop", 0, 1)
+        return replace(plain, **more)
+
+    def capture(self, **more: Any) -> Content:
+        return Content(self, [capture_range(self.task(**more))])
+
+
+class Content:
+    """What parts hold, as plain values."""
+
+    def __init__(self, source: Source, parts: list[Part]) -> None:
+        trail = Trail(source.folder.as_uri(), "shop")
+        segment = Segment("shop", 0, 1, parts[0].low, parts[-1].high, tuple(parts))
+        self.files = list(segment.files())
+        self.events = trail.events(segment)
+        self.transactions = trail.transactions(segment).to_pylist()
+        self.rows: dict[str, list[dict[str, Any]]] = {}
+        for file in self.files:
+            self.rows.setdefault(file.name, []).extend(trail.rows(file, START, END).to_pylist())
+
+    def everything(self) -> tuple[Any, ...]:
+        return self.rows, self.events, self.transactions
+
+
+@pytest.fixture
+def source(databases: Any, tmp_path: Path) -> Iterator[Source]:
+    one = Source(databases.source, tmp_path)
+    yield one
+    one.sql.execute(f"select pg_drop_replication_slot('{one.slot}')")
+    one.sql.close()
+
+
+def busy(source: Source, seed: int, transactions: int = 60) -> None:
+    """Several sessions at once: rows, rollbacks, savepoints, DDL, truncates, messages."""
+    dice = random.Random(seed)
+    for name in ("a", "b", "c"):
+        source.sql.execute(f"create table {name} (id int primary key, x text)")
+    sessions = [psycopg.connect(source.dsn) for _ in range(4)]
+    added = 0
+    for number in range(transactions):
+        session = dice.choice(sessions)
+        for _ in range(dice.randint(1, 6)):
+            table, own = dice.choice("ab"), sessions.index(session)
+            key = own * 1_000_000 + number * 100 + dice.randint(0, 99)
+            session.execute(f"insert into {table} (id, x) values ({key}, 'v') on conflict (id) do update set x = 'w'")
+            if dice.random() < 0.2:
+                session.execute("savepoint s")
+                session.execute(f"delete from {table} where id = {key}")
+                session.execute("rollback to s" if dice.random() < 0.5 else "release s")
+        if dice.random() < 0.15:
+            session.execute("select pg_logical_emit_message(true, 'app', 'm')")
+        if dice.random() < 0.1:
+            session.execute("select pg_logical_emit_message(false, 'app', 'loose')")
+        session.commit() if dice.random() < 0.7 else session.rollback() if dice.random() < 0.3 else None
+        if dice.random() < 0.15:
+            added += 1
+            source.sql.execute(f"alter table c add column n{added} int default {added}")
+            source.sql.execute(f"insert into c (id) values ({added})")
+        if dice.random() < 0.05:
+            source.sql.execute("truncate c")
+    for session in sessions:
+        session.commit()
+        session.close()
+
+
+@VERSIONS
+def test_any_split_gives_what_one_read_gives(source: Source) -> None:
+    seed = random.randrange(1 << 30)
+    busy(source, seed)
+    high = source.now()
+    whole = source.capture(high=high)
+    commits = [t["lsn"] for t in whole.transactions]
+    dice = random.Random(seed)
+    for _ in range(6):
+        near = [Lsn(lsn + step) for lsn in dice.sample(commits, 2) for step in (dice.choice((-1, 0, 1)),)]
+        cuts = sorted({source.low, high, *near, Lsn(dice.randrange(source.low, high))})
+        tasks = [
+            source.task(low, up, index=index, count=len(cuts) - 1, window_low=source.low)
+            for index, (low, up) in enumerate(pairwise(cuts))
+        ]
+        parts = [capture_range(pickle.loads(pickle.dumps(task))) for task in tasks]
+        assert Content(source, parts).everything() == whole.everything(), f"seed {seed}, cuts {cuts}"
+    assert whole.rows["a"] and whole.rows["c"] and whole.events
+
+
+@VERSIONS
+def test_rows_updates_of_keys_and_deletes(source: Source) -> None:
+    source.sql.execute("create table t (id int primary key, x text)")
+    source.sql.execute("insert into t values (1, 'a'), (2, null)")
+    source.sql.execute("update t set x = 'b' where id = 1")
+    source.sql.execute("update t set id = 3 where id = 1")
+    source.sql.execute("delete from t where id = 2")
+    found = source.capture()
+    shown = [(Op(r["op"]).name, r["before"], r["a_id"], r["a_x"], r["b_id"]) for r in found.rows["t"]]
+    assert shown == [
+        ("INSERT", 0, 1, "a", None),
+        ("INSERT", 0, 2, None, None),
+        ("UPDATE", 0, 1, "b", None),
+        ("UPDATE", 1, 3, "b", 1),
+        ("DELETE", 1, None, None, 2),
+    ]
+    (file,) = found.files
+    assert (file.inserts, file.updates, file.deletes, file.key_updates, file.absent) == (2, 2, 1, 1, 0)
+    assert "b_x" not in found.rows["t"][0]
+
+
+@VERSIONS
+@pytest.mark.parametrize("wire_format", ["binary", "text"])
+def test_a_big_value_that_an_update_does_not_touch_is_absent_or_filled(source: Source, wire_format: str) -> None:
+    big = "".join(random.Random(1).choices("abcdefghij", k=20_000))
+    for name in ("t", "f"):
+        source.sql.execute(f"create table {name} (id int primary key, x int, doc text, more jsonb)")
+        source.sql.execute(f"alter table {name} alter doc set storage external")
+    source.sql.execute("alter table f replica identity full")
+    for name in ("t", "f"):
+        source.sql.execute(f"insert into {name} values (1, 1, '{big}', '{{}}'), (2, 1, 'small', null)")
+        source.sql.execute(f"update {name} set x = 2")
+    found = source.capture(wire_format=wire_format)
+    updates = {name: [r for r in rows if r["op"] == Op.UPDATE] for name, rows in found.rows.items()}
+    assert [(r["absent"], r["a_doc"]) for r in updates["t"]] == [(b"\x04", None), (None, "small")]
+    assert [(r["absent"], r["a_doc"], r["b_doc"], r["b_x"]) for r in updates["f"]] == [
+        (None, big, big, 1),
+        (None, "small", "small", 1),
+    ]
+    assert {file.name: (file.absent, file.identity) for file in found.files} == {
+        "t": (1, Identity.DEFAULT),
+        "f": (0, Identity.FULL),
+    }
+
+
+def test_truncates_and_messages_stand_in_order(source: Source) -> None:
+    source.sql.execute("create table t (id int primary key)")
+    source.sql.execute("create table ref (id int references t)")
+    source.sql.execute("create schema ddlrepl")
+    source.sql.execute("create table ddlrepl.own (id int primary key)")
+    with source.sql.transaction():
+        source.sql.execute("insert into t values (1)")
+        source.sql.execute("insert into ddlrepl.own values (1)")
+        source.sql.execute("select pg_logical_emit_message(true, 'app', '\\x00ff'::bytea)")
+        source.sql.execute("truncate t restart identity cascade")
+        source.sql.execute("insert into t values (2)")
+        source.sql.execute("select pg_logical_emit_message(true, 'ddlrepl', %s)", [json.dumps({"v": 1, "kind": "gap"})])
+    source.sql.execute("select pg_logical_emit_message(false, 'ddlrepl.heartbeat', '')")
+    found = source.capture()
+    assert set(found.rows) == {"t"}
+    order = [(e.key.seq, str(e.kind)) for e in found.events] + [(r["seq"], "row") for r in found.rows["t"]]
+    assert [kind for _, kind in sorted(order)] == ["row", "message", "truncate", "row", "gap"]
+    message, truncate, _ = found.events
+    assert base64.b64decode(message.payload) == b"\x00\xff" and message.kind is EventKind.MESSAGE
+    assert {name.name for _, name in truncate.dropped} == {"t", "ref"}
+    assert truncate.settings == {"cascade": True, "restart_identity": True}
+    assert found.transactions[-1]["changes"] == 2
+
+
+def test_a_table_that_changes_inside_one_transaction(source: Source) -> None:
+    name = 'we"ird; % ñ'
+    quoted = '"we""ird; %% ñ"'
+    with source.sql.transaction():
+        source.sql.execute(f'create table {quoted} (id int primary key, "a.b" int, "lsn" text)', [])
+        source.sql.execute(f"insert into {quoted} values (1, 1, 'x')", [])
+        source.sql.execute(f'alter table {quoted} rename "a.b" to "b c"', [])
+        source.sql.execute(f"insert into {quoted} values (2, 2, 'y')", [])
+        source.sql.execute(f'alter table {quoted} drop "b c", add z numeric default 7', [])
+        source.sql.execute(f"insert into {quoted} values (3, 'z')", [])
+    found = source.capture(wire_format="text")
+    assert [[c.name for c in file.columns] for file in found.files] == [
+        ["id", "a.b", "lsn"],
+        ["id", "b c", "lsn"],
+        ["id", "lsn", "z"],
+    ]
+    assert {file.name for file in found.files} == {name}
+    assert [r["a_lsn"] for r in found.rows[name]] == ["x", "y", "z"]
+    assert found.rows[name][2]["a_z"] == "7"
+    trail = Trail(source.folder.as_uri(), "shop")
+    assert trail.rows(found.files[0], START, END, ["a_a.b"]).to_pydict() == {"a_a.b": [1]}
+
+
+def test_user_defined_types_travel_in_the_right_format(source: Source) -> None:
+    source.sql.execute("create type mood as enum ('sad', 'glad')")
+    source.sql.execute("create domain price as numeric(10,2)")
+    source.sql.execute("create table m (id int primary key, mood mood, price price)")
+    source.sql.execute("insert into m values (1, 'glad', 1.5)")
+    oids = dict(
+        source.sql.execute("select typname, oid::int from pg_type where typname in ('mood', 'price')").fetchall()
+    )
+    with pytest.raises(NeedsText) as caught:
+        source.capture()
+    assert caught.value.code == "SRC-150" and caught.value.table == "public.m"
+    assert not list(source.folder.rglob("*.parquet"))
+    found = source.capture(types=((oids["mood"], 25), (oids["price"], 1700)))
+    assert found.rows["m"][0]["a_mood"] == "glad"
+    assert [c.encoding for c in found.files[0].columns] == ["native", "native", "binary"]
+    source.sql.execute("create type pair as (a int, b text)")
+    source.sql.execute("create table p (id int primary key, pair pair, pairs pair[], moods mood[], class regclass)")
+    source.sql.execute("insert into p values (1, (1, 'x,y'), array[(2, null)::pair], '{sad}', 'm')")
+    with pytest.raises(NeedsText):
+        source.capture(types=((oids["mood"], 25), (oids["price"], 1700)))
+    (row,) = source.capture(wire_format="text").rows["p"]
+    assert [row[f"a_{c}"] for c in ("pair", "pairs", "moods", "class")] == ['(1,"x,y")', '{"(2,)"}', "{sad}", "m"]
+
+
+def test_origins_are_told(source: Source) -> None:
+    source.sql.execute("create table t (id int primary key)")
+    origin = f"origin_{source.slot}"
+    source.sql.execute("select pg_replication_origin_create(%s)", [origin])
+    with psycopg.connect(source.dsn) as session:
+        session.execute("select pg_replication_origin_session_setup(%s)", [origin])
+        session.execute("insert into t values (1)")
+        session.commit()
+    source.sql.execute("insert into t values (2)")
+    assert [t["origin"] for t in source.capture().transactions] == [origin, ""]
+    source.sql.execute("select pg_replication_origin_drop(%s)", [origin])
+
+
+def test_a_latin1_database_is_read_as_text(databases: Any, tmp_path: Path) -> None:
+    with psycopg.connect(databases.source, autocommit=True) as admin:
+        admin.execute("create database latin template template0 encoding 'LATIN1' locale 'C'")
+    one = Source(databases.source.rsplit("/", 1)[0] + "/latin?application_name=x_latin1", tmp_path)
+    one.sql.execute('create table t (id int primary key, "größe" text)')
+    one.sql.execute("insert into t values (1, 'é')")
+    statement = json.dumps({"v": 1, "kind": "gap", "statement": "é"}, ensure_ascii=False)
+    one.sql.execute("select pg_logical_emit_message(true, 'ddlrepl', %s)", [statement])
+    found = one.capture()
+    one.sql.execute(f"select pg_drop_replication_slot('{one.slot}')")
+    one.sql.close()
+    assert found.rows["t"][0]["a_größe"] == "é" and found.events[0].statement == "é"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [({"slot": "nowhere"}, "SRC-140"), ({"publication": "nowhere"}, "SRC-142"), ({"low": Lsn(1)}, "SRC-141")],
+)
+def test_what_is_not_as_it_should_be_is_said(source: Source, change: dict[str, Any], code: str) -> None:
+    source.sql.execute("create table t (id int primary key)")
+    with pytest.raises(SourceError) as caught:
+        capture_range(replace(source.task(), **change))
+    assert caught.value.code == code and caught.value.hint
+
+
+def test_a_role_without_replication_is_told_so(source: Source, databases: Any) -> None:
+    source.sql.execute("create table t (id int primary key)")
+    source.sql.execute("create role reader_only login password 'geheim'")
+    try:
+        dsn = make_conninfo(databases.source, user="reader_only", password="geheim")
+        with pytest.raises(SourceError) as caught:
+            capture_range(replace(source.task(), dsn=dsn))
+        assert caught.value.code == "SRC-144" and "geheim" not in str(caught.value)
+    finally:
+        source.sql.execute("drop role reader_only")
+
+
+def test_a_slot_that_another_session_reads_is_copied(source: Source) -> None:
+    source.sql.execute("create table t (id int primary key)")
+    source.sql.execute("insert into t select generate_series(1, 50)")
+    reader = psycopg.connect(make_conninfo(source.dsn, replication="database"))
+    options = "(proto_version '1', publication_names 'pub')"
+    reader.pgconn.exec_(f"START_REPLICATION SLOT {source.slot} LOGICAL 0/0 {options}".encode())
+    found = source.capture()
+    reader.close()
+    while source.sql.execute(
+        "select active from pg_replication_slots where slot_name = %s", [source.slot]
+    ).fetchone() == (True,):
+        time.sleep(0.05)
+    assert len(found.rows["t"]) == 50
+    assert source.sql.execute("select count(*) from pg_replication_slots where temporary").fetchone() == (0,)
+
+
+def test_the_location_never_shows_and_may_come_from_the_environment(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.sql.execute("create table t (id int primary key)")
+    task = source.task()
+    assert source.dsn not in repr(task) and source.folder.as_uri() not in repr(task)
+    elsewhere = replace(task, dsn="", dsn_env="SHOP_SOURCE")
+    with pytest.raises(DdlReplError, match="CFG-123"):
+        capture_range(elsewhere)
+    monkeypatch.setenv("SHOP_SOURCE", source.dsn)
+    assert capture_range(elsewhere).change_count == 0
+
+
+def test_windows_are_cut_into_ranges() -> None:
+    assert ranges(Lsn(0), Lsn(0), 4, 10) == []
+    assert ranges(Lsn(0), Lsn(99), 4, 100) == [(0, 99)]
+    assert ranges(Lsn(100), Lsn(500), 4, 100) == [(100, 200), (200, 300), (300, 400), (400, 500)]
+    assert ranges(Lsn(100), Lsn(500), 2, 0) == [(100, 300), (300, 500)]
+
+
+MEASURE = """
+import pickle, resource, sys
+from airflow_ddlrepl.engines.postgres.stream import capture_range
+tasks = pickle.loads(bytes.fromhex(sys.stdin.read()))
+used = []
+for task in tasks:
+    part = capture_range(task)
+    used.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(part.change_count, part.bytes_read, *used)
+"""
+
+
+def test_a_large_transaction_does_not_grow_memory(source: Source) -> None:
+    source.sql.execute("create table t (id int primary key, x text)")
+    first = source.now()
+    source.sql.execute("insert into t select i, repeat(md5(i::text), 8) from generate_series(1, 500000) i")
+    tasks = [source.task(high=first), source.task()]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE], input=pickle.dumps(tasks).hex(), capture_output=True, text=True, check=True
+    )
+    changes, size, before, after = map(int, done.stdout.split())
+    assert changes == 500_000 and size > 130_000_000
+    assert after - before < 400, f"{after - before} MB for {size} bytes of messages"
