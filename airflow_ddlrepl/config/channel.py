@@ -53,7 +53,7 @@ class Source(Section):
 class Target(Section):
     """Where changes go to."""
 
-    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$")
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in the channel, never changed")
     location: Location
     schemas: dict[str, str] = Field({}, description="source schema: target schema; others keep their name")
     existing_tables: ExistingTables = Field(ExistingTables.REFUSE, description="a filled target table at activation")
@@ -99,7 +99,7 @@ def _spark_text(value: object) -> object:
 class Lock(Section):
     """How long a run that went silent keeps the channel."""
 
-    lease_seconds: Seconds = Field(60, ge=5, le=86400)
+    lease_seconds: Seconds = Field(60, ge=5, le=86400, description="then another run may take the channel over")
 
 
 class Retention(Section):
@@ -118,7 +118,7 @@ class Channel(Section):
 
     name: str = Field(alias="channel", pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in its repository")
     source: Source
-    targets: tuple[Target, ...] = Field(min_length=1)
+    targets: tuple[Target, ...] = Field(min_length=1, description="where changes go to")
     adapt_ddl: tuple[AdaptAction, ...] = Field((), description="actions for the source and for every target")
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults hold where no action says anything")
     repository: str = Field(

@@ -1,0 +1,114 @@
+"""docs/channel.md, written from the models: `python -m airflow_ddlrepl.config.reference > docs/channel.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from airflow_ddlrepl.config.schema import json_schema
+
+INTRODUCTION = """\
+# The channel file
+
+A channel is one YAML file: a source, its tables, the targets, and what happens when a table's shape changes.
+`ddlrepl check FILE` tells every mistake with its line; `ddlrepl schema` prints the JSON Schema for your editor.
+
+```yaml
+channel: shop
+source:
+  location: postgresql://app@localhost/shop
+  tables: ["public.*"]
+targets:
+  - name: warehouse
+    location: postgresql://dw@localhost/warehouse
+adapt_ddl:
+  - add_table_pattern: "*"
+```
+
+**Locations** are PostgreSQL URLs or ids of Airflow connections. An id is looked up in `AIRFLOW_CONN_<ID>` (URI or
+JSON), then in the file that `DDLREPL_CONNECTIONS_FILE` names: JSON, or lines `id=URL`; it must be readable by its
+owner only (mode 0600). In a URL, percent-encode special characters of user and password.
+
+**`${VAR}`** is read from the environment wherever text stands; an unset variable is an error, `$${` is a literal
+`${`. Passwords belong there or into a connection; they are shown nowhere.
+
+**Paths** (`repository: sqlite:///…`, `trail:`) that are relative start at the channel file's folder. The default is
+`$DDLREPL_HOME`, else `~/.ddlrepl`.
+
+**Patterns**: `*` any run, `?` one character, `[a-f]` and `[!a-f]` ranges, `|` between alternatives. They ignore
+case; a part in double quotes is literal and does not. `tables` and `exclude` take `schema.table`, and `"*.*"` is
+every schema except the system's and ours.
+
+**Durations and sizes** are numbers (seconds, bytes) or text: `90s`, `12h`, `7d`; `256MB`, `10GB`.
+
+**Actions**: of the lists that hold for a place (the source's or target's own list, then the channel's) the first
+action that says something decides; what none says is decided by `defaults`. Policy values are accepted in upper
+and lower case.
+"""
+
+
+def markdown() -> str:
+    """The whole page."""
+    schema = json_schema()
+    sections = [("Channel", schema)]
+    sections += [(name, part) for name, part in schema["$defs"].items() if "properties" in part]
+    order = ["Channel", "Source", "Target", "AdaptAction", "Capture", "Spark", "Lock", "Retention"]
+    sections.sort(key=lambda section: order.index(section[0]))
+    return "\n".join([INTRODUCTION, *(line for name, part in sections for line in _section(name, part, schema))])
+
+
+TITLES = {
+    "Channel": "The file",
+    "Source": "`source`",
+    "Target": "`targets`, each",
+    "AdaptAction": "`adapt_ddl`, each",
+    "Capture": "`capture`",
+    "Spark": "`spark`",
+    "Lock": "`lock`",
+    "Retention": "`retention`",
+}
+
+
+def _section(name: str, part: dict[str, Any], schema: dict[str, Any]) -> Iterator[str]:
+    yield f"## {TITLES[name]}\n"
+    if name != "Channel":
+        yield part["description"].replace("\n", " ").replace("  ", "\n\n") + "\n"
+    yield "| Key | Value | Default | Meaning |"
+    yield "|---|---|---|---|"
+    needed = part.get("required", [])
+    for key, value in part["properties"].items():
+        default = "**required**" if key in needed else _default(value)
+        meaning = value.get("description", _resolved(value, schema).get("description", "")).partition("\n")[0]
+        yield f"| `{key}` | {_kind(value, schema)} | {default} | {_cell(meaning)} |"
+    yield ""
+
+
+def _default(value: dict[str, Any]) -> str:
+    default = value.get("default")
+    return f"`{default}`" if default not in (None, "", [], {}) and not isinstance(default, dict) else ""
+
+
+def _kind(value: dict[str, Any], schema: dict[str, Any]) -> str:
+    found = _resolved(value, schema)
+    if "enum" in found:
+        return ", ".join(f"`{v}`" for v in found["enum"] if v.upper() not in found["enum"] or v == v.upper())
+    if "anyOf" in found:
+        kinds = [_kind(option, schema) for option in found["anyOf"] if option.get("type") != "null"]
+        return " or ".join(dict.fromkeys(kinds))
+    if found.get("type") == "array":
+        return "list" if "properties" in _resolved(found["items"], schema) else "list of text"
+    names = {"string": "text", "integer": "number", "boolean": "`true`, `false`", "object": "keys and values"}
+    return names[found["type"]]
+
+
+def _resolved(value: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = schema["$defs"][value["$ref"].rpartition("/")[2]] if "$ref" in value else value
+    return found
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")
