@@ -200,7 +200,7 @@ def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
         try:
             yield from _peek(cursor, task.slot, task)
             return
-        except (cursor.connection.Error, OSError) as error:
+        except (cursor.connection.Error, pa.ArrowException, OSError) as error:
             if _state(error) != IN_USE:
                 raise
     copy = f"ddlrepl_{uuid.uuid4().hex[:16]}"
