@@ -22,6 +22,6 @@ def build_channel_dags(path: str, **defaults: Any) -> dict[str, DAG]:
     defaults: default arguments of every task, e.g. retries=3. Airflow is imported here, not by
     `import airflow_ddlrepl`, so that Spark executors need no Airflow.
     """
-    from airflow_ddlrepl.dags.replicate import build_channel_dags as build
+    from airflow_ddlrepl.channel_dags import build_channel_dags as build
 
     return build(path, **defaults)

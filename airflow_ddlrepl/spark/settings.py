@@ -6,6 +6,12 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from airflow_ddlrepl.config.environment import expand
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.config.channel import Channel
 
 # SerialGC and C1 only: our JVM hands work to Python processes and does little itself; it starts twice as fast.
 QUICK_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
@@ -45,6 +51,12 @@ class SparkSettings:
     def from_environment(cls) -> SparkSettings:
         """DDLREPL_SPARK_MASTER and DDLREPL_SPARK_REMOTE."""
         return cls(os.environ.get("DDLREPL_SPARK_MASTER", ""), os.environ.get("DDLREPL_SPARK_REMOTE", ""))
+
+    @classmethod
+    def of(cls, channel: Channel) -> SparkSettings:
+        """What the channel file says under `spark`; the environment (above) wins over it."""
+        said, here = channel.spark, cls.from_environment()
+        return cls(here.master or said.master, here.remote or expand(said.remote or ""), dict(said.conf))
 
     @property
     def effective_master(self) -> str:

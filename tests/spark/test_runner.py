@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,7 @@ def test_our_errors_arrive_as_themselves(runner: SparkRunner) -> None:
 
 
 def test_other_errors_name_what_was_run_and_the_cause(runner: SparkRunner) -> None:
-    with pytest.raises(DdlReplError, match="Spark could not run dividing: .*division by zero") as caught:
+    with pytest.raises(DdlReplError, match=r"Spark could not run dividing: .*division by zero") as caught:
         runner.map(tasks.divide, [1, 0], "dividing")
     assert caught.value.code == "SPK-101"
 
@@ -72,19 +73,18 @@ runner.stop()
 
 def run_alone(master: str, remote: str = "", **environment: str) -> str:
     text = ALONE.format(master=master, remote=remote)
-    done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, timeout=240, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=240, env=env)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_a_machine_without_java_uses_the_wheel(tmp_path: Path) -> None:
     """Only programs that are no Java stand on this PATH: Spark's launcher must live with the wheel's runtime."""
-    tools = [f"/usr/bin/{name}" for name in ("bash", "sh", "dirname", "env", "ps", "basename", "readlink", "tr", "nice")]
-    for tool in tools:
-        if Path(tool).exists():
-            (tmp_path / Path(tool).name).symlink_to(tool)
+    for tool in ("bash", "sh", "dirname", "env", "ps", "basename", "readlink", "tr", "nice"):
+        found = shutil.which(tool)
+        if found:
+            (tmp_path / tool).symlink_to(found)
     environment = {"PATH": str(tmp_path), "JAVA_HOME": ""}
     assert re.fullmatch(r"\[1, 4, 9\] .*/ddlrepl/java-\w+\n", run_alone("local[2]", **environment))
 

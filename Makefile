@@ -1,0 +1,41 @@
+# `make help` lists what there is. Everything lives in .venv; nothing has to be installed by hand.
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST_WORKERS ?= 2
+
+.PHONY: help setup setup-pg15 demo test unit lint bench requirements clean
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## make .venv with the locked versions; quick when it is up to date
+
+$(STAMP): setup.cfg pyproject.toml constraints.txt .ci/make-venv
+	@.ci/make-venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -q \
+		-c constraints.txt -e '.[postgres,demo,test,s3]'
+	@touch $(STAMP)
+
+setup-pg15: ## a second PostgreSQL version (15) for the tests, where the system has it
+	@.ci/postgresql-15
+
+demo: setup ## replicate Airflow's own database through all its migrations and compare
+	@$(BIN)/python -m airflow_ddlrepl.demo
+
+test: lint setup-pg15 ## lint and all tests
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup
+
+lint: setup ## ruff, mypy, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup ## the benchmarks
+	@$(BIN)/python -m benchmarks
+
+requirements: setup ## which requirements have a passing test (of the last `make test`)
+	@$(BIN)/python -m tests.requirements_report
+
+clean: ## remove .venv and what tests and builds leave
+	rm -rf $(VENV) build dist var *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

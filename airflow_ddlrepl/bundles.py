@@ -1,0 +1,33 @@
+"""The DAGs of this package for Airflow: one line of configuration instead of files in the DAGs folder."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from airflow.dag_processing.bundles.base import BaseDagBundle
+
+
+class ChannelDagBundle(BaseDagBundle):
+    """One DAG per channel file that `[ddlrepl] channels` names.
+
+        [dag_processor]
+        dag_bundle_config_list = [{"name": "dags-folder",
+            "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle", "kwargs": {}},
+          {"name": "ddlrepl", "classpath": "airflow_ddlrepl.bundles.ChannelDagBundle", "kwargs": {}}]
+
+    The list replaces Airflow's default, so name the DAGs folder too when you use it.
+    """
+
+    supports_versioning = False
+
+    def get_current_version(self) -> None:
+        """The package's version is the bundle's: there is no other to go back to."""
+        return None
+
+    def refresh(self) -> None:
+        """Nothing to fetch: the files change with the installed package."""
+
+    @property
+    def path(self) -> Path:
+        return Path(str(files("airflow_ddlrepl.dags") / "replicate.py")).parent

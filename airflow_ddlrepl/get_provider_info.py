@@ -1,0 +1,60 @@
+"""What Airflow is told about this package. Every `airflow` command reads it: plain data, no imports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "channels": {
+        "description": "Channel files or folders of them, separated as in PATH; each file becomes a DAG.",
+        "version_added": "0.1.0",
+        "type": "string",
+        "example": "/etc/ddlrepl/channels",
+        "default": "",
+    },
+    "spark_conn_id": {
+        "description": "The Spark connection of the tasks. Empty: Spark runs on the worker itself, all cores.",
+        "version_added": "0.1.0",
+        "type": "string",
+        "example": "spark_default",
+        "default": "",
+    },
+    "result_dir": {
+        "description": "Folder where apps leave their result for the task. Empty: the worker's temporary folder.",
+        "version_added": "0.1.0",
+        "type": "string",
+        "example": "/var/lib/ddlrepl/results",
+        "default": "",
+    },
+}
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Validates against Airflow's provider_info.schema.json."""
+    return {
+        "package-name": "airflow-ddlrepl",
+        "name": "DDL Replication",
+        "description": "Replicates databases together with their schema changes, with PySpark.",
+        "integrations": [
+            {
+                "integration-name": "DDL Replication",
+                "tags": ["software"],
+            }
+        ],
+        "operators": [
+            {
+                "integration-name": "DDL Replication",
+                "python-modules": [
+                    "airflow_ddlrepl.operators.capture",
+                    "airflow_ddlrepl.operators.adapt_ddl",
+                    "airflow_ddlrepl.operators.refresh",
+                    "airflow_ddlrepl.operators.integrate",
+                ],
+            }
+        ],
+        "bundles": [
+            {"integration-name": "DDL Replication", "python-modules": ["airflow_ddlrepl.bundles"]},
+        ],
+        "cli": ["airflow_ddlrepl.provider.cli_commands"],
+        "config": {"ddlrepl": {"description": "Channels and how their tasks run.", "options": OPTIONS}},
+    }

@@ -1,0 +1,44 @@
+"""Files that only their owner may read and that are gone when the block ends: how secrets reach another program."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def private_file(text: str, suffix: str) -> Iterator[Path]:
+    """A fresh 0600 file with that text in the temporary folder."""
+    descriptor, name = tempfile.mkstemp(prefix="ddlrepl-", suffix=suffix)
+    path = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        yield path
+    finally:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def properties_file(properties: Mapping[str, str], given: str | None) -> Iterator[str | None]:
+    """A file for `spark-submit --properties-file`: what the user's file (else spark-defaults.conf) says, then ours.
+
+    Spark properties may hold credentials of an object store, and a command line is visible to everyone.
+    Without properties of our own: the user's file as it is.
+    """
+    if not properties:
+        yield given
+        return
+    base = Path(given) if given else Path(os.environ.get("SPARK_CONF_DIR", "")) / "spark-defaults.conf"
+    text = base.read_text(encoding="utf-8") + "\n" if given or base.is_file() else ""
+    with private_file(text + "".join(_line(*item) for item in properties.items()), ".properties") as path:
+        yield str(path)
+
+
+def _line(name: str, value: str) -> str:
+    """One line of a Java properties file."""
+    escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{name} {escaped}\n"

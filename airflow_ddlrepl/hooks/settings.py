@@ -1,0 +1,45 @@
+"""Airflow's `[ddlrepl]` section: where channel files lie, which Spark connection, where results go."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from airflow_ddlrepl.get_provider_info import OPTIONS
+
+SECTION = "ddlrepl"
+
+
+def option(name: str) -> str:
+    """Its value: AIRFLOW__DDLREPL__<NAME>, airflow.cfg, else the default."""
+    from airflow.sdk.configuration import conf
+
+    return str(conf.get(SECTION, name, fallback=OPTIONS[name]["default"] or "")).strip()
+
+
+def channel_files() -> list[Path]:
+    """The channel files that `[ddlrepl] channels` names: files, and *.yaml and *.yml in folders."""
+    files: list[Path] = []
+    for part in option("channels").split(os.pathsep):
+        if part.strip():
+            files += files_at(part.strip())
+    return files
+
+
+def files_at(path: str | Path) -> list[Path]:
+    """A file as it is; a folder's channel files in the order of their names."""
+    place = Path(path).expanduser()
+    if place.is_dir():
+        return sorted(file for file in place.iterdir() if file.suffix in (".yaml", ".yml"))
+    return [place]
+
+
+def result_folder() -> Path:
+    """Where an app leaves its result for the operator; 0700 and gone after the task by default."""
+    chosen = option("result_dir")
+    if chosen:
+        folder = Path(chosen).expanduser()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return folder
+    return Path(tempfile.gettempdir())

@@ -1,0 +1,74 @@
+"""Where a task's Spark app runs: the cluster of an Airflow connection, or this machine without any connection."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl import java
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.hooks.connections import find_connection
+from airflow_ddlrepl.spark.installation import inspect_installation, spark_home
+from airflow_ddlrepl.spark.settings import ALWAYS, is_local, local_properties
+
+LOCAL_ID = "ddlrepl_local_spark"
+
+
+@dataclass(frozen=True)
+class SparkPlace:
+    """conn_id: for SparkSubmitHook. master: as spark-submit takes it. binary: None leaves it to the connection."""
+
+    conn_id: str
+    master: str
+    binary: str | None
+
+    @property
+    def is_local(self) -> bool:
+        return is_local(self.master)
+
+    def properties(self) -> dict[str, str]:
+        """Our Spark properties there; a local Spark starts quickly, logs little and runs this very Python."""
+        return {**ALWAYS, **local_properties()} if self.is_local else {}
+
+    def environment(self) -> dict[str, str]:
+        """Variables for spark-submit; empty for clusters, where they would not arrive."""
+        if not self.is_local:
+            return {}
+        return {"JAVA_HOME": java.home(), "SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def spark_place(conn_id: str | None, local_master: str) -> SparkPlace:
+    """The place of that connection; without one (None, or no such connection), this machine.
+
+    Raises ConfigError CFG-402 when the installed Spark is a mix of two versions.
+    """
+    connection = find_connection(conn_id) if conn_id else None
+    if connection is None:
+        return _here(local_master)
+    host = connection.host or "local[*]"
+    plain = connection.conn_type == "spark" and ("://" in host or not connection.port)
+    master = host if plain else f"{connection.conn_type}://{host}:{connection.port}"
+    chosen = dict(connection.extra_dejson).get("spark-binary")
+    return SparkPlace(str(conn_id), master, None if chosen else _own_binary())
+
+
+def _here(master: str) -> SparkPlace:
+    """SparkSubmitHook only knows connections: this one exists in this process and nowhere else."""
+    master = master if is_local(master) else "local[*]"
+    os.environ[f"AIRFLOW_CONN_{LOCAL_ID.upper()}"] = json.dumps({"conn_type": "spark", "host": master})
+    return SparkPlace(LOCAL_ID, master, _own_binary())
+
+
+def _own_binary() -> str:
+    """spark-submit of the installed pyspark, by its full path: the PATH may hold another Spark."""
+    installed = inspect_installation()
+    if installed.problem:
+        raise ConfigError(installed.problem, code="CFG-402", hint=installed.fix)
+    return str(installed.home / "bin" / "spark-submit") if installed.home else "spark-submit"
+
+
+def merged(ours: dict[str, str], given: dict[Any, Any] | None) -> dict[Any, Any]:
+    """Ours, with what the user gave on top."""
+    return {**ours, **(given or {})}

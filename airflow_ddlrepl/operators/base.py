@@ -1,0 +1,137 @@
+"""The operator that the four stages share: look whether there is work, run the Spark app, return what it did."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.hooks.connections import connections_file
+from airflow_ddlrepl.hooks.private_file import properties_file
+from airflow_ddlrepl.hooks.settings import option, result_folder
+from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
+from airflow_ddlrepl.operators.report import nothing_to_do, told
+from airflow_ddlrepl.spark.outcome import Outcome, error_to_json
+
+DRIVERS = ("psycopg", "adbc_driver_postgresql", "adbc_driver_manager")
+
+
+class DdlReplSparkOperator(SparkSubmitOperator):
+    """Runs one stage of a channel as a Spark app and returns what it did (XCom, JSON).
+
+    A stage with nothing to do starts no Spark. A failure that a person has to mend (a control, a refusal, a broken
+    channel file) fails the task for good, with its reason in the log and in the XCom `ddlrepl_error`; what may pass
+    (an unreachable server, a lock held by another run) is left to Airflow's retries.
+
+    :param channel: path of the channel file. (templated)
+    :param conn_id: Spark connection; None: `[ddlrepl] spark_conn_id`, and without one Spark runs on this worker.
+
+    All parameters of SparkSubmitOperator hold; `conf` and `env_vars` win over ours.
+    """
+
+    stage: ClassVar[str] = ""
+    app: ClassVar[str] = ""
+
+    template_fields: Sequence[str] = ("channel", *SparkSubmitOperator.template_fields)
+    ui_color = "#d6eaf2"
+
+    _conn_id: str
+    _spark_binary: str | None
+    conf: dict[Any, Any] | None
+    env_vars: dict[str, Any] | None
+    properties_file: str | None
+
+    def __init__(self, *, channel: str, conn_id: str | None = None, **kwargs: Any) -> None:
+        kwargs.setdefault("application", str(files("airflow_ddlrepl.spark_apps") / f"{self.app}.py"))
+        kwargs.setdefault("name", f"ddlrepl {self.stage}")
+        super().__init__(conn_id=conn_id or "", **kwargs)
+        self.channel = channel
+
+    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
+        """One stage: done, or failed with the reason."""
+        try:
+            channel = load_channel(self.channel)
+            with connections_file(channel):
+                return self._run(channel, context)
+        except DdlReplError as error:
+            raise self._failure(error, context) from None
+
+    def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
+        if not self._has_work(channel):
+            self.log.info("%s: nothing to do, Spark was not started", self.stage)
+            return nothing_to_do(self.stage, channel.name)
+        outcome = self._submitted(channel, context)
+        if outcome is None:
+            self.log.warning("the app left no result that this worker can read; its own log says what it did")
+            return {"stage": self.stage, "channel": channel.name, "worked": True}
+        if outcome.error is not None:
+            raise outcome.error
+        for line in told(outcome):
+            self.log.info("%s", line)
+        return {"stage": self.stage, "channel": outcome.channel, "worked": True, **outcome.summary}
+
+    def _has_work(self, channel: Channel) -> bool:
+        """True also where this worker has no database driver: then the app has to look."""
+        from airflow_ddlrepl import flow
+
+        try:
+            return bool(flow.has_work(channel, self.stage))
+        except ModuleNotFoundError as missing:
+            if missing.name and missing.name.partition(".")[0] in DRIVERS:
+                return True
+            raise
+
+    def _submitted(self, channel: Channel, context: Context) -> Outcome | None:
+        """Runs the app; its result file is read and removed. An app that failed without a result raises."""
+        result = result_folder() / f"ddlrepl-{channel.name}-{self.stage}-{uuid.uuid4().hex}.json"
+        place = spark_place(self._conn_id or option("spark_conn_id"), channel.spark.master)
+        arguments = ["--channel", self.channel, "--run", str(context["run_id"]), "--result", str(result)]
+        self.log.info("%s of channel %s runs on %s", self.stage, channel.name, place.master)
+        try:
+            with properties_file(channel.spark.conf, self.properties_file) as properties:
+                ours = {name: value for name, value in place.properties().items() if name not in channel.spark.conf}
+                self._prepare(place, ours, arguments, properties)
+                super().execute(context)
+        except AirflowException:
+            if _failed(result) is None:
+                raise
+        finally:
+            outcome = Outcome.read(result)
+            result.unlink(missing_ok=True)
+        return outcome
+
+    def _prepare(
+        self, place: SparkPlace, ours: dict[str, str], arguments: list[str], properties: str | None
+    ) -> None:
+        self._conn_id = place.conn_id
+        self._spark_binary = self._spark_binary or place.binary
+        self.conf = merged(ours, self.conf)
+        self.env_vars = merged(place.environment(), self.env_vars) or None
+        self.properties_file = properties
+        self.application_args = arguments
+        self._hook = None
+
+    def _failure(self, error: DdlReplError, context: Context) -> AirflowException:
+        reason = error_to_json(error)
+        task = context.get("ti")
+        if task is not None:
+            task.xcom_push(key="ddlrepl_error", value=json.loads(json.dumps(reason, default=str)))
+        self.log.error("%s failed: %s", self.stage, error)
+        kind = AirflowException if error.retryable else AirflowFailException
+        return kind(str(error))
+
+
+def _failed(result: Path) -> DdlReplError | None:
+    """The app's own reason, when it left one: better than spark-submit's exit code."""
+    outcome = Outcome.read(result)
+    return outcome.error if outcome else None

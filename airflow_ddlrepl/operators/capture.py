@@ -1,0 +1,17 @@
+"""Reads the source's log from the channel's position up to now into the trail."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+
+
+class CaptureOperator(DdlReplSparkOperator):
+    """Reads the source's log from the channel's position up to now into the trail.
+
+    XCom: low, high (positions), rows, transactions, segments, ddl (statements by kind), revisions.
+    """
+
+    stage: ClassVar[str] = "capture"
+    app: ClassVar[str] = "capture"

@@ -1,0 +1,28 @@
+"""What a finished stage says in the task's log and returns as XCom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from airflow_ddlrepl.spark.outcome import Outcome
+
+
+def nothing_to_do(stage: str, channel: str) -> dict[str, Any]:
+    return {"stage": stage, "channel": channel, "worked": False}
+
+
+def told(outcome: Outcome) -> Iterator[str]:
+    """Log lines: one head, then one line per thing that the stage counted; empty things are left out."""
+    yield f"{outcome.stage} of channel {outcome.channel}: done in {outcome.seconds:.1f} s"
+    for name, value in outcome.summary.items():
+        if value or value == 0:
+            yield f"  {name.replace('_', ' ')}: {spelled(value)}"
+
+
+def spelled(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {spelled(part)}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(spelled(part) for part in value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,38 @@
+"""`airflow ddlrepl …`: the commands of `ddlrepl` beside Airflow's own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from airflow.cli.cli_config import ActionCommand, Arg, CLICommand
+
+
+class Untouched(Arg):
+    """All that follows goes to `ddlrepl` as it is: its options, its --help and its errors are the same in both."""
+
+    def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
+        defaults, _ = parser.parse_known_args([])
+
+        def pass_on(args: Sequence[str], namespace: object = None) -> tuple[argparse.Namespace, list[str]]:
+            return argparse.Namespace(**vars(defaults), arguments=list(args)), []
+
+        parser.parse_known_args = pass_on  # type: ignore[method-assign, assignment]
+
+
+def cli_commands() -> list[CLICommand]:
+    """For Airflow's command line (provider info, `cli`)."""
+    return [
+        ActionCommand(
+            name="ddlrepl",
+            help="Replicate databases together with their schema changes",
+            func=_run,
+            args=(Untouched(),),
+        )
+    ]
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    from airflow_ddlrepl.cli import main
+
+    main(arguments.arguments)

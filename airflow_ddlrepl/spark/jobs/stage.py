@@ -1,0 +1,30 @@
+"""One stage of a channel's cycle as a job: what every Spark app does between its arguments and its result."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.model.work import Runner
+
+
+def run_stage(stage: str, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
+    """Runs the stage under the channel's lock and returns its summary, ready for JSON.
+
+    stage: capture, adapt, refresh, integrate or compare. run_id: who holds the lock, for a person to read.
+    """
+    with flow.Cycle(channel, runner, run_id) as cycle:
+        return summary(getattr(flow, stage)(cycle))
+
+
+def summary(result: Any) -> dict[str, Any]:
+    """A stage's result (a dict, a dataclass, something with to_json, or None) as a dict for JSON."""
+    if result is None:
+        return {}
+    if hasattr(result, "to_json"):
+        return dict(result.to_json())
+    if is_dataclass(result) and not isinstance(result, type):
+        return asdict(result)
+    return dict(result)

@@ -1,0 +1,78 @@
+"""What a Spark app did, as a small JSON file for whoever started it: spark-submit itself only has an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from airflow_ddlrepl import errors
+from airflow_ddlrepl.errors import DdlReplError
+
+FIELDS = ("message", "code", "table", "at", "hint", "retryable")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """stage: which app. seconds: how long it took. summary: what the stage did. error: why it failed, or None."""
+
+    stage: str
+    channel: str
+    run_id: str
+    seconds: float
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    error: DdlReplError | None = None
+
+    def write(self, path: Path) -> None:
+        """Readable by its owner only, and there as a whole or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f"{path.name}.{os.getpid()}")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(self.to_json(), file, default=str)
+        fresh.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> Outcome | None:
+        """None when the app has left no result: it was killed, or runs where this path means another place."""
+        try:
+            return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "stage": self.stage,
+            "channel": self.channel,
+            "run": self.run_id,
+            "seconds": round(self.seconds, 3),
+            "summary": dict(self.summary),
+            "error": None if self.error is None else error_to_json(self.error),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Outcome:
+        error = data["error"]
+        return cls(
+            data["stage"],
+            data["channel"],
+            data["run"],
+            data["seconds"],
+            data["summary"],
+            None if error is None else error_from_json(error),
+        )
+
+
+def error_to_json(error: DdlReplError) -> dict[str, Any]:
+    return {"kind": type(error).__name__, **{name: getattr(error, name) for name in FIELDS}}
+
+
+def error_from_json(data: Mapping[str, Any]) -> DdlReplError:
+    """The error as it was raised; a kind that this version does not know becomes the general one."""
+    kind = getattr(errors, data["kind"], DdlReplError)
+    kind = kind if isinstance(kind, type) and issubclass(kind, DdlReplError) else DdlReplError
+    values = {name: data[name] for name in FIELDS if name != "message"}
+    return kind(data["message"], **values)

@@ -1,0 +1,9 @@
+"""spark-submit compare.py --channel FILE --run ID --result FILE"""
+
+import sys
+
+from airflow_ddlrepl.spark.jobs import compare
+from airflow_ddlrepl.spark_apps.main import main
+
+if __name__ == "__main__":
+    sys.exit(main("compare", compare.run))

@@ -1,0 +1,57 @@
+"""What all apps have in common: arguments, the channel, the result file, the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.spark.outcome import Outcome
+from airflow_ddlrepl.spark.runner import SparkRunner
+from airflow_ddlrepl.spark.settings import SparkSettings
+
+Job = Callable[[Channel, str, Runner], dict[str, Any]]
+
+log = logging.getLogger("ddlrepl")
+
+
+def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
+    """Runs the job and returns the exit code of `ddlrepl` (errors.Exit). Secrets never stand in the arguments."""
+    parser = argparse.ArgumentParser(prog=f"{stage}.py")
+    parser.add_argument("--channel", required=True, help="the channel file")
+    parser.add_argument("--run", required=True, help="who runs this; shown with the channel's lock")
+    parser.add_argument("--result", required=True, type=Path, help="file for the result as JSON")
+    given = parser.parse_args(arguments)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    start = time.monotonic()
+    name, summary, error = given.channel, {}, None
+    try:
+        channel = load_channel(given.channel)
+        name = channel.name
+        summary = _run(stage, job, channel, given.run)
+    except DdlReplError as refused:
+        error = refused
+        log.error("%s", refused)
+    except Exception as unexpected:
+        traceback.print_exc()
+        error = DdlReplError(f"{type(unexpected).__name__}: {unexpected}", code="APP-900", retryable=True)
+    Outcome(stage, name, given.run, time.monotonic() - start, summary, error).write(given.result)
+    return int(error.exit_code) if error else 0
+
+
+def _run(stage: str, job: Job, channel: Channel, run_id: str) -> dict[str, Any]:
+    runner = SparkRunner(SparkSettings.of(channel), f"ddlrepl {channel.name} {stage}")
+    try:
+        return job(channel, run_id, runner)
+    finally:
+        runner.stop()
