@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -79,7 +81,9 @@ class Database:
                 f"repository {self.shown} can't be reached: {reason}", code="CON-120", hint=hint, retryable=True
             )
         return RepositoryError(
-            f"repository {self.shown}: {reason}", code="REP-100", hint="was the repository changed by hand?"
+            f"repository {self.shown}: {reason}",
+            code="REP-100",
+            hint="its user needs the right to create a schema there once; was it changed by hand?",
         )
 
 
@@ -107,8 +111,8 @@ def _sqlite(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # SQLAlchemy says BEGIN, so that DDL is part of the transaction
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-            connection.execute(f"PRAGMA {pragma}")
+        _use_wal(connection)
+        connection.execute("PRAGMA synchronous=FULL")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -116,6 +120,19 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Readers and a writer at once. SQLite's busy timeout does not cover the very first switch."""
+    last = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > last:
+                raise
+            time.sleep(0.05)
 
 
 def _private_file(file: Path, url: URL) -> None:
@@ -138,6 +155,7 @@ def _postgres(url: URL) -> Engine:
         url,
         pool_size=2,
         pool_pre_ping=True,
+        isolation_level="READ COMMITTED",
         connect_args={"connect_timeout": 10, "application_name": "ddlrepl repository"} | _keepalive(url),
         execution_options={"schema_translate_map": {None: SCHEMA}},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.schema import CreateSchema
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.repository.database import Database
@@ -21,7 +22,8 @@ def upgrade(database: Database) -> None:
     with database.write() as connection:
         if not database.is_sqlite:
             connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-            connection.execute(text(f"create schema if not exists {SCHEMA}"))
+            if not inspect(connection).has_schema(SCHEMA):
+                connection.execute(CreateSchema(SCHEMA))
         if _version(database, connection) != HEAD:
             _migrate(database, connection)
 

@@ -213,3 +213,23 @@ def test_processes_elsewhere_are_never_called_gone() -> None:
     assert not is_gone(None)
     assert not is_gone("other-boot/pid:[1]/1/1")
     assert is_gone(here.rpartition("/")[0] + "/1")
+
+
+def test_processes_that_open_a_new_repository_at_once(location: str) -> None:
+    failures: list[BaseException] = []
+    gate = threading.Barrier(6)
+
+    def open_it() -> None:
+        gate.wait()
+        try:
+            with Repository.open(location) as opened:
+                opened.ensure_channel("shop", "f")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
