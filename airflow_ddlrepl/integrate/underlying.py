@@ -47,6 +47,16 @@ def underlying(type_: DataType, types: Sequence[TypeDefinition]) -> tuple[str, s
     return (ENUM if found is not None and found.kind is TypeKind.ENUM else ""), type_.text
 
 
+def schema_of(type_: DataType, types: Sequence[TypeDefinition]) -> str:
+    """Where a plain type that an extension or a user brought lives, "" for all that compare by pg_catalog."""
+    name, text = underlying(type_, types)
+    if name or type_.kind not in (TypeKind.BASE, TypeKind.DOMAIN):
+        return ""
+    if type_.kind is TypeKind.BASE:
+        return "" if type_.is_builtin else type_.schema
+    return "" if text == type_.text or text.endswith("]") else _parts(text)[0]
+
+
 def _parts(text: str) -> tuple[str, str]:
     match = _QUALIFIED.fullmatch(text)
     return (_unquoted(match[1]), _unquoted(match[2])) if match else ("", text)
