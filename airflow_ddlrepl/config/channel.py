@@ -109,6 +109,11 @@ class Retention(Section):
     size: Bytes | None = Field(None, ge=0, description="bytes, or 100GB; default: no limit")
 
 
+_CRON = re.compile(
+    r"@(hourly|daily|weekly|monthly|yearly|annually|midnight)|[\dA-Za-z*/,#?-]+(\s+[\dA-Za-z*/,#?-]+){4,5}"
+)
+
+
 class Channel(Section):
     """One channel file."""
 
@@ -132,6 +137,13 @@ class Channel(Section):
     lock: Lock = Lock()
     retention: Retention = Retention()
     schedule: str | None = Field(None, description="cron expression or preset for the channel's DAG; default: by hand")
+
+    @field_validator("schedule")
+    @classmethod
+    def _is_cron(cls, value: str | None) -> str | None:
+        if value is not None and not _CRON.fullmatch(value.strip()):
+            raise ValueError('is no cron expression: write for example "*/5 * * * *" or "@hourly"')
+        return value
 
     @model_validator(mode="after")
     def _targets_differ(self) -> Channel:
