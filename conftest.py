@@ -1,0 +1,3 @@
+"""Loads the plugin that records which requirements have a passing test (see tests/requirements_plugin.py)."""
+
+pytest_plugins = ["tests.requirements_plugin"]

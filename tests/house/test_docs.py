@@ -1,0 +1,64 @@
+"""What the documentation names exists, and the commands of the README are real."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+TOP = ("airflow_ddlrepl", "dags", "spark_apps", "tests", "docs", "benchmarks", ".ci")
+NAMED = re.compile(r"`([A-Za-z_.][\w./-]*/[\w./-]*)`")
+MODULE = re.compile(r"\bairflow_ddlrepl(?:\.\w+)+\b")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    named = {m for m in NAMED.findall(page.read_text(encoding="utf-8")) if m.startswith(TOP)}
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_modules_and_classes_that_a_page_names_exist(page: Path) -> None:
+    for name in set(MODULE.findall(page.read_text(encoding="utf-8"))):
+        parts = name.split(".")[1:]
+        parts = parts if parts[0] not in ("dags", "spark_apps") else []
+        place = ROOT / "airflow_ddlrepl"
+        while parts and (place / parts[0]).is_dir():
+            place /= parts.pop(0)
+        if not parts:
+            continue
+        file = place / f"{parts[0]}.py"
+        assert file.is_file() or parts[0] in (place / "__init__.py").read_text(), f"{page.name}: {name}"
+        assert len(parts) < 2 or re.search(rf"\b{parts[1]}\b", file.read_text()), f"{page.name}: {name}"
+
+
+def commands(text: str) -> list[str]:
+    """Lines of the page's shell blocks."""
+    blocks = re.findall(r"```(?:sh|bash|console)?\n(.*?)```", text, re.DOTALL)
+    return [line.strip().removeprefix("$ ") for block in blocks for line in block.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_and_ddlrepl_commands_exist(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    from typer.main import get_command
+
+    from airflow_ddlrepl.cli.app import app
+
+    known = set(get_command(app).commands)  # type: ignore[attr-defined]
+    for line in commands(page.read_text(encoding="utf-8")):
+        words = line.split("#")[0].split()
+        if words[:1] == ["make"]:
+            assert set(words[1:]) <= targets, f"{page.name}: {line}"
+        if words and words[0].endswith("ddlrepl") and len(words) > 1 and not words[1].startswith("-"):
+            assert words[1] in known, f"{page.name}: {line}"
+
+
+def test_make_help_lists_the_targets() -> None:
+    told = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60).stdout
+    for target in ("setup", "demo", "test", "bench", "requirements"):
+        assert f"make {target} " in told

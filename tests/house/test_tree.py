@@ -1,0 +1,105 @@
+"""The house rules that a tool can check: sizes, imports, names, nothing of one machine in the tree."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import csv
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONGEST_FILE = 400
+
+
+def tracked(*suffixes: str) -> list[Path]:
+    """Files of the repository: tracked, or new and not ignored; without git (a source archive) all of them."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True
+    )
+    if listed.returncode == 0:
+        names = [ROOT / name for name in listed.stdout.splitlines()]
+    else:
+        skipped = {".venv", "var", "build", "dist", ".git"}
+        names = [p for p in ROOT.rglob("*") if not skipped & set(p.relative_to(ROOT).parts)]
+    return [p for p in names if p.is_file() and (not suffixes or p.suffix in suffixes)]
+
+
+def test_import_contracts_hold() -> None:
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / "lint-imports")], cwd=ROOT, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    sizes = {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8").count("\n") for p in tracked(".py", ".sql")}
+    assert {name: lines for name, lines in sizes.items() if lines > LONGEST_FILE} == {}
+
+
+def test_every_package_is_shipped() -> None:
+    """setup.cfg lists the packages by hand, because dags/ and spark_apps/ stand at the top level."""
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "setup.cfg")
+    listed = set(config["options"]["packages"].split())
+    folders = {p.parent for p in (ROOT / "airflow_ddlrepl").rglob("*.py") if "__pycache__" not in p.parts}
+    data = {ROOT / "airflow_ddlrepl/repository/migrations", ROOT / "airflow_ddlrepl/repository/migrations/versions"}
+    there = {".".join(p.relative_to(ROOT).parts) for p in folders - data}
+    assert listed == there | {"airflow_ddlrepl.dags", "airflow_ddlrepl.spark_apps"}
+    without = [p for p in folders - data if not (p / "__init__.py").is_file()]
+    assert without == []
+
+
+@pytest.mark.parametrize("folder", ["spark_apps", "airflow_ddlrepl/spark"])
+def test_spark_apps_need_no_airflow(folder: str) -> None:
+    for file in (ROOT / folder).rglob("*.py"):
+        assert "airflow" not in {name.partition(".")[0] for name in imported(file)}, file
+
+
+def imported(file: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+    return names
+
+
+def test_importing_the_package_is_light() -> None:
+    """Executors import it: no Airflow, no pyspark, no driver."""
+    heavy = "{'airflow', 'pyspark', 'psycopg', 'pandas'} & set(sys.modules)"
+    modules = "airflow_ddlrepl, airflow_ddlrepl.get_provider_info, airflow_ddlrepl.spark.runner"
+    code = f"import sys, {modules}; print({heavy})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "set()", done.stdout + done.stderr
+
+
+MACHINE = re.compile(r"(?<![\w.$}])/(?:root|home|work|Users)/[\w.-]+")
+REGISTRY = re.compile(r"\b(?:pypi\.org|pythonhosted\.org|repo\d*\.maven\.org|docker\.io|registry\.npmjs\.org)\b")
+
+
+def test_nothing_of_one_machine_stands_in_the_tree() -> None:
+    found = []
+    for file in tracked():
+        if file == Path(__file__) or file.suffix in (".png", ".svg", ".parquet", ".gz"):
+            continue
+        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if MACHINE.search(line) or REGISTRY.search(line):
+                found.append(f"{file.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert found == []
+
+
+def test_marks_name_requirements_that_exist() -> None:
+    with (ROOT / "tests/requirements.csv").open(newline="", encoding="utf-8") as file:
+        known = {row["id"] for row in csv.DictReader(file)}
+    used = {}
+    for file in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.req":
+                used.update({ast.literal_eval(a): str(file) for a in node.args if isinstance(a, ast.Constant)})
+    assert {name: file for name, file in used.items() if name not in known} == {}
