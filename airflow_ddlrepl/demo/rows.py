@@ -148,7 +148,7 @@ class RowWriter:
         """A few rows, all at once or none; more of them where the table has grown over MOST_ROWS."""
         places = self._pick(connection, shape, self._random.randrange(0, 3), surplus_over=MOST_ROWS)
         if places:
-            statement = f"DELETE FROM {qualified(shape.name)} WHERE ctid = ANY(%s::tid[])"
+            statement = f"DELETE FROM {_plain(qualified(shape.name))} WHERE ctid = ANY(%s::tid[])"
             self.written.deletes += self._try(connection, shape, statement, [places]) or 0
 
     def _pick(
@@ -187,22 +187,28 @@ def _insert(shape: Shape, rows: list[dict[int, str | None]]) -> tuple[str, list[
     lines: list[str] = []
     values: list[str | None] = []
     for row in rows:
-        lines.append("(" + ", ".join(f"%s::{s.type}" if s.id in row else "DEFAULT" for s in shape.slots) + ")")
+        lines.append("(" + ", ".join(f"%s::{_plain(s.type)}" if s.id in row else "DEFAULT" for s in shape.slots) + ")")
         values.extend(row[s.id] for s in shape.slots if s.id in row)
-    names = ", ".join(quote(slot.name) for slot in shape.slots)
-    return f"INSERT INTO {qualified(shape.name)} ({names}) VALUES {', '.join(lines)} ON CONFLICT DO NOTHING", values
+    names = ", ".join(_plain(quote(slot.name)) for slot in shape.slots)
+    table = _plain(qualified(shape.name))
+    return f"INSERT INTO {table} ({names}) VALUES {', '.join(lines)} ON CONFLICT DO NOTHING", values
 
 
 def _update(
     table: TableName, slots: list[Slot], places: list[str], values: list[str | None]
 ) -> tuple[str, list[str | None]]:
     """One statement for a few rows, each with its own values. values: place and new values, row by row."""
-    sets = ", ".join(f"{quote(slot.name)} = new.c{i}" for i, slot in enumerate(slots))
-    line = "(" + ", ".join(["%s::tid", *(f"%s::{slot.type}" for slot in slots)]) + ")"
+    sets = ", ".join(f"{_plain(quote(slot.name))} = new.c{i}" for i, slot in enumerate(slots))
+    line = "(" + ", ".join(["%s::tid", *(f"%s::{_plain(slot.type)}" for slot in slots)]) + ")"
     names = ", ".join(["place", *(f"c{i}" for i in range(len(slots)))])
     rows = ", ".join([line] * len(places))
-    target = qualified(table)
+    target = _plain(qualified(table))
     return f"UPDATE {target} SET {sets} FROM (VALUES {rows}) AS new({names}) WHERE {target}.ctid = new.place", values
+
+
+def _plain(sql: str) -> str:
+    """SQL whose percent signs are no placeholders."""
+    return sql.replace("%", "%%")
 
 
 def _sum(first: Written, second: Written) -> Written:

@@ -1,0 +1,68 @@
+"""`python -m airflow_ddlrepl.demo`: the main job on real input, on two private servers. `make demo` calls it.
+
+Exit code: 0 when source and target are equal at the end, 1 when anything differs or fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from airflow_ddlrepl.demo.airflow_database import isolate
+from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.errors import DdlReplError
+
+REVISIONS = 124
+
+
+def main(arguments: list[str] | None = None) -> int:
+    given = _arguments(arguments)
+    folder = Path(given.keep or tempfile.mkdtemp(prefix="ddlrepl-demo-")).resolve()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    isolate(folder)
+    is_equal = False
+    try:
+        is_equal = _run(folder, given)
+    except DdlReplError as error:
+        print(error, file=sys.stderr)
+    if is_equal and not given.keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        print(f"everything the demo wrote is in {folder}", file=sys.stderr)
+    return 0 if is_equal else 1
+
+
+def _run(folder: Path, given: argparse.Namespace) -> bool:
+    from airflow_ddlrepl.demo import cycles
+    from airflow_ddlrepl.demo.report import Watch, show
+
+    started = time.monotonic()
+    with Watch(2 * REVISIONS) as watch:
+        watch.doing("starting two PostgreSQL servers")
+        with PrivateServer("source") as source, PrivateServer("target") as target:
+            place = cycles.Place(folder, source.create_database("airflow"), target.create_database("airflow"))
+            place.prepare()
+            report = cycles.run(place, given.seed, given.cycles, watch)
+    report.seconds = time.monotonic() - started
+    show(report.lines())
+    if given.json:
+        given.json.write_text(json.dumps(report.to_json(), indent=1, default=str))
+    return not report.differences
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m airflow_ddlrepl.demo", description=__doc__)
+    parser.add_argument("--cycles", type=int, default=12, help="DAG runs between the first and the last revision")
+    parser.add_argument("--seed", type=int, default=1, help="of the rows written")
+    parser.add_argument("--keep", metavar="DIR", help="work in this folder and keep it")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the report there, too")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

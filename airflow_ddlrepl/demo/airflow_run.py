@@ -1,0 +1,102 @@
+"""A private Airflow in this process: its SQLite database, one DAGs folder with the two-line file, `dag.test()`.
+
+Call `airflow_database.isolate(folder)` first. What Airflow and Spark print goes to a log file, not to the terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+DAG_FILE = """from airflow_ddlrepl import build_channel_dags
+
+globals().update(build_channel_dags({channel!r}))
+"""
+
+
+@dataclass(frozen=True)
+class DagRunResult:
+    """One run: what each task returned (XCom) and how long it took, seconds by task."""
+
+    succeeded: bool
+    returned: dict[str, Any]
+    seconds: dict[str, float]
+    failures: dict[str, Any] = field(default_factory=dict)
+
+
+class PrivateAirflow:
+    """folder: as given to `isolate`. channel: the channel file that the DAG is built from."""
+
+    def __init__(self, folder: Path, channel: Path) -> None:
+        self.log = folder / "airflow.log"
+        self.dags = Path(os.environ["AIRFLOW_HOME"]) / "dags"
+        self.dags.mkdir(exist_ok=True)
+        (self.dags / "channels.py").write_text(DAG_FILE.format(channel=str(channel)))
+        self._dags: dict[str, Any] = {}
+
+    def prepare(self) -> None:
+        """Creates Airflow's database and reads the DAG file, as its scheduler would."""
+        with self._to_log():
+            from airflow.dag_processing.dagbag import DagBag
+            from airflow.utils.db import initdb
+
+            initdb()
+            bag = DagBag(dag_folder=str(self.dags))
+        if bag.import_errors:
+            raise RuntimeError("\n".join(bag.import_errors.values()))
+        self._dags = dict(bag.dags)
+
+    def run(self, **conf: Any) -> DagRunResult:
+        """Runs the channel's replicate DAG once, all its tasks, here."""
+        dag = next(dag for name, dag in self._dags.items() if name.endswith("replicate"))
+        started = time.monotonic()
+        with self._to_log():
+            run = dag.test(run_conf=conf or None)
+            result = _result(run)
+        return DagRunResult(
+            result.succeeded,
+            result.returned,
+            {**result.seconds, "dag": round(time.monotonic() - started, 2)},
+            result.failures,
+        )
+
+    @contextlib.contextmanager
+    def _to_log(self) -> Iterator[None]:
+        """Sends standard output and error of this process and its children to the log file meanwhile."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        kept = os.dup(1), os.dup(2)
+        target = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.dup2(target, 1)
+            os.dup2(target, 2)
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os.dup2(kept[0], 1)
+            os.dup2(kept[1], 2)
+            for number in (*kept, target):
+                os.close(number)
+
+
+def _result(run: Any) -> DagRunResult:
+    from airflow.models.xcom import XComModel
+    from airflow.settings import Session
+
+    with Session() as session:
+        entries = session.scalars(XComModel.get_many(run_id=run.run_id, dag_ids=run.dag_id)).all()
+        found = {(e.key, e.task_id): XComModel.deserialize_value(e) for e in entries}
+    instances = run.get_task_instances()
+    return DagRunResult(
+        str(run.state) == "success",
+        {task: value for (key, task), value in found.items() if key == "return_value"},
+        {i.task_id: round(i.duration or 0.0, 2) for i in instances},
+        {task: value for (key, task), value in found.items() if key == "ddlrepl_error"},
+    )

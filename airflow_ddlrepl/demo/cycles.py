@@ -1,0 +1,133 @@
+"""The demo's story: Airflow's database goes from its first revision to its last while a channel replicates it.
+
+In about a dozen cycles: run some revisions with rows written between them, then run the channel's Airflow DAG.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from airflow_ddlrepl.demo.airflow_database import AirflowDatabase
+from airflow_ddlrepl.demo.airflow_run import PrivateAirflow
+from airflow_ddlrepl.demo.order import restore
+from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
+from airflow_ddlrepl.demo.rows import RowWriter
+from airflow_ddlrepl.demo.second_opinion import compare
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.errors import DdlReplError
+
+CHANNEL = """\
+channel: demo
+source:
+  location: demo_source          # Airflow connection ids
+  tables: ["public.*"]
+targets:
+  - name: copy
+    location: demo_target
+adapt_ddl:
+  - add_table_pattern: "*"
+repository: sqlite:///{folder}/repository.db
+trail: {folder}/trail
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a demo works: its folder, its two databases (libpq URLs)."""
+
+    folder: Path
+    source: str
+    target: str
+
+    @property
+    def channel(self) -> Path:
+        return self.folder / "demo.yaml"
+
+    def prepare(self) -> None:
+        """Writes the channel file and gives this process the two Airflow connections."""
+        self.channel.write_text(CHANNEL.format(folder=self.folder))
+        os.environ["DDLREPL_HOME"] = str(self.folder)
+        os.environ["AIRFLOW_CONN_DEMO_SOURCE"] = self.source
+        os.environ["AIRFLOW_CONN_DEMO_TARGET"] = self.target
+
+
+def activate(channel: Path) -> Any:
+    """What `ddlrepl activate` does."""
+    from airflow_ddlrepl.flow import open_channel
+
+    with open_channel(channel) as opened:
+        return opened.activate()
+
+
+def differences(channel: Path) -> list[str]:
+    """What `ddlrepl compare` finds, as lines."""
+    from airflow_ddlrepl.flow import open_channel
+
+    with open_channel(channel) as opened:
+        found = opened.compare([]).to_json()["differences"]
+    if isinstance(found, int):
+        return [f"{found} differences"] if found else []
+    return [line if isinstance(line, str) else json.dumps(line, default=str) for line in found]
+
+
+def run(place: Place, seed: int, cycles: int, watch: Watch) -> DemoReport:
+    """The whole story after the servers stand. Raises DdlReplError DEM-101 when a DAG run fails."""
+    report = DemoReport()
+    airflow = PrivateAirflow(place.folder, place.channel)
+    watch.doing("preparing Airflow and the channel")
+    airflow.prepare()
+    activate(place.channel)
+    watch.say("the channel is active on an empty database")
+    with AirflowDatabase(place.source) as database:
+        writer = RowWriter(seed)
+        for number, revisions in enumerate(portions(database.revisions, cycles), 1):
+            watch.doing(f"cycle {number}/{cycles}: {len(revisions)} revisions of Airflow, rows between them")
+            written = _migrate(place, database, revisions, writer, watch)
+            watch.doing(f"cycle {number}/{cycles}: the DAG replicates {written:,} row changes")
+            report.cycles.append(_replicate(airflow, len(revisions), written))
+            watch.step(len(revisions))
+            watch.say(f"cycle {number}/{cycles}: {report.cycles[-1].line()}")
+        if tuple(database.done) != database.revisions:
+            report.differences.append(f"only {len(database.done)} of {len(database.revisions)} revisions ran")
+    watch.doing("comparing every table, column and row")
+    _compare(place, report)
+    return report
+
+
+def portions(revisions: Sequence[str], count: int) -> Iterator[Sequence[str]]:
+    """The revisions in `count` consecutive portions of about the same length."""
+    cuts = [len(revisions) * i // count for i in range(count + 1)]
+    return (revisions[low:high] for low, high in pairwise(cuts))
+
+
+def _migrate(place: Place, database: AirflowDatabase, revisions: Sequence[str], writer: RowWriter, watch: Watch) -> int:
+    written = 0
+    with connect(place.source, application_name="demo") as connection:
+        for revision in revisions:
+            restore(connection, revision)
+            database.upgrade(revision)
+            written += writer.write(connection)
+            watch.step()
+    return written
+
+
+def _replicate(airflow: PrivateAirflow, revisions: int, written: int) -> CycleReport:
+    result = airflow.run()
+    if not result.succeeded:
+        told = "; ".join(f"{task}: {reason}" for task, reason in result.failures.items())
+        raise DdlReplError(f"the DAG run failed: {told}", code="DEM-101", hint=f"the whole log is in {airflow.log}")
+    return CycleReport(revisions, written, result.returned, result.seconds)
+
+
+def _compare(place: Place, report: DemoReport) -> None:
+    """Twice: as a user would, and by checksums that the two servers compute themselves."""
+    report.differences += differences(place.channel)
+    opinion = compare(place.source, place.target)
+    report.tables, report.columns, report.rows = opinion.tables, opinion.columns, opinion.rows
+    report.differences += opinion.differences

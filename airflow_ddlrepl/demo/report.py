@@ -1,0 +1,183 @@
+"""What the demo shows: progress while it runs, and one short table at the end."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+STAGES = ("capture", "adapt", "refresh", "integrate")
+
+
+class Watch:
+    """A progress bar in a terminal, plain lines elsewhere. Keeps its own way to the terminal, so that standard
+    output can go to a log file meanwhile."""
+
+    def __init__(self, total: int) -> None:
+        self._started = time.monotonic()
+        self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="replace")
+        self._console = Console(file=self._file)
+        self._bar: Progress | None = None
+        self._total = total
+        if self._console.is_terminal:
+            columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+            self._bar = Progress(*columns, TimeElapsedColumn(), console=self._console)
+            self._task = self._bar.add_task("starting", total=total)
+
+    def __enter__(self) -> Self:
+        if self._bar:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._bar:
+            self._bar.stop()
+        self._file.close()
+
+    def say(self, text: str) -> None:
+        """One line that stays."""
+        elapsed = time.monotonic() - self._started
+        line = f"[{int(elapsed) // 60}:{int(elapsed) % 60:02d}] {text}"
+        if self._bar:
+            self._bar.console.print(line, markup=False, highlight=False)
+        else:
+            print(line, file=self._file, flush=True)
+
+    def doing(self, text: str) -> None:
+        """What is being done right now; a line of its own only where there is no bar."""
+        if self._bar:
+            self._bar.update(self._task, description=text)
+        else:
+            self.say(text)
+
+    def step(self, amount: int = 1) -> None:
+        if self._bar:
+            self._bar.advance(self._task, amount)
+
+
+@dataclass(frozen=True)
+class CycleReport:
+    """One cycle: revisions run, rows written meanwhile, what each stage returned, seconds by stage."""
+
+    revisions: int
+    written: int
+    returned: Mapping[str, Mapping[str, Any]]
+    seconds: Mapping[str, float]
+
+    def stage(self, name: str) -> Mapping[str, Any]:
+        """What the stage's task returned; empty when it had nothing to do."""
+        return next((value or {} for task, value in self.returned.items() if task.startswith(name)), {})
+
+    def stage_seconds(self, name: str) -> float:
+        return sum(value for task, value in self.seconds.items() if task.startswith(name))
+
+    @property
+    def captured(self) -> int:
+        return int(self.stage("capture").get("rows", 0))
+
+    @property
+    def ddl(self) -> Counter[str]:
+        return Counter(self.stage("capture").get("ddl", {}))
+
+    @property
+    def changes(self) -> Counter[str]:
+        """Kinds of schema change that adapt carried out."""
+        return Counter(self.stage("adapt").get("changes", {}))
+
+    @property
+    def applied(self) -> Counter[str]:
+        """Rows inserted, updated, deleted at the target: by adapt (those before a schema change) and by integrate."""
+        return Counter(self.stage("adapt").get("rows", {})) + Counter(self.stage("integrate").get("rows", {}))
+
+    @property
+    def refreshes(self) -> dict[str, str]:
+        """Tables loaded anew and why."""
+        refresh = self.stage("refresh")
+        reasons = {**self.stage("adapt").get("refreshes", {}), **refresh.get("reasons", {})}
+        return {table: str(reasons.get(table, "")) for table in {**reasons, **refresh.get("tables", {})}}
+
+    def line(self) -> str:
+        ddl, applied = sum(self.ddl.values()), sum(self.applied.values())
+        times = " ".join(f"{name} {self.stage_seconds(name):.0f}s" for name in STAGES)
+        refreshed = f", refreshed {', '.join(sorted(self.refreshes))}" if self.refreshes else ""
+        return f"{self.captured:,} rows and {ddl} DDL statements captured, {applied:,} rows applied{refreshed}; {times}"
+
+
+@dataclass
+class DemoReport:
+    """The whole demo. differences: lines, empty when source and target are equal."""
+
+    cycles: list[CycleReport] = field(default_factory=list)
+    tables: int = 0
+    columns: int = 0
+    rows: int = 0
+    differences: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def revisions(self) -> int:
+        return sum(cycle.revisions for cycle in self.cycles)
+
+    def refreshes(self) -> list[tuple[int, str, str]]:
+        """(cycle, table, why)."""
+        return [(n, *pair) for n, cycle in enumerate(self.cycles, 1) for pair in sorted(cycle.refreshes.items())]
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The short table: what, how much."""
+        refreshed = self.refreshes()
+        spent = [(name, sum(c.stage_seconds(name) for c in self.cycles)) for name in STAGES]
+        return [
+            ("cycles", f"{len(self.cycles)}, each one run of the channel's Airflow DAG"),
+            ("revisions of Airflow", f"{self.revisions}"),
+            ("DDL statements captured", _spelled(sum((c.ddl for c in self.cycles), Counter()))),
+            ("schema changes applied", _spelled(sum((c.changes for c in self.cycles), Counter()))),
+            (
+                "rows written (committed)",
+                f"{sum(c.written for c in self.cycles):,} and what cascades and revisions did",
+            ),
+            ("rows captured", f"{sum(c.captured for c in self.cycles):,}"),
+            ("rows applied (net)", _spelled(sum((c.applied for c in self.cycles), Counter()))),
+            ("tables refreshed", f"{len(refreshed)}" + "".join(f"\n{t} (cycle {n}): {why}" for n, t, why in refreshed)),
+            ("time per stage", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in spent)),
+            ("compared", f"{self.tables} tables, {self.columns} columns, {self.rows:,} rows"),
+            ("differences", "\n".join([str(len(self.differences)), *self.differences[:20]])),
+            ("whole demo", f"{self.seconds / 60:.1f} minutes"),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "cycles": [
+                {"revisions": c.revisions, "written": c.written, "returned": c.returned, "seconds": c.seconds}
+                for c in self.cycles
+            ],
+            "refreshes": self.refreshes(),
+            "tables": self.tables,
+            "rows": self.rows,
+            "differences": self.differences,
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def _spelled(counts: Mapping[str, int]) -> str:
+    parts = ", ".join(f"{count:,} {name}" for name, count in Counter(counts).most_common())
+    return f"{sum(counts.values()):,}" + (f": {parts}" if parts else "")
+
+
+def show(lines: Iterable[tuple[str, str]]) -> None:
+    """Prints the short table to standard output."""
+    table = Table(show_header=False, show_lines=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in lines:
+        table.add_row(name, value)
+    console = Console(width=None if sys.stdout.isatty() else 110)
+    console.print(table, markup=False, highlight=False)

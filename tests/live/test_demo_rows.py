@@ -1,0 +1,116 @@
+"""The demo's input: rows for any schema, Airflow's revisions over filled tables, and the servers' own comparison."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airflow_ddlrepl.demo.cycles import portions
+from airflow_ddlrepl.demo.rows import RowWriter
+from airflow_ddlrepl.demo.second_opinion import compare
+from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.engines.postgres.connect import connect
+
+SCHEMA = """
+CREATE TYPE mood AS ENUM ('so so', 'it''s fine');
+CREATE TABLE "Po""or; %s" (id serial PRIMARY KEY, "ko%sík" varchar(12) UNIQUE NOT NULL, m mood, t timestamptz, b bytea,
+  double int GENERATED ALWAYS AS (id * 2) STORED);
+CREATE TABLE child (parent int NOT NULL REFERENCES "Po""or; %s", n smallint, j jsonb NOT NULL, f float8, u uuid,
+  PRIMARY KEY (parent, n));
+CREATE TABLE never (parent int NOT NULL REFERENCES never, id int PRIMARY KEY);
+CREATE TABLE careful (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n int CHECK (n > 0), x numeric(12,2));
+CREATE TABLE keyless (long text, d date, i interval);
+"""
+
+MIGRATE = """
+import json, sys
+from pathlib import Path
+from airflow_ddlrepl.demo.airflow_database import AirflowDatabase, isolate
+isolate(Path(sys.argv[1]))
+from airflow_ddlrepl.demo.order import restore
+from airflow_ddlrepl.demo.rows import RowWriter
+from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.engines.postgres.connect import connect
+with PrivateServer("target") as server:
+    dsn = server.create_database("airflow")
+    writer = RowWriter(seed=11, rows_per_table=3)
+    with AirflowDatabase(dsn) as database, connect(dsn) as connection:
+        for revision in database.revisions:
+            restore(connection, revision)
+            database.upgrade(revision)
+            writer.write(connection)
+        print(json.dumps({
+            "shipped": len(database.revisions), "done": len(database.done), "at": database.current(),
+            "head": database.revisions[-1], "tables": len(writer.written.tables), "changes": writer.written.changes}))
+"""
+
+
+@pytest.fixture(scope="module")
+def server():
+    with PrivateServer("target") as found:
+        yield found
+
+
+def _filled(server: PrivateServer, name: str, seed: int, rounds: int = 4) -> tuple[str, RowWriter]:
+    dsn = server.create_database(name)
+    writer = RowWriter(seed)
+    with connect(dsn) as connection:
+        connection.execute(SCHEMA.encode())
+        for _ in range(rounds):
+            writer.write(connection)
+    return dsn, writer
+
+
+def test_rows_reach_every_table_that_can_have_some(server: PrivateServer) -> None:
+    dsn, writer = _filled(server, "every", seed=3)
+    names = {table.name for table in writer.written.tables}
+    assert {'Po"or; %s', "child", "careful", "keyless"} <= names
+    assert writer.written.inserts > writer.written.updates > writer.written.deletes > 0
+    with connect(dsn) as connection:
+        found = connection.execute(b'SELECT count(*), count(DISTINCT "ko%s\xc3\xadk") FROM "Po""or; %s"').fetchone()
+    assert found is not None and found[0] == found[1] > 5
+
+
+def test_the_same_seed_writes_the_same_rows(server: PrivateServer) -> None:
+    first, _ = _filled(server, "same1", seed=5)
+    second, _ = _filled(server, "same2", seed=5)
+    other, _ = _filled(server, "other", seed=6)
+    assert compare(first, second).differences == ()
+    assert compare(first, other).differences
+
+
+def test_the_servers_own_comparison_sees_a_row_a_column_and_a_table(server: PrivateServer) -> None:
+    source, _ = _filled(server, "left", seed=7)
+    target, _ = _filled(server, "right", seed=7)
+    with connect(target) as connection:
+        connection.execute(
+            b"UPDATE careful SET x = x + 0.01 WHERE id = (SELECT min(id) FROM careful WHERE x IS NOT NULL)"
+        )
+        connection.execute(b"ALTER TABLE child ALTER n TYPE int")
+        connection.execute(b"DROP TABLE keyless")
+    found = compare(source, target).differences
+    assert [line.split(":")[0] for line in found] == ["careful", "child", "keyless"]
+    assert "n smallint against integer" in found[1]
+
+
+def test_portions_are_all_of_it_in_order() -> None:
+    parts = list(portions([str(n) for n in range(124)], 12))
+    assert len(parts) == 12
+    assert [n for part in parts for n in part] == [str(n) for n in range(124)]
+    assert {len(part) for part in parts} == {10, 11}
+
+
+@pytest.mark.slow
+def test_every_revision_of_airflow_runs_over_filled_tables(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", MIGRATE, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["done"] == told["shipped"] >= 124
+    assert told["at"] == told["head"]
+    assert told["tables"] >= 75
+    assert told["changes"] > 10_000
