@@ -78,7 +78,7 @@ def _altered(
         changes=tuple(str(c) for c in found),
         evidence=evidence.lines() if found else (),
         steps=refusals or _ordered(steps),
-        hazards=_hazards(found, [n for n in notes if n not in known]),
+        hazards=_hazards(spot(standing, wanted), [n for n in notes if n not in known]),
         shape=old if refusals else wanted,
     )
 

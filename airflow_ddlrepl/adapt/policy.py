@@ -1,4 +1,4 @@
-"""Which policies hold for one table at one target, and which new tables join the channel."""
+"""Which policies hold for one table at one target."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.pattern import matches
 from airflow_ddlrepl.config.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.model.names import TableName
 
@@ -63,25 +62,6 @@ def policy_for(
         _first(target_actions, name, "keep_existing_structure", False),
         defaults,
     )
-
-
-def joins(name: TableName, actions: Iterable[AdaptAction], current_schema: str | None = None) -> bool:
-    """Does a new source table join the channel? Any one action is enough.
-
-    An action looks at its capture_schema (compared without regard to case); without one at the current
-    schema, or at every schema when current_schema is None. Its ignore_table_pattern bars its own matches only.
-    """
-    return any(_adds(action, name, current_schema) for action in actions)
-
-
-def _adds(action: AdaptAction, name: TableName, current_schema: str | None) -> bool:
-    if action.add_table_pattern is None or not matches(action.add_table_pattern, name.name):
-        return False
-    if action.ignore_table_pattern is not None and matches(action.ignore_table_pattern, name.name):
-        return False
-    if action.capture_schema is not None:
-        return action.capture_schema.casefold() == name.schema.casefold()
-    return current_schema is None or current_schema == name.schema
 
 
 def _first(actions: Iterable[AdaptAction], name: TableName, parameter: str, default: Any) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.casts import widens
+from airflow_ddlrepl.ddl.casts import TEXT, element, widens
 from airflow_ddlrepl.ddl.change import TableChange
 from airflow_ddlrepl.ddl.edit import edit_column, shared_columns
 from airflow_ddlrepl.ddl.lexer import canonical
@@ -71,9 +71,9 @@ class ChangeType(TableChange):
 
     @property
     def hazards(self) -> tuple[str, ...]:
-        if self.extent in (Extent.WIDEN, Extent.COLLATE):
+        if self.extent in (Extent.WIDEN, Extent.COLLATE) or element(self.type) == TEXT:
             return ()
-        return (f"column {self.name}: values may be rounded, cut or refused by the new type",)
+        return (f"column {self.name}: the new type may round, cut or refuse values",)
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeType]:

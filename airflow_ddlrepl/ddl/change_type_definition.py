@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
-from airflow_ddlrepl.ddl.type_edits import AddLabel, DropAttribute, TypeEdit, edits
+from airflow_ddlrepl.ddl.type_edits import AddAttribute, AddLabel, DropAttribute, TypeEdit, edits
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
@@ -77,6 +78,8 @@ def _with_definition(table: Table, definition: TypeDefinition) -> Table:
 
 
 def _say(edit: TypeEdit) -> str:
-    words = type(edit).__name__
+    words = re.sub(r"(?<=.)([A-Z])", r" \1", type(edit).__name__).lower()
+    if isinstance(edit, AddAttribute):
+        return f"{words} {edit.attribute.name} {edit.attribute.type}"
     values = " ".join(str(getattr(edit, name)) for name in edit.__slots__ if getattr(edit, name) != "")
-    return f"{words[0].lower()}{words[1:]} {values}"
+    return f"{words} {values}"

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
 from airflow_ddlrepl.ddl.edit import shared_columns
+from airflow_ddlrepl.ddl.lexer import Kind, tokens
 from airflow_ddlrepl.ddl.type_text import respell
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition
@@ -15,17 +16,19 @@ from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 @dataclass(frozen=True, slots=True)
 class RenameType(TableChange):
-    """columns: the new spelling per column id."""
+    """columns: per column id the new spelling of its type and of its default."""
 
     kind: ClassVar[str] = "rename_type"
     oid: int
     old: tuple[str, str]
     new: tuple[str, str]
-    columns: tuple[tuple[int, DataType], ...]
+    columns: tuple[tuple[int, DataType, str | None], ...]
 
     def alter(self, table: Table) -> Table:
-        spelled = dict(self.columns)
-        columns = tuple(replace(c, type=spelled.get(c.id, c.type)) for c in table.columns)
+        spelled = {i: (of, default) for i, of, default in self.columns}
+        columns = tuple(
+            replace(c, type=spelled[c.id][0], default=spelled[c.id][1]) if c.id in spelled else c for c in table.columns
+        )
         return table.with_(columns=columns, types=tuple(self._respell(t) for t in table.types))
 
     def _respell(self, of: TypeDefinition) -> TypeDefinition:
@@ -54,9 +57,26 @@ def spot(old: Table, new: Table) -> Iterator[RenameType]:
             yield RenameType(after.oid, from_, to, _respelled(old, new, from_, to))
 
 
-def _respelled(old: Table, new: Table, was: tuple[str, str], now: tuple[str, str]) -> tuple[tuple[int, DataType], ...]:
+def _respelled(
+    old: Table, new: Table, was: tuple[str, str], now: tuple[str, str]
+) -> tuple[tuple[int, DataType, str | None], ...]:
     return tuple(
-        (b.id, a.type)
+        (b.id, a.type, _respelled_default(b.default, a.default, was, now))
         for b, a in shared_columns(old, new)
         if b.type.oid == a.type.oid and (b.type.schema, b.type.name) == was and (a.type.schema, a.type.name) == now
     )
+
+
+def _respelled_default(before: str | None, after: str | None, was: tuple[str, str], now: tuple[str, str]) -> str | None:
+    """The new text where only the type's name differs, else the old one."""
+    if before is None or after is None:
+        return before
+    a, b = (" . ".join(f'"{part}"' for part in name) for name in (was, now))
+    same = _all_quoted(before).replace(f":: {a}", f":: {b}") == _all_quoted(after)
+    return after if same else before
+
+
+def _all_quoted(text: str) -> str:
+    """Tokens, every name in quotes."""
+    names = (Kind.WORD, Kind.QUOTED)
+    return " ".join(f'"{t.text}"' if t.kind in names else t.text for t in tokens(text))

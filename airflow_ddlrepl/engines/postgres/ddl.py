@@ -31,10 +31,13 @@ from airflow_ddlrepl.ddl.rename_type import RenameType
 from airflow_ddlrepl.ddl.truncate import Truncate
 from airflow_ddlrepl.engines.postgres import ddl_columns, ddl_types
 from airflow_ddlrepl.engines.postgres.ddl_keys import change_key, key_sql
+from airflow_ddlrepl.engines.postgres.ddl_types import create_types
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Partition, Table
+
+__all__ = ["RENDER", "PostgresDdl", "attach", "create_table", "create_types", "key_sql", "truncate"]
 
 
 def create_table(table: Table, name: TableName | None = None, *, with_key: bool = True) -> list[str]:
@@ -105,7 +108,8 @@ def _nothing(change: SchemaChange, before: Table | None) -> list[str]:
     return []
 
 
-RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
+Rows = dict[type[SchemaChange], Callable[[Any, Any], list[str]]]
+RENDER: Rows = {
     CreateTable: _create_table,
     DropTable: _drop_table,
     RenameTable: _rename_table,
@@ -130,7 +134,7 @@ RENDER: dict[type[SchemaChange], Callable[[Any, Any], list[str]]] = {
     ChangeLogging: _nothing,
     ChangeReplicaIdentity: _nothing,
 }
-RENDER_17 = {**RENDER, ChangeGenerated: ddl_columns.set_expression}
+RENDER_17: Rows = {**RENDER, ChangeGenerated: ddl_columns.set_expression}
 
 
 @dataclass(frozen=True, slots=True)

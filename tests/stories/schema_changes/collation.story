@@ -1,0 +1,7 @@
+# A column's collation follows.
+-- old --
+create table orders (id int primary key, note text);
+insert into orders values (1, 'a'), (2, null);
+-- do --
+alter table orders alter note type text collate "C";
+alter table orders alter note type text;

@@ -1,0 +1,9 @@
+# Attributes of a composite type come, go and change their names; rows that stand follow without reload.
+-- old --
+create type pair as (a int, b text);
+create table t (id int primary key, p pair, l pair[]);
+insert into t values (1, '(1,x)', array['(2,y)'::pair]);
+-- do --
+alter type pair add attribute c int;
+alter type pair rename attribute b to bee;
+alter type pair drop attribute a;

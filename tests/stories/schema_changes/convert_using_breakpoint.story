@@ -1,0 +1,9 @@
+# on_enroll_break FAIL_INTEG_JOB: a person decides.
+-- policy --
+on_enroll_break: FAIL_INTEG_JOB
+-- old --
+create table t (id int primary key, n text);
+insert into t values (1, '42');
+-- do --
+alter table t alter n type int using n::int;
+-- same --      nothing

@@ -1,0 +1,7 @@
+# A new column of a domain with a default: rows that stand get it.
+-- old --
+create domain seven as int default 7 check (value > 0);
+create table orders (id int primary key, note text);
+insert into orders values (1, 'a'), (2, null);
+-- do --
+alter table orders add column n seven;

@@ -1,0 +1,6 @@
+# Dropped and added under one name: another column, its values are not carried over.
+-- old --
+create table orders (id int primary key, note text);
+insert into orders values (1, 'a'), (2, null);
+-- do --
+alter table orders drop column note, add column note text;

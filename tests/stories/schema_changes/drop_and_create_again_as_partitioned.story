@@ -1,0 +1,7 @@
+# A plain table can't become a partitioned one: the old one makes way.
+-- old --
+create table orders (id int primary key, note text);
+insert into orders values (1, 'a'), (2, null);
+-- do --
+drop table orders;
+create table orders (id int not null, day date not null) partition by range (day);

@@ -1,0 +1,8 @@
+# A dropped table's target table stays.
+-- old --
+create table orders (id int primary key, note text);
+insert into orders values (1, 'a'), (2, null);
+-- do --
+drop table orders;
+-- holds --
+select count(*) from orders => (2)

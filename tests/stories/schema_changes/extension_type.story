@@ -1,0 +1,8 @@
+# A type of an extension that the target lacks becomes text.
+-- old --
+create schema ext;
+create table t (id int primary key);
+insert into t values (1);
+-- do --
+create extension citext schema ext;
+alter table t add column c ext.citext default 'x';

@@ -1,0 +1,8 @@
+# keep_existing_structure: the source rounded, the target stays wide: its rows come anew.
+-- policy --
+keep_existing_structure: true
+-- old --
+create table t (id int primary key, n numeric(12,4));
+insert into t values (1, 1.2345);
+-- do --
+alter table t alter n type numeric(10,2);

@@ -1,0 +1,6 @@
+# The target table follows with its rows.
+-- old --
+create table orders (id int primary key, note text);
+insert into orders values (1, 'a'), (2, null);
+-- do --
+alter table orders rename to purchases;

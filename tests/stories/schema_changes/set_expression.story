@@ -1,0 +1,7 @@
+# A new generation expression gives the rows that stand new values, at the target as well.
+-- old --
+create table t (id int primary key, a int, b int generated always as (a * 2) stored);
+insert into t(id, a) values (1, 2);
+-- do --
+alter table t alter column b set expression as (a * 10);
+alter table t alter column b drop expression;

@@ -1,0 +1,6 @@
+# Two columns swap their names in one transaction; identity tells which is which.
+-- old --
+create table t (id int primary key, a text, b text);
+insert into t values (1, 'a', 'b');
+-- do --
+begin; alter table t rename a to x; alter table t rename b to a; alter table t rename x to b; commit;
