@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from airflow_ddlrepl.engines.postgres.stream import NeedsText, RangeTask, capture_range, ranges
+from airflow_ddlrepl.engines.postgres.stream import NeedsText, RangeTask, Reader, capture_range, choose_reader, ranges
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.change import EventKind, Op
 from airflow_ddlrepl.model.position import LogKey, Lsn
@@ -50,6 +50,10 @@ class Source:
 
     def now(self) -> Lsn:
         return self._position("select pg_current_wal_flush_lsn()::text")
+
+    def is_read(self) -> bool:
+        found = self.sql.execute("select active from pg_replication_slots where slot_name = %s", [self.slot]).fetchone()
+        return found == (True,)
 
     def task(self, low: Lsn | None = None, high: Lsn | None = None, **more: Any) -> RangeTask:
         low, high = self.low if low is None else low, high or self.now()
@@ -82,6 +86,11 @@ class Content:
 def source(databases: Any, tmp_path: Path) -> Iterator[Source]:
     one = Source(databases.source, tmp_path)
     yield one
+    one.sql.execute(
+        "select pg_terminate_backend(active_pid) from pg_replication_slots where slot_name = %s", [one.slot]
+    )
+    while one.is_read():
+        time.sleep(0.05)
     one.sql.execute(f"select pg_drop_replication_slot('{one.slot}')")
     one.sql.close()
 
@@ -313,12 +322,35 @@ def test_a_slot_that_another_session_reads_is_copied(source: Source) -> None:
     reader.pgconn.exec_(f"START_REPLICATION SLOT {source.slot} LOGICAL 0/0 {options}".encode())
     found = source.capture()
     reader.close()
-    while source.sql.execute(
-        "select active from pg_replication_slots where slot_name = %s", [source.slot]
-    ).fetchone() == (True,):
+    while source.is_read():
         time.sleep(0.05)
     assert len(found.rows["t"]) == 50
     assert source.sql.execute("select count(*) from pg_replication_slots where temporary").fetchone() == (0,)
+
+
+@VERSIONS
+def test_the_replication_protocol_gives_the_same(source: Source) -> None:
+    busy(source, 7, transactions=30)
+    high = source.now()
+    assert choose_reader(source.sql) is Reader.FUNCTIONS
+    role, password = f"streamer_{source.slot}", "ge'h\\eim"
+    source.sql.execute(f"create role {role} login replication password '{password.replace(chr(39), chr(39) * 2)}'")
+    source.sql.execute("revoke execute on function pg_logical_slot_peek_binary_changes from public")
+    try:
+        dsn = make_conninfo(source.dsn, user=role, password=password)
+        with psycopg.connect(dsn, autocommit=True) as session:
+            assert choose_reader(session) is Reader.PROTOCOL
+        with pytest.raises(SourceError, match="SRC-144"):
+            source.capture(high=high, dsn=dsn)
+        commits = [t["lsn"] for t in source.capture(high=high).transactions]
+        middle = Lsn(commits[len(commits) // 2])
+        for low, up in ((source.low, middle), (middle, high)):
+            wanted = source.capture(low=low, high=up).everything()
+            assert source.capture(low=low, high=up, dsn=dsn, reader=Reader.PROTOCOL).everything() == wanted
+        with pytest.raises(SourceError, match="SRC-140"):
+            source.capture(high=high, dsn=dsn, reader=Reader.PROTOCOL, slot="nowhere")
+    finally:
+        source.sql.execute(f"drop role {role}")
 
 
 def test_the_location_never_shows_and_may_come_from_the_environment(

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +23,7 @@ from airflow_ddlrepl.engines.postgres.names import literal, quote
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
 from airflow_ddlrepl.engines.postgres.pgoutput.layout import NeedsText
 from airflow_ddlrepl.engines.postgres.pgoutput.types import binary_safe, wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput.walsender import stream
 from airflow_ddlrepl.errors import ConfigError, SourceError
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.manifest import Part
@@ -30,6 +32,7 @@ from airflow_ddlrepl.trail.writer import PartWriter
 
 SETTINGS = {
     "work_mem": "256MB",
+    "logical_decoding_work_mem": "256MB",
     "datestyle": "ISO, YMD",
     "intervalstyle": "postgres",
     "bytea_output": "hex",
@@ -46,6 +49,13 @@ IN_USE = "55006"
 _ENCODINGS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "EUC_JP": "euc_jp"}
 
 
+class Reader(StrEnum):
+    """How the log is read."""
+
+    FUNCTIONS = "functions"
+    PROTOCOL = "protocol"
+
+
 @dataclass(frozen=True, slots=True)
 class RangeTask:
     """One range of a window to capture; picklable, and its text never shows the location.
@@ -53,6 +63,7 @@ class RangeTask:
     dsn: libpq URL; or dsn_env: the environment variable that holds it, where the task runs.
     low, high: this range. index, count: which of how many. window_low: where the whole window starts
     (the segment's name). epoch, token: of the run. wire_format: "binary" or "text".
+    reader: PROTOCOL where the SQL functions are not granted; then count must be 1 (see `choose_reader`).
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
     """
 
@@ -71,6 +82,7 @@ class RangeTask:
     wire_format: str = "binary"
     types: tuple[tuple[int, int], ...] = ()
     dsn_env: str = ""
+    reader: Reader = Reader.FUNCTIONS
 
     @property
     def location(self) -> str:
@@ -92,6 +104,18 @@ def ranges(low: Lsn, high: Lsn, parallel: int, minimum_bytes: int) -> list[tuple
     count = max(1, min(parallel, (high - low) // max(minimum_bytes, 1)))
     cuts = [Lsn(low + (high - low) * i // count) for i in range(count)] + [high]
     return list(pairwise(cuts))
+
+
+def choose_reader(connection: Any) -> Reader:
+    """The fastest way to read that the server grants this role. connection: psycopg."""
+    signatures = (
+        "pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])",
+        "pg_copy_logical_replication_slot(name, name, bool)",
+        "pg_replication_slot_advance(name, pg_lsn)",
+    )
+    checks = " and ".join(f"has_function_privilege('pg_catalog.{one}', 'execute')" for one in signatures)
+    (granted,) = connection.execute(f"select {checks}").fetchone()
+    return Reader.FUNCTIONS if granted else Reader.PROTOCOL
 
 
 def capture_range(task: RangeTask) -> Part:
@@ -196,6 +220,9 @@ def _check_slot(task: RangeTask, slot: Sequence[str] | None) -> None:
 
 def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
     """The messages of the range, batch by batch; from the slot itself, or from a copy of it."""
+    if task.reader is Reader.PROTOCOL:
+        yield from stream(task.location, task.slot, task.low, task.high, _options(task), SETTINGS)
+        return
     if task.count == 1:
         try:
             yield from _peek(cursor, task.slot, task)
@@ -215,18 +242,21 @@ def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
 
 
 def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
-    options = ["proto_version", "1", "publication_names", quote(task.publication), "messages", "true"]
-    if task.wire_format == "binary":
-        options += ["binary", "true"]
     cursor.execute(
         "select data from pg_catalog.pg_logical_slot_peek_binary_changes("
         f"{literal(slot)}, {literal(str(task.high))}::pg_lsn, null, "
-        + ", ".join(literal(option) for option in options)
+        + ", ".join(literal(word) for option in _options(task) for word in option)
         + ")"
     )
     for batch in cursor.fetch_record_batch():
         if batch.num_rows:
             yield batch.column(0)
+
+
+def _options(task: RangeTask) -> list[tuple[str, str]]:
+    """pgoutput's options."""
+    options = [("proto_version", "1"), ("publication_names", quote(task.publication)), ("messages", "true")]
+    return [*options, ("binary", "true")] if task.wire_format == "binary" else options
 
 
 def _one(cursor: Any, sql: str) -> tuple[Any, ...] | None:
@@ -265,4 +295,4 @@ def _source_error(error: BaseException, task: RangeTask) -> SourceError:
     return SourceError(f"reading the log failed: {text}", code=code, at=task.low, hint=hint, retryable=retryable)
 
 
-__all__ = ["NeedsText", "RangeTask", "binary_safe", "capture_range", "ranges", "wire_types"]
+__all__ = ["NeedsText", "RangeTask", "Reader", "binary_safe", "capture_range", "choose_reader", "ranges", "wire_types"]
