@@ -19,6 +19,8 @@ from airflow_ddlrepl.model.names import TableName
 
 BATCH_ROWS = 1 << 16
 ANALYZE_ROWS = 50_000
+CHAR = '"char"'
+WRAPPED = "numeric[1]"
 _NUMERIC_OID = 1700
 
 
@@ -56,10 +58,10 @@ def drop_stages(cursor: Any, names: Sequence[str]) -> None:
 def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Table) -> None:
     """Makes the staging table and fills it. columns: (name, SQL type) in the order of the rows' columns.
 
-    A type `numeric[]` takes numeric send bytes and stores them as one-element arrays.
+    The type `numeric[1]` takes numeric send bytes and stores them as one-element arrays; `"char"` is stored as text.
     """
     table = qualified(TableName(SCHEMA, name))
-    body = ", ".join(f"{quote(column)} {type_}" for column, type_ in columns)
+    body = ", ".join(f"{quote(column)} {'text' if type_ == CHAR else type_}" for column, type_ in columns)
     cursor.execute(f"CREATE UNLOGGED TABLE {table} ({body}) WITH (autovacuum_enabled = false)")
     arrays = [packed(values, type_) for values, (_, type_) in zip(rows.columns, columns)]
     ready = pa.table(arrays, names=[column for column, _ in columns])
@@ -72,8 +74,10 @@ def packed(values: pa.ChunkedArray, type_: str) -> pa.ChunkedArray:
     """Values as ADBC copies them exactly into a column of the type."""
     if pa.types.is_fixed_size_binary(values.type):
         return values.cast(pa.binary())
-    if type_ == "numeric[]" and pa.types.is_binary(values.type):
+    if type_ == WRAPPED and pa.types.is_binary(values.type):
         return pa.chunked_array([_one_element_arrays(chunk) for chunk in values.chunks], pa.binary())
+    if type_ == CHAR:
+        return pc.replace_substring(values, "\0", "")
     return values
 
 

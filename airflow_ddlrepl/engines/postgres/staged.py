@@ -154,13 +154,15 @@ def _staging_type(name: str, text: str, encoding: str) -> tuple[str, bool]:
     if encoding == "text" or name in _DOCUMENTS or name == ENUM:
         return "text", False
     if encoding == "binary" and name == "numeric":
-        return "numeric[]", True
+        return "numeric[1]", True
     return _CHARACTERS.get(name, text), False
 
 
 def _cast(staging_type: str, source: DataType, target: DataType) -> str:
     """The target's type where assignment would refuse; never for character types, where a cast cuts silently."""
     if target.kind is TypeKind.BASE and target.is_builtin and target.name in _CHARACTERS:
+        if target.name == "char":
+            return _CHARACTERS["char"]
         return _CHARACTERS[target.name] if staging_type != _CHARACTERS[target.name] else ""
     same = source.kind is target.kind and (source.schema, source.name) == (target.schema, target.name)
     if same and staging_type not in _CHARACTERS.values():
