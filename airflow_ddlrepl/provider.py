@@ -12,9 +12,10 @@ class Untouched(Arg):
     """All that follows goes to `ddlrepl` as it is: its options, its --help and its errors are the same in both."""
 
     def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
-        defaults, _ = parser.parse_known_args([])
+        parse = parser.parse_known_args
 
         def pass_on(args: Sequence[str], namespace: object = None) -> tuple[argparse.Namespace, list[str]]:
+            defaults, _ = parse([])
             return argparse.Namespace(**vars(defaults), arguments=list(args)), []
 
         parser.parse_known_args = pass_on  # type: ignore[method-assign, assignment]
@@ -27,7 +28,7 @@ def cli_commands() -> list[CLICommand]:
             name="ddlrepl",
             help="Replicate databases together with their schema changes",
             func=_run,
-            args=(Untouched(),),
+            args=(Untouched(("arguments",)),),
         )
     ]
 

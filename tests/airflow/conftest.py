@@ -1,0 +1,58 @@
+"""An Airflow of its own for these tests: private home, SQLite metadata, our bundle; nothing of the user's is touched.
+
+Airflow reads its configuration when it is first imported, so the environment is set before any test module is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+BUNDLES = [{"name": "ddlrepl", "classpath": "airflow_ddlrepl.bundles.ChannelDagBundle", "kwargs": {}}]
+
+
+def airflow_environment(home: Path, channels: Path) -> dict[str, str]:
+    """Variables of an Airflow that lives in `home` and builds the DAGs of the channels in `channels`."""
+    channels.mkdir(parents=True, exist_ok=True)
+    return {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(BUNDLES),
+        "AIRFLOW__DDLREPL__CHANNELS": str(channels),
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+    }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    home = Path(tempfile.mkdtemp(prefix="ddlrepl-airflow-"))
+    os.environ.update(airflow_environment(home, home / "channels"))
+    os.environ["AIRFLOW__CORE__UNIT_TEST_MODE"] = "True"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(os.environ["AIRFLOW_HOME"], ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def channels_folder() -> Path:
+    """The folder that `[ddlrepl] channels` names."""
+    return Path(os.environ["AIRFLOW__DDLREPL__CHANNELS"])
+
+
+@pytest.fixture(scope="session")
+def airflow_database() -> Iterator[None]:
+    """Airflow's metadata tables, once for the session."""
+    from airflow.utils.db import initdb
+
+    initdb()
+    yield

@@ -1,0 +1,105 @@
+"""A channel file is a DAG, by the bundle and by the two-line file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from airflow.dag_processing.bundles.manager import DagBundlesManager
+from airflow.dag_processing.dagbag import DagBag
+
+from airflow_ddlrepl import build_channel_dags
+from airflow_ddlrepl.bundles import ChannelDagBundle
+from airflow_ddlrepl.errors import ConfigError
+
+CHANNEL = """
+channel: {name}
+source:
+  location: postgresql://app:s3cret@localhost/shop
+  tables: ["public.*"]
+targets:
+  - name: warehouse
+    location: warehouse_db
+{more}
+"""
+
+
+def write_channel(folder: Path, name: str = "shop", more: str = "", file: str = "") -> Path:
+    path = folder / (file or f"{name}.yaml")
+    path.write_text(CHANNEL.format(name=name, more=more))
+    return path
+
+
+def test_stages_in_order_and_nothing_at_the_same_time(tmp_path: Path) -> None:
+    dag = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__replicate"]
+    order = [task.task_id for task in dag.topological_sort()]
+    assert order == ["capture", "adapt", "refresh", "integrate"]
+    assert [sorted(dag.get_task(name).downstream_task_ids) for name in order] == [[name] for name in order[1:]] + [[]]
+    assert (dag.max_active_runs, dag.catchup, dag.is_paused_upon_creation) == (1, False, True)
+
+
+def test_by_hand_unless_the_channel_has_a_schedule(tmp_path: Path) -> None:
+    by_hand = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__replicate"]
+    assert not by_hand.timetable.can_be_scheduled
+    hourly = build_channel_dags(write_channel(tmp_path, "hourly", 'schedule: "@hourly"'))
+    timetable = hourly["ddlrepl__hourly__replicate"].timetable
+    assert type(timetable).__name__ == "CronDataIntervalTimetable"
+    assert timetable.expression == "0 * * * *"
+
+
+def test_documentation_shows_no_password(tmp_path: Path) -> None:
+    dag = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__replicate"]
+    assert "app:***@localhost/shop" in dag.doc_md
+    assert "s3cret" not in dag.doc_md
+
+
+def test_a_folder_gives_a_dag_per_file(tmp_path: Path) -> None:
+    write_channel(tmp_path, "one")
+    write_channel(tmp_path, "two", file="two.yml")
+    (tmp_path / "notes.txt").write_text("no channel")
+    assert list(build_channel_dags(tmp_path)) == ["ddlrepl__one__replicate", "ddlrepl__two__replicate"]
+
+
+def test_one_name_in_two_files_is_refused(tmp_path: Path) -> None:
+    write_channel(tmp_path, file="a.yaml")
+    write_channel(tmp_path, file="b.yaml")
+    with pytest.raises(ConfigError, match=r"CFG-403.*second time"):
+        build_channel_dags(tmp_path)
+
+
+def test_default_arguments_reach_the_tasks(tmp_path: Path) -> None:
+    dag = build_channel_dags(write_channel(tmp_path), retries=7, pool="replication")["ddlrepl__shop__replicate"]
+    assert {(task.retries, task.pool) for task in dag.tasks} == {(7, "replication")}
+
+
+def test_bundle_builds_the_configured_channels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_channel(tmp_path)
+    monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
+    bag = DagBag(ChannelDagBundle(name="ddlrepl").path, bundle_path=ChannelDagBundle(name="ddlrepl").path)
+    assert bag.import_errors == {}
+    assert list(bag.dags) == ["ddlrepl__shop__replicate"]
+
+
+def test_a_broken_channel_file_shows_as_import_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_channel(tmp_path, more="sorce: 1")
+    monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
+    bag = DagBag(ChannelDagBundle(name="ddlrepl").path, bundle_path=ChannelDagBundle(name="ddlrepl").path)
+    (told,) = bag.import_errors.values()
+    assert "shop.yaml:9" in told
+    assert "did you mean source?" in told
+
+
+def test_airflow_takes_the_bundle_from_its_configuration(airflow_database: None) -> None:
+    names = [bundle.name for bundle in DagBundlesManager().get_all_dag_bundles()]
+    assert names == ["ddlrepl"]
+
+
+def test_two_line_file(tmp_path: Path) -> None:
+    channel = write_channel(tmp_path)
+    (tmp_path / "shop_dag.py").write_text(
+        "from airflow_ddlrepl import build_channel_dags\n"
+        f"globals().update(build_channel_dags({str(channel)!r}))  # an Airflow DAG\n"
+    )
+    bag = DagBag(tmp_path, bundle_path=tmp_path)
+    assert bag.import_errors == {}
+    assert list(bag.dags) == ["ddlrepl__shop__replicate"]

@@ -1,0 +1,268 @@
+"""The operators: what they start, what they hide, what they return, how they fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+import airflow_ddlrepl
+from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
+from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.operators.capture import CaptureOperator
+from airflow_ddlrepl.operators.integrate import IntegrateOperator
+from airflow_ddlrepl.operators.refresh import RefreshOperator
+from airflow_ddlrepl.spark.outcome import Outcome
+
+SECRET = "p@ss w0rd"
+CHANNEL = """
+channel: shop
+source:
+  location: shop_db
+  tables: ["public.*"]
+targets:
+  - name: warehouse
+    location: warehouse_db
+spark:
+  conf:
+    spark.hadoop.fs.s3a.secret.key: k3y
+    spark.driver.memory: 3g
+"""
+
+
+@dataclass
+class Submitted:
+    """What a spark-submit that never ran was given."""
+
+    command: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
+    connections: dict[str, Any] = field(default_factory=dict)
+    connections_mode: int = 0
+    connections_file: str = ""
+    properties: str = ""
+    outcome: Callable[[Path], None] = lambda path: None
+    code: int = 0
+
+    def option(self, name: str) -> str:
+        return self.command[self.command.index(name) + 1]
+
+
+@dataclass
+class Task:
+    """As much of a task instance as the operators use."""
+
+    pushed: dict[str, Any] = field(default_factory=dict)
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.pushed[key] = value
+
+
+def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> None:
+    """Stands in for the flow: these tests are about what the operator does with its answer."""
+    flow = ModuleType("airflow_ddlrepl.flow")
+    flow.has_work = has_work  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", flow)
+    monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
+
+
+@pytest.fixture
+def channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name in ("shop_db", "warehouse_db"):
+        told = {"conn_type": "postgres", "host": "db", "login": "app", "password": SECRET, "schema": name}
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(told))
+    work_is(monkeypatch, lambda channel, stage: True)
+    path = tmp_path / "shop.yaml"
+    path.write_text(CHANNEL)
+    return str(path)
+
+
+@pytest.fixture
+def submitted(monkeypatch: pytest.MonkeyPatch) -> Submitted:
+    """Replaces the process that spark-submit would be."""
+    seen = Submitted()
+
+    class Process:
+        stdout = ()
+
+        def __init__(self, command: list[str], env: dict[str, str] | None = None, **_: Any) -> None:
+            seen.command, seen.environment = command, env or dict(os.environ)
+            seen.connections_file = seen.environment.get("DDLREPL_CONNECTIONS_FILE", "")
+            file = Path(seen.connections_file)
+            seen.connections, seen.connections_mode = json.loads(file.read_text()), stat.S_IMODE(file.stat().st_mode)
+            seen.properties = Path(seen.option("--properties-file")).read_text()
+            seen.outcome(Path(seen.option("--result")))
+
+        def wait(self) -> int:
+            return seen.code
+
+    real = subprocess.Popen
+
+    def start(command: list[str], **options: Any) -> Any:
+        return (Process if str(command[0]).endswith("spark-submit") else real)(command, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", start)
+    return seen
+
+
+def leaves(error: DdlReplError | None = None, **summary: Any) -> Callable[[Path], None]:
+    return Outcome("capture", "shop", "run", 1.5, summary, error).write
+
+
+def run(kind: type[DdlReplSparkOperator], channel: str, **options: Any) -> tuple[Any, Task]:
+    task = Task()
+    return kind(task_id="stage", channel=channel, **options).execute({"run_id": "manual__1", "ti": task}), task
+
+
+def test_no_secret_on_the_command_line_nor_in_a_public_place(channel: str, submitted: Submitted) -> None:
+    submitted.outcome = leaves(rows=3)
+    run(CaptureOperator, channel)
+    assert SECRET not in " ".join(submitted.command)
+    assert "k3y" not in " ".join(submitted.command)
+    assert submitted.connections["shop_db"]["password"] == SECRET
+    assert submitted.connections_mode == 0o600
+    assert not Path(submitted.connections_file).exists()
+    assert "DDLREPL_CONNECTIONS_FILE" not in os.environ
+    assert not Path(submitted.option("--result")).exists()
+
+
+def test_the_app_understands_the_connections_file(channel: str, submitted: Submitted, tmp_path: Path) -> None:
+    from airflow_ddlrepl.config.location import resolve
+
+    submitted.outcome = leaves()
+    run(CaptureOperator, channel)
+    again = tmp_path / "connections"
+    again.write_text(json.dumps(submitted.connections))
+    again.chmod(0o600)
+    patch = pytest.MonkeyPatch()
+    with patch.context() as context:
+        context.delenv("AIRFLOW_CONN_SHOP_DB")
+        context.setenv("DDLREPL_CONNECTIONS_FILE", str(again))
+        assert resolve("shop_db") == "postgresql://app:p%40ss%20w0rd@db/shop_db"
+
+
+def test_without_a_spark_connection_it_runs_here(channel: str, submitted: Submitted) -> None:
+    submitted.outcome = leaves()
+    run(CaptureOperator, channel)
+    assert submitted.option("--master") == "local[*]"
+    assert Path(submitted.command[0]).parts[-3:] == ("pyspark", "bin", "spark-submit")
+    assert submitted.environment["JAVA_HOME"]
+    assert "spark.hadoop.fs.s3a.secret.key k3y\n" in submitted.properties
+    assert not [word for word in submitted.command if word.startswith("spark.driver.memory=")]
+
+
+def test_a_spark_connection_is_obeyed(channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", '{"conn_type": "spark", "host": "spark://there", "port": 7077}')
+    submitted.outcome = leaves()
+    run(CaptureOperator, channel, conn_id="cluster", conf={"spark.executor.memory": "2g"})
+    assert submitted.option("--master") == "spark://there:7077"
+    assert "spark.executor.memory=2g" in submitted.command
+    assert not [word for word in submitted.command if word.startswith("spark.pyspark.python=")]
+
+
+def test_returns_what_the_app_did(channel: str, submitted: Submitted, caplog: pytest.LogCaptureFixture) -> None:
+    submitted.outcome = leaves(rows=1200, ddl={"ALTER TABLE": 2}, drift=0)
+    told, _ = run(CaptureOperator, channel)
+    assert told == {
+        "stage": "capture", "channel": "shop", "worked": True, "rows": 1200, "ddl": {"ALTER TABLE": 2}, "drift": 0,
+    }  # fmt: skip
+    assert json.loads(json.dumps(told)) == told
+
+
+@pytest.mark.parametrize("kind", [CaptureOperator, AdaptDDLOperator, RefreshOperator, IntegrateOperator])
+def test_nothing_to_do_starts_no_spark(
+    kind: type[DdlReplSparkOperator], channel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(SparkSubmitHook, "submit", refuse)
+    asked = []
+    work_is(monkeypatch, lambda channel, stage: asked.append(stage))
+    told, _ = run(kind, channel)
+    assert told == {"stage": kind.stage, "channel": "shop", "worked": False}
+    assert asked == [kind.stage]
+
+
+def test_a_worker_without_driver_lets_the_app_look(
+    channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: Any) -> bool:
+        raise ModuleNotFoundError("No module named 'psycopg'", name="psycopg")
+
+    work_is(monkeypatch, missing)
+    submitted.outcome = leaves(rows=1)
+    assert run(CaptureOperator, channel)[0]["rows"] == 1
+
+
+@pytest.mark.req("XR-08")
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ControlStop("type changed on public.orders", code="CTL-101", hint="remove the control"), AirflowFailException),
+        (LockHeld("held by another run", code="LCK-101", retryable=True), AirflowException),
+        (Unreachable("no answer", code="CON-101", retryable=True), AirflowException),
+    ],
+)
+def test_failures_fail_the_task_with_their_reason(
+    error: DdlReplError, kind: type[Exception], channel: str, submitted: Submitted
+) -> None:
+    submitted.outcome, submitted.code = leaves(error), int(error.exit_code)
+    task = Task()
+    with pytest.raises(AirflowException) as caught:
+        IntegrateOperator(task_id="stage", channel=channel).execute({"run_id": "manual__1", "ti": task})
+    assert type(caught.value) is kind
+    assert error.code in str(caught.value)
+    assert task.pushed["ddlrepl_error"]["code"] == error.code
+    assert task.pushed["ddlrepl_error"]["kind"] == type(error).__name__
+
+
+@pytest.mark.req("XR-08")
+def test_a_control_found_before_spark_fails_the_task(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any) -> bool:
+        raise ControlStop("waits for a person", code="CTL-101", hint="ddlrepl controls remove")
+
+    work_is(monkeypatch, stopped)
+    with pytest.raises(AirflowFailException, match="CTL-101: waits for a person"):
+        run(IntegrateOperator, channel)
+
+
+def test_an_app_that_died_is_tried_again(channel: str, submitted: Submitted) -> None:
+    submitted.code = 137
+    with pytest.raises(AirflowException, match="Error code is: 137") as caught:
+        run(CaptureOperator, channel)
+    assert not isinstance(caught.value, AirflowFailException)
+
+
+def test_a_typo_in_the_channel_file_is_not_tried_again(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    path.write_text(CHANNEL.replace("targets:", "target:"))
+    with pytest.raises(AirflowFailException, match=r"shop.yaml:6: unknown key target"):
+        run(CaptureOperator, str(path))
+
+
+def test_mixed_spark_is_refused_with_the_fix(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow_ddlrepl.spark import installation
+
+    monkeypatch.setattr(installation, "_version_file", lambda home: "4.2.0")
+    with pytest.raises(AirflowFailException, match=r"(?s)mixed with its Python files 4.2.0.*pip install.*pyspark=="):
+        run(CaptureOperator, channel)
+
+
+def test_apps_take_no_secret_as_argument() -> None:
+    """What an app is started with: the channel's file, the run and the result's file."""
+    code = "from airflow_ddlrepl.spark_apps.main import main; main('capture', None, ['--help'])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout
+    assert set(re.findall(r"^  (--\w+)", told, re.MULTILINE)) == {"--channel", "--run", "--result"}
