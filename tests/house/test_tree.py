@@ -47,11 +47,24 @@ def test_every_package_is_shipped() -> None:
     config.read(ROOT / "setup.cfg")
     listed = set(config["options"]["packages"].split())
     folders = {p.parent for p in (ROOT / "airflow_ddlrepl").rglob("*.py") if "__pycache__" not in p.parts}
-    data = {ROOT / "airflow_ddlrepl/repository/migrations", ROOT / "airflow_ddlrepl/repository/migrations/versions"}
-    there = {".".join(p.relative_to(ROOT).parts) for p in folders - data}
+    there = {".".join(p.relative_to(ROOT).parts) for p in folders}
     assert listed == there | {"airflow_ddlrepl.dags", "airflow_ddlrepl.spark_apps"}
-    without = [p for p in folders - data if not (p / "__init__.py").is_file()]
+    without = [p for p in folders if not (p / "__init__.py").is_file()]
     assert without == []
+
+
+def test_a_build_holds_every_module_and_data_file(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools")
+    command = [sys.executable, "-c", "from setuptools import setup; setup()", "-q", "build_py", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    built = {str(p.relative_to(tmp_path / "airflow_ddlrepl")) for p in tmp_path.rglob("*") if p.is_file()}
+    inside = [str(p.relative_to(ROOT)).removeprefix("airflow_ddlrepl/") for p in tracked() if shipped(p)]
+    assert sorted(set(inside) - built) == []
+
+
+def shipped(file: Path) -> bool:
+    return file.relative_to(ROOT).parts[0] in ("airflow_ddlrepl", "dags", "spark_apps")
 
 
 @pytest.mark.parametrize("folder", ["spark_apps", "airflow_ddlrepl/spark"])
