@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres import health, helper, slots
 from airflow_ddlrepl.engines.postgres.inspect import FOLDER, listed
-from airflow_ddlrepl.engines.postgres.names import quote
+from airflow_ddlrepl.engines.postgres.names import qualified, quote
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
@@ -127,6 +127,7 @@ def _prepare(connection: Connection[Any], wanted: Wanted) -> list[str]:
         changes.append(f"publication {wanted.publication}")
     if _register(connection, wanted):
         changes.append(f"channel {wanted.channel}")
+    changes += _release_excluded(connection, wanted)
     changes += _tend_tables(connection, wanted)
     return changes
 
@@ -154,14 +155,33 @@ def _register(connection: Connection[Any], wanted: Wanted) -> bool:
     return row is not None
 
 
+def _release_excluded(connection: Connection[Any], wanted: Wanted) -> list[str]:
+    """Tables that a changed channel file excludes leave the publication."""
+    rows = connection.execute(
+        "SELECT table_id::bigint, schema_name, table_name, state = 'published' FROM ddlrepl.member WHERE channel = %s",
+        [wanted.channel],
+    ).fetchall()
+    changes: list[str] = []
+    for table_id, schema, name, is_published in rows:
+        table = TableName(schema, name)
+        if not wanted.scope.excludes(table):
+            continue
+        with connection.transaction():
+            if is_published:
+                alter = f"ALTER PUBLICATION {quote(wanted.publication)} DROP TABLE ONLY {qualified(table)}"
+                connection.execute(alter.encode())
+            connection.execute("SELECT ddlrepl.put_back(%s, %s::bigint::oid)", [wanted.channel, table_id])
+        changes.append(f"table {table}: excluded")
+    return changes
+
+
 def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
     """Each table in a transaction of its own, so that no lock outlives it."""
     every = listed(connection, Scope())
     chosen = [i for i, name in every if wanted.scope.wants(name)]
     rows = connection.execute(_DESCENDANTS_SQL, [chosen]).fetchall()
     names = {int(i): TableName(schema, name) for i, schema, name in rows}
-    excluded = Scope(wanted.scope.exclude) if wanted.scope.exclude else None
-    members = {i: name for i, name in names.items() if i in set(chosen) or not (excluded and excluded.wants(name))}
+    members = {i: name for i, name in names.items() if not wanted.scope.excludes(name)}
     before = _members(connection, wanted)
     connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{LOCK_SECONDS}s"])
     try:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 _MARK_SQL = """
-SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n.oid, 'USAGE'),
+SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND (
+           SELECT bool_and(has_table_privilege(c.oid, 'SELECT')) FROM pg_class c
+           WHERE c.relnamespace = n.oid AND c.relname IN ('channel', 'member')),
        (SELECT count(*) FROM pg_event_trigger e WHERE e.evtname LIKE 'ddlrepl\\_%' AND e.evtenabled = 'A')
 FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
 """

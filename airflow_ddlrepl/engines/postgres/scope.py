@@ -60,8 +60,12 @@ class Scope:
         """Either of both."""
         return self.wants(name) or self.joins(name)
 
+    def excludes(self, name: TableName) -> bool:
+        """Is it kept out by name?"""
+        return any(matches_table(p, name) for p in self.exclude)
+
     def _may_have(self, name: TableName) -> bool:
-        return not SYSTEM_SCHEMA.fullmatch(name.schema) and not any(matches_table(p, name) for p in self.exclude)
+        return not SYSTEM_SCHEMA.fullmatch(name.schema) and not self.excludes(name)
 
     def _admits(self, rule: Joining, name: TableName) -> bool:
         if not matches(rule.pattern, name.name) or (rule.ignore is not None and matches(rule.ignore, name.name)):

@@ -6,6 +6,8 @@ Everything here is a statement over one connection; the rows of the log are read
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,6 +17,7 @@ from airflow_ddlrepl.engines.postgres import activation, health, helper, slots
 from airflow_ddlrepl.engines.postgres.activation import Activation
 from airflow_ddlrepl.engines.postgres.connect import connect, errors
 from airflow_ddlrepl.engines.postgres.scope import Scope
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 
@@ -59,6 +62,9 @@ class PostgresSource:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_connection": None}
+
     def close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -73,11 +79,13 @@ class PostgresSource:
 
     def activate(self) -> Activation:
         """Prepares the source: helper schema, publication, replica identities, slot. Again: changes nothing."""
-        return activation.activate(self.connection, self._plan())
+        with self._as_error():
+            return activation.activate(self.connection, self._plan())
 
     def deactivate(self) -> list[str]:
         """Removes all that `activate` has made; the last channel takes the helper schema with it."""
-        return activation.deactivate(self.connection, self._plan())
+        with self._as_error():
+            return activation.deactivate(self.connection, self._plan())
 
     def check(self) -> None:
         """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss."""
@@ -168,6 +176,17 @@ class PostgresSource:
         row = self.connection.execute(query.encode(), values).fetchone()
         assert row is not None
         return Lsn.parse(row[0])
+
+    @contextmanager
+    def _as_error(self) -> Iterator[None]:
+        try:
+            yield
+        except errors().InsufficientPrivilege as error:
+            raise SourceError(
+                str(error).splitlines()[0],
+                code="SRC-105",
+                hint="run it as a superuser or as the role that activated; `ddlrepl doctor` lists what is missing",
+            ) from None
 
     def _plan(self) -> activation.Wanted:
         return activation.Wanted(

@@ -1,6 +1,9 @@
 -- Event triggers: every DDL statement leaves a transactional message in the log, with the shape that each table
 -- of a channel has after it. A failure in here never ends the user's statement: it leaves a "gap" message instead.
 
+-- Stands between our messages and what follows them, see ddlrepl.record.
+CREATE SEQUENCE IF NOT EXISTS ddlrepl.fence;
+
 -- Tables whose shape may depend on this object, a partitioned table before its partitions.
 CREATE OR REPLACE FUNCTION ddlrepl.affected(object_class oid, object_id oid) RETURNS SETOF oid
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -109,6 +112,10 @@ BEGIN
         'dropped', dropped,
         'rewritten', (SELECT coalesce(jsonb_agg(r::int8), '[]') FROM unnest(rewritten) r WHERE r = ANY (belonging)),
         'filled', (SELECT coalesce(jsonb_agg(DISTINCT f::int8), '[]') FROM unnest(filled) f))::text, 'UTF8'));
+    -- The server sorts a message by the end of its log record, a row by the start of its own. Across subtransactions
+    -- (an EXCEPTION block, a savepoint) the row right behind the message would tie with it and might come first: so
+    -- one more record, which nobody decodes, goes between them.
+    PERFORM setval('ddlrepl.fence', 1);
 END
 $$;
 
