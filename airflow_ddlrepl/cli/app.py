@@ -100,7 +100,7 @@ def activate(
     as_json: AsJson = False,
 ) -> None:
     """Prepare the source, enroll its tables and load them. Again: changes nothing."""
-    _end(lambda: work.activate(channel, refresh), as_json)
+    _end(lambda: work.activate(channel, refresh=refresh), as_json)
 
 
 @app.command()
@@ -117,7 +117,7 @@ def plan(channel: ChannelFile, as_json: AsJson = False) -> None:
 
 @app.command()
 def refresh(channel: ChannelFile, table: Tables = None, as_json: AsJson = False) -> None:
-    """Load tables anew while everything else goes on: all of them, or those named."""
+    """Load tables anew: those named (`--table "*.*"` is all) and those that wait for it."""
     _end(lambda: work.refresh(channel, table or []), as_json)
 
 

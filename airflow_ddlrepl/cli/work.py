@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from airflow_ddlrepl.cli.terminal import Result, Said, Table
@@ -19,14 +20,23 @@ from airflow_ddlrepl.config.schema import json_schema
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 
 
-@contextmanager
-def _cycle(path: Path) -> Iterator[Any]:
-    load_channel(path)  # a mistake in the file is told before anything heavy is imported
-    with import_module("airflow_ddlrepl.flow").open_channel(path) as cycle:
-        yield cycle
+def _flowing(path: Path, act: Callable[[ModuleType, Any], Result]) -> Result:
+    """act(flow, cycle) on the opened channel. Spark starts when the first task needs it, and ends with the command."""
+    channel = load_channel(path)  # a mistake in the file is told before anything heavy is imported
+    from airflow_ddlrepl import flow
+    from airflow_ddlrepl.spark.runner import SparkRunner
+    from airflow_ddlrepl.spark.settings import SparkSettings
+
+    runner = SparkRunner(SparkSettings.of(channel), f"ddlrepl {channel.name}")
+    try:
+        with flow.Cycle(channel, runner, this_holder()) as cycle:
+            return act(flow, cycle)
+    finally:
+        runner.stop()
 
 
 @contextmanager
@@ -36,29 +46,26 @@ def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
         yield channel, repository
 
 
-def activate(path: Path, refresh: bool) -> Result:
-    with _cycle(path) as cycle:
-        return _result(cycle.activate(refresh=refresh))
+def activate(path: Path, *, refresh: bool) -> Result:
+    return _flowing(path, lambda flow, cycle: flow.activate(cycle, load=refresh))
 
 
 def replicate(path: Path) -> Result:
-    with _cycle(path) as cycle:
-        return _result(cycle.replicate())
+    return _flowing(path, lambda flow, cycle: flow.replicate(cycle))
 
 
 def plan(path: Path) -> Result:
-    with _cycle(path) as cycle:
-        return _result(cycle.plan())
+    return _flowing(path, lambda flow, cycle: flow.plan(cycle))
 
 
 def refresh(path: Path, tables: Sequence[str]) -> Result:
-    with _cycle(path) as cycle:
-        return _result(cycle.refresh(_table_patterns(tables)))
+    wanted = _table_patterns(tables)
+    return _flowing(path, lambda flow, cycle: flow.refresh(cycle, wanted))
 
 
 def compare(path: Path, tables: Sequence[str]) -> Result:
-    with _cycle(path) as cycle:
-        return _result(cycle.compare(_table_patterns(tables)))
+    wanted = _table_patterns(tables)
+    return _flowing(path, lambda flow, cycle: flow.compare(cycle, wanted))
 
 
 def judge_comparison(result: Any) -> Exit:
@@ -67,13 +74,11 @@ def judge_comparison(result: Any) -> Exit:
 
 
 def status(path: Path) -> Result:
-    with _cycle(path) as cycle:
-        return _result(cycle.status())
+    return _flowing(path, lambda flow, cycle: flow.status(cycle))
 
 
 def deactivate(path: Path) -> Result:
-    with _cycle(path) as cycle:
-        return _result(cycle.deactivate())
+    return _flowing(path, lambda flow, cycle: flow.deactivate(cycle))
 
 
 def schema() -> Result:
@@ -170,7 +175,3 @@ def _table_patterns(tables: Sequence[str]) -> list[str]:
         except ValueError as error:
             raise ConfigError(f"--table: {error}", code="CFG-112") from None
     return list(tables)
-
-
-def _result(result: Any) -> Result:
-    return result  # type: ignore[no-any-return]

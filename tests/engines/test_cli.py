@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
-import types
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +13,10 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, LockHeld, Unreachable
+from airflow_ddlrepl.flow import Cycle
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
@@ -79,34 +80,32 @@ class Done:
         return "done \x1b[31m"
 
 
-class FakeCycle:
-    """Stands in for the flow: this test is about the shell around it."""
+class FakeFlow:
+    """Stands in for the stages: this test is about the shell around them."""
 
     outcome: Any = Done({"differences": 0})
 
-    def __enter__(self) -> FakeCycle:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def __getattr__(self, name: str) -> Any:
-        def act(*args: object, **kwargs: object) -> Any:
+    def act(self, name: str) -> Any:
+        def run(cycle: Cycle, *args: object, **kwargs: object) -> Any:
             print("noise on standard output")
+            os.write(1, b"noise of a JVM\n")
             logging.getLogger("ddlrepl").info("%s %s %s postgresql://a:geheim@h/d", name, args, kwargs)
             if isinstance(self.outcome, BaseException):
                 raise self.outcome
             return self.outcome
 
-        return act
+        return run
+
+
+STAGES = ("activate", "replicate", "plan", "refresh", "compare", "status", "deactivate")
 
 
 @pytest.fixture
-def cycle(monkeypatch: pytest.MonkeyPatch) -> type[FakeCycle]:
-    made = type("Cycle", (FakeCycle,), {})
-    module = types.ModuleType("airflow_ddlrepl.flow")
-    module.open_channel = lambda path: made()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", module)
-    return made
+def stages(monkeypatch: pytest.MonkeyPatch) -> FakeFlow:
+    fake = FakeFlow()
+    for name in STAGES:
+        monkeypatch.setattr(flow, name, fake.act(name))
+    return fake
 
 
 def test_help_and_version_and_usage(run: Run) -> None:
@@ -148,25 +147,26 @@ def test_schema(run: Run) -> None:
     assert outcome.code == 0
 
 
-@pytest.mark.parametrize("command", ["activate", "replicate", "plan", "refresh", "compare", "status", "deactivate"])
-def test_json_is_the_only_thing_on_standard_output(run: Run, cycle: type[FakeCycle], file: Path, command: str) -> None:
+@pytest.mark.parametrize("command", STAGES)
+def test_json_is_the_only_thing_on_standard_output(run: Run, stages: FakeFlow, file: Path, command: str) -> None:
     outcome = run(command, file, "--json")
     assert json.loads(outcome.out) == {"differences": 0}
-    assert "noise" in outcome.err
+    assert "noise on" in outcome.err
+    assert "noise of a JVM" in outcome.err
     assert "postgresql://a:***@h/d" in outcome.err
     assert outcome.code == 0
     assert "done \\x1b[31m" in run(command, file).out
     assert run("--quiet", command, file).err == ""
 
 
-def test_arguments_reach_the_flow(run: Run, cycle: type[FakeCycle], file: Path) -> None:
-    assert "activate () {'refresh': False}" in run("activate", file, "--no-refresh").err
+def test_arguments_reach_the_flow(run: Run, stages: FakeFlow, file: Path) -> None:
+    assert "activate () {'load': False}" in run("activate", file, "--no-refresh").err
     assert "refresh (['a.b', 'c.*'],)" in run("refresh", file, "--table", "a.b", "--table", "c.*").err
     assert run("compare", file, "--table", "b").code == Exit.USAGE
 
 
-def test_compare_fails_when_anything_differs(run: Run, cycle: type[FakeCycle], file: Path) -> None:
-    cycle.outcome = Done({"differences": 3})
+def test_compare_fails_when_anything_differs(run: Run, stages: FakeFlow, file: Path) -> None:
+    stages.outcome = Done({"differences": 3})
     assert run("compare", file).code == Exit.FAILED
     assert json.loads(run("compare", file, "--json").out) == {"differences": 3}
 
@@ -181,9 +181,9 @@ def test_compare_fails_when_anything_differs(run: Run, cycle: type[FakeCycle], f
     ],
 )
 def test_errors_have_their_exit_code_and_no_traceback(
-    run: Run, cycle: type[FakeCycle], file: Path, error: Exception, code: int
+    run: Run, stages: FakeFlow, file: Path, error: Exception, code: int
 ) -> None:
-    cycle.outcome = error
+    stages.outcome = error
     outcome = run("replicate", file)
     assert (outcome.code, "Traceback" in outcome.err) == (code, False)
     assert "hint: " in outcome.err

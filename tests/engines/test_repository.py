@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,7 +22,6 @@ from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
-from airflow_ddlrepl.repository.report import report
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState, TableState
 from airflow_ddlrepl.repository.tables import HEAD, SCHEMA, metadata
@@ -300,18 +298,3 @@ def test_writing_without_the_lock_is_refused(repository: Repository) -> None:
         repository.set_state("shop", 0, ChannelState.ACTIVE)
     with pytest.raises(Fenced, match="LCK-102"):
         repository.set_state("never heard of", 1, ChannelState.ACTIVE)
-
-
-def test_report_shows_where_a_channel_stands(repository: Repository, token: int) -> None:
-    facts = SegmentFacts(1, Lsn(0x100), Lsn(0x200))
-    repository.commit_segment("shop", token, facts, [], Lsn(0x200), seen=[ddl(0x150)])
-    repository.add_control("shop", token, "w", KEY, "type change", "FAIL_INTEG_JOB")
-    repository.request_refresh("shop", token, "w", 7, "type change", Lsn(5))
-    repository.start_run("shop", token, "r1", "capture")
-    shown = report(repository, "shop", {"w": "0/180"})
-    data = json.loads(json.dumps(shown.to_json()))
-    assert (data["captured"], data["targets"], data["tables"]) == ("0/200", {"w": "0/180"}, {"live": 1})
-    assert (data["holder"], data["errors"], data["schema_changes"]) == ("test", 0, {"ALTER TABLE": 1})
-    assert "STOPPED at control 1: w at 0/100: type change" in shown.text()
-    with pytest.raises(ConfigError, match="CFG-131"):
-        report(repository, "other")

@@ -43,6 +43,8 @@ def test_two_holders_at_once(repository: Repository, location: str) -> None:
         assert (caught.value.code, caught.value.retryable) == ("LCK-101", True)
         with other.lock("another channel", "ben"):
             lock.check()
+        assert other.holder("shop") == "anna@host"
+    assert repository.holder("shop") is None
     with other.lock("shop", "ben") as second:
         assert second.token == lock.token + 1
 
