@@ -1,0 +1,75 @@
+"""Our side of every ratio: the product's own stages on a real channel, in a Spark session that is already warm."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.flow.activation import activate
+from airflow_ddlrepl.flow.bringing import integrate
+from airflow_ddlrepl.flow.capturing import capture
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.refreshing import refresh
+from airflow_ddlrepl.model.work import Runner
+
+CHANNEL = """\
+channel: {name}
+source:
+  location: {source}
+  tables: ["public.{table}"]
+targets:
+  - name: copy
+    location: {target}
+repository: sqlite:///{folder}/{name}.db
+trail: {folder}/{name}
+"""
+
+
+def write_channel(folder: Path, name: str, table: str, source: str, target: str) -> Path:
+    """A channel file of one table; readable by nobody else, because it holds passwords."""
+    path = folder / f"{name}.yaml"
+    path.touch(mode=0o600)
+    path.write_text(CHANNEL.format(name=name, table=table, source=source, target=target, folder=folder))
+    return path
+
+
+class Ours:
+    """One active channel whose stages are measured."""
+
+    def __init__(self, cycle: Cycle) -> None:
+        self.cycle = cycle
+
+    @property
+    def publication(self) -> str:
+        return self.cycle.channel.publication
+
+    def activate(self) -> None:
+        activate(self.cycle)
+
+    def capture(self, expected: int) -> float:
+        """Seconds to capture everything new. Raises AssertionError when it is not as many changes as expected."""
+        seconds, done = _timed(lambda: capture(self.cycle))
+        assert done.rows == expected, f"captured {done.rows} changes of {expected}"
+        return seconds
+
+    def integrate(self) -> float:
+        return _timed(lambda: integrate(self.cycle))[0]
+
+    def refresh(self, table: str) -> float:
+        return _timed(lambda: refresh(self.cycle, [f"public.{table}"]))[0]
+
+
+@contextmanager
+def opened(path: Path, runner: Runner) -> Iterator[Ours]:
+    with Cycle(load_channel(path), runner, "benchmark") as cycle:
+        yield Ours(cycle)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    started = time.monotonic()
+    result = work()
+    return time.monotonic() - started, result

@@ -1,0 +1,116 @@
+"""The other side of every ratio: PostgreSQL's own programs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from airflow_ddlrepl.demo import binaries
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.names import literal, quote
+from airflow_ddlrepl.model.position import Lsn
+from benchmarks.workload import Kind, has_mark
+
+PATIENCE = 600.0
+
+
+def program(name: str) -> str:
+    return str(Path(binaries.directory(18)) / name)
+
+
+def without_password(dsn: str) -> tuple[str, dict[str, str]]:
+    """The URL as it may stand on a command line, and the environment that brings the password."""
+    secret = urlsplit(dsn).password or ""
+    return dsn.replace(f":{secret}@", "@", 1), {**os.environ, "PGPASSWORD": unquote(secret)}
+
+
+def make_slot(dsn: str, slot: str) -> None:
+    with connect(dsn) as connection:
+        connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
+
+
+def receive(dsn: str, slot: str, publication: str, until: Lsn) -> float:
+    """Seconds that pg_recvlogical takes to read the slot up to a position into /dev/null, in binary format."""
+    place, environment = without_password(dsn)
+    command = [program("pg_recvlogical"), "-d", place, "--slot", slot, "--start"]
+    command += ["-f", os.devnull, "--no-loop", "-F", "0"]
+    options = {"proto_version": "1", "publication_names": quote(publication), "binary": "true"}
+    for name, value in options.items():
+        command += ["-o", f"{name}={value}"]
+    started = time.monotonic()
+    command.append(f"--endpos={until}")
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, env=environment)
+    return time.monotonic() - started
+
+
+def copy_across(source: str, target: str, kind: Kind, processes: int) -> float:
+    """Seconds for `psql COPY … TO STDOUT (binary) | psql COPY … FROM STDIN (binary)`, so many at once, and the key."""
+    table = f"public.{quote(kind.name)}"
+    with connect(target) as there:
+        there.execute(f"DROP TABLE IF EXISTS {table}".encode())
+        there.execute(kind.create.encode())
+        there.execute(f"ALTER TABLE {table} DROP CONSTRAINT {quote(kind.name + '_pkey')}".encode())
+    with connect(source) as here:
+        row = here.execute("SELECT pg_relation_size(%s::regclass) / 8192 + 1", [table]).fetchone()
+    pages = int(row[0]) if row else 1
+    started = time.monotonic()
+    cuts = [pages * n // processes for n in range(processes + 1)]
+    pipes = [_pipe(source, target, table, low, high) for low, high in pairwise(cuts)]
+    for pipe in pipes:
+        if pipe.wait(PATIENCE):
+            raise RuntimeError("psql COPY failed")
+    with connect(target) as there:
+        there.execute(f"ALTER TABLE {table} ADD PRIMARY KEY (id)".encode())
+    return time.monotonic() - started
+
+
+def _pipe(source: str, target: str, table: str, low: int, high: int) -> subprocess.Popen[bytes]:
+    where = f"ctid >= '({low},0)'::tid AND ctid < '({high},0)'::tid"
+    out = f"COPY (SELECT * FROM {table} WHERE {where}) TO STDOUT (FORMAT binary)"
+    into = f"COPY {table} FROM STDIN (FORMAT binary)"
+    psql = [program("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
+    here, ours = without_password(source)
+    there, theirs = without_password(target)
+    reader = subprocess.Popen([*psql, here, "-c", out], stdout=subprocess.PIPE, env=ours)
+    writer = subprocess.Popen([*psql, there, "-c", into], stdin=reader.stdout, env=theirs)
+    if reader.stdout is not None:
+        reader.stdout.close()
+    return writer
+
+
+class Subscription:
+    """A native subscription that is switched on only while it is measured."""
+
+    def __init__(self, source: str, target: str, kind: Kind, publication: str, slot: str) -> None:
+        self.target, self.kind, self.name = target, kind, f"native_{kind.name}"
+        options = f"slot_name = {quote(slot)}, create_slot = false, copy_data = false, enabled = false, binary = true"
+        with connect(target) as there:
+            there.execute(kind.create.encode())
+            there.execute(
+                f"CREATE SUBSCRIPTION {quote(self.name)} CONNECTION {literal(source)}"
+                f" PUBLICATION {quote(publication)} WITH ({options})".encode()
+            )
+
+    def apply(self, until_mark: int) -> float:
+        """Seconds from switching it on until the marked row is there."""
+        with connect(self.target) as there:
+            started = time.monotonic()
+            there.execute(f"ALTER SUBSCRIPTION {quote(self.name)} ENABLE".encode())
+            while not has_mark(there, self.kind, until_mark):
+                if time.monotonic() - started > PATIENCE:
+                    raise RuntimeError("the native subscription does not arrive")
+                time.sleep(0.02)
+            seconds = time.monotonic() - started
+            there.execute(f"ALTER SUBSCRIPTION {quote(self.name)} DISABLE".encode())
+        return seconds
+
+    def drop(self) -> None:
+        """Leaves the slot to the source's end."""
+        with connect(self.target) as there:
+            there.execute(f"ALTER SUBSCRIPTION {quote(self.name)} DISABLE".encode())
+            there.execute(f"ALTER SUBSCRIPTION {quote(self.name)} SET (slot_name = NONE)".encode())
+            there.execute(f"DROP SUBSCRIPTION {quote(self.name)}".encode())

@@ -1,0 +1,121 @@
+"""The three ratios for one kind of table: capture, integrate, refresh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from airflow_ddlrepl.demo.second_opinion import compare
+from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.model.work import Runner
+from benchmarks import ours, peers
+from benchmarks.pairs import Figure, Pair, measure
+from benchmarks.workload import Kind, change, fill, mark, prepare
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all measurements share. changes: row changes (or rows) per measurement."""
+
+    source: PrivateServer
+    target: PrivateServer
+    folder: Path
+    runner: Runner
+    changes: int
+    pairs: int
+    say: Say
+
+
+def changes(bench: Bench, kind: Kind) -> list[Figure]:
+    """Capture against pg_recvlogical, integrate against a native subscription, on the same changes."""
+    source, copy, native = _databases(bench, kind.name, "copy", "native")
+    prepare(source, kind)
+    path = ours.write_channel(bench.folder, kind.name, kind.name, source, copy)
+    captures: list[Pair] = []
+    integrates: list[Pair] = []
+    both: list[Pair] = []
+    with ours.opened(path, bench.runner) as mine:
+        mine.activate()
+        peers.make_slot(source, f"peer_{kind.name}")
+        peers.make_slot(source, f"native_{kind.name}")
+        subscription = peers.Subscription(source, native, kind, mine.publication, f"native_{kind.name}")
+        for number in range(bench.pairs + 1):
+            amount = bench.changes if number else 1000
+            done, _ = change(source, kind, amount, number)
+            until = mark(source, kind, 2 * number + 1)
+            mark(source, kind, 2 * number + 2)
+            _checkpoint(source)
+            seconds = _CaptureSeconds(mine, done + 2)
+            first = measure(
+                done, seconds, lambda u=until: peers.receive(source, f"peer_{kind.name}", mine.publication, u), number
+            )
+            second = measure(done, mine.integrate, lambda n=number: subscription.apply(2 * n + 2), number)
+            if number:  # the first round only warms up
+                captures.append(first)
+                integrates.append(second)
+                both.append(Pair(done, first.ours + second.ours, second.peer))
+                bench.say(
+                    f"{kind.name} {number}/{bench.pairs}: capture x{first.ratio:.2f}, integrate x{second.ratio:.2f}"
+                )
+        subscription.drop()
+    _check(source, copy)
+    _check(source, native)
+    return [
+        Figure(f"capture {kind.name}: Spark to Parquet / pg_recvlogical to /dev/null", tuple(captures)),
+        Figure(f"integrate {kind.name}: ours / native subscription (which decodes, too)", tuple(integrates)),
+        Figure(f"capture + integrate {kind.name} / native subscription", tuple(both)),
+    ]
+
+
+def refreshes(bench: Bench, kind: Kind) -> list[Figure]:
+    """Refresh against COPY | COPY with as many processes."""
+    name = f"refresh_{kind.name}"
+    source, copy, peer = _databases(bench, name, "copy", "peer")
+    prepare(source, kind)
+    fill(source, kind, bench.changes)
+    path = ours.write_channel(bench.folder, name, kind.name, source, copy)
+    found: list[Pair] = []
+    with ours.opened(path, bench.runner) as mine:
+        mine.activate()
+        for number in range(1, bench.pairs + 1):
+            pair = measure(
+                bench.changes,
+                lambda: mine.refresh(kind.name),
+                lambda: peers.copy_across(source, peer, kind, bench.runner.parallelism),
+                number,
+            )
+            found.append(pair)
+            bench.say(f"{kind.name} {number}/{bench.pairs}: refresh x{pair.ratio:.2f}")
+    _check(source, copy)
+    _check(source, peer)
+    return [Figure(f"refresh {kind.name}: ours / COPY | COPY, {bench.runner.parallelism} processes", tuple(found))]
+
+
+class _CaptureSeconds:
+    """A capture that must find exactly so many changes."""
+
+    def __init__(self, mine: ours.Ours, expected: int) -> None:
+        self.mine, self.expected = mine, expected
+
+    def __call__(self) -> float:
+        return self.mine.capture(self.expected)
+
+
+def _databases(bench: Bench, name: str, *sides: str) -> tuple[str, ...]:
+    there = (bench.target.create_database(f"{name}_{side}") for side in sides)
+    return (bench.source.create_database(name), *there)
+
+
+def _checkpoint(dsn: str) -> None:
+    with connect(dsn) as connection:
+        connection.execute(b"CHECKPOINT")
+
+
+def _check(source: str, target: str) -> None:
+    """A fast copy that is no copy counts for nothing."""
+    differences = compare(source, target).differences
+    assert not differences, differences
