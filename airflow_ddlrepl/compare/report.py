@@ -1,0 +1,124 @@
+"""What a comparison found: values that print as a table and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from airflow_ddlrepl.model.names import TableName
+
+
+class Kind(StrEnum):
+    """How a row differs, seen from the source."""
+
+    MISSING = "missing"
+    EXTRA = "extra"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class RowDifference:
+    """One row that differs. key: as text, `(7,b)`; of a table without a key the whole row, cut.
+
+    columns: names at the target whose values differ, of a different row. copies: how many rows more or less.
+    """
+
+    kind: Kind
+    key: str
+    columns: tuple[str, ...] = ()
+    copies: int = 1
+
+    def __str__(self) -> str:
+        where = f" in {', '.join(self.columns)}" if self.columns else ""
+        return f"{self.kind} row {self.key}{where}{f', {self.copies} times' if self.copies > 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """One table. structure: what differs in its shape. rows: the first differing rows, by key.
+
+    missing, extra, different: how many rows; exact unless is_partial (then at least so many).
+    columns: how many were compared. seconds: how long it took.
+    """
+
+    table: TableName
+    target: TableName
+    columns: int = 0
+    source_rows: int = 0
+    target_rows: int = 0
+    structure: tuple[str, ...] = ()
+    missing: int = 0
+    extra: int = 0
+    different: int = 0
+    rows: tuple[RowDifference, ...] = ()
+    is_partial: bool = False
+    seconds: float = 0.0
+
+    @property
+    def differences(self) -> int:
+        """Rows and points of the shape that differ; 0: equal."""
+        return self.missing + self.extra + self.different + len(self.structure)
+
+    def lines(self) -> Iterator[str]:
+        """Every difference known by name, one a line."""
+        for found in (*self.structure, *self.rows):
+            yield f"{self.table}: {found}"
+        rest = self.missing + self.extra + self.different - sum(r.copies for r in self.rows)
+        if rest > 0 or self.is_partial:
+            yield f"{self.table}: {'at least ' if self.is_partial else ''}{max(rest, 0)} rows more"
+
+    def to_json(self) -> dict[str, Any]:
+        data = asdict(self)
+        return {**data, "table": str(self.table), "target": str(self.target), "differences": self.differences}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All tables of one target, or of several."""
+
+    tables: tuple[TableReport, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def differences(self) -> int:
+        """Over all tables; 0: source and target are equal."""
+        return sum(table.differences for table in self.tables)
+
+    def lines(self) -> list[str]:
+        """Every difference known by name, one a line."""
+        return [line for table in self.tables for line in table.lines()]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "differences": self.differences,
+            "found": self.lines(),
+            "rows": sum(table.source_rows for table in self.tables),
+            "tables": [table.to_json() for table in self.tables],
+            "seconds": self.seconds,
+        }
+
+    def text(self) -> str:
+        """A table with one line per compared table, then every difference known by name."""
+        heads = ("table", "columns", "rows", "missing", "extra", "different", "shape")
+        body = [_cells(t) for t in self.tables]
+        widths = [max(len(row[i]) for row in (heads, *body)) for i in range(len(heads))]
+        lines = [_line(row, widths) for row in (heads, *body)]
+        lines += self.lines()
+        rows = sum(t.source_rows for t in self.tables)
+        return "\n".join([*lines, f"{len(self.tables)} tables, {rows} rows, {self.differences} differences"])
+
+
+def _cells(table: TableReport) -> tuple[str, ...]:
+    rows = str(table.source_rows)
+    if table.target_rows != table.source_rows:
+        rows += f" / {table.target_rows}"
+    least = "≥" if table.is_partial else ""
+    counts = (f"{least}{n}" if n else "0" for n in (table.missing, table.extra, table.different))
+    return (str(table.table), str(table.columns), rows, *counts, str(len(table.structure)))
+
+
+def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+    first, *rest = (f"{c:<{w}}" if i == 0 else f"{c:>{w}}" for i, (c, w) in enumerate(zip(cells, widths, strict=True)))
+    return "  ".join((first, *rest)).rstrip()

@@ -1,0 +1,50 @@
+"""Does a target table have the shape it should have? Column by column, matched by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.model.table import Column, Table
+
+
+def structure(wanted: Table, found: Table) -> tuple[str, ...]:
+    """What differs, in words; empty: nothing that decides what rows the table can hold or how they are told apart.
+
+    wanted: the shape that the target should hold. found: as inspected there.
+    """
+    return tuple(_differences(wanted, found))
+
+
+def _differences(wanted: Table, found: Table) -> Iterator[str]:
+    there = {c.name: c for c in found.columns}
+    for column in wanted.columns:
+        if column.name not in there:
+            yield f"column {column.name} is missing at the target"
+        else:
+            yield from _column(column, there[column.name])
+    known = {c.name for c in wanted.columns}
+    for name in there:
+        if name not in known:
+            yield f"column {name} is only at the target"
+    if _key(wanted) != _key(found):
+        yield f"key is ({_text(_key(found))}), should be ({_text(_key(wanted))})"
+    if wanted.partition_key != found.partition_key:
+        yield f"partitioned {found.partition_key or 'not at all'}, should be {wanted.partition_key or 'not at all'}"
+
+
+def _column(wanted: Column, found: Column) -> Iterator[str]:
+    if canonical(wanted.type.text) != canonical(found.type.text):
+        yield f"column {wanted.name} has type {found.type.text}, should be {wanted.type.text}"
+    if wanted.nullable != found.nullable:
+        yield f"column {wanted.name} {'takes NULL and should not' if found.nullable else 'refuses NULL and should not'}"
+    if wanted.generated != found.generated:
+        yield f"column {wanted.name} is {found.generated or 'not'} generated, should be {wanted.generated or 'plain'}"
+
+
+def _key(table: Table) -> tuple[str, ...]:
+    return tuple(c.name for c in table.key_columns())
+
+
+def _text(names: tuple[str, ...]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,235 @@
+"""Compare one table of two PostgreSQL databases: every column of every row, exactly, by its text.
+
+The servers compute a digest of all rows each; it does not depend on their order. Only where the two
+differ are rows looked at: bucket by bucket of the key, until the differing keys are known by name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
+from airflow_ddlrepl.compare.structure import structure
+from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+SPELLING = (
+    "SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres'; SET bytea_output = 'hex'; SET timezone = 'UTC';"
+    " SET extra_float_digits = 1; SET lc_monetary = 'C'; SET search_path = pg_catalog; SET row_security = off;"
+    " SET statement_timeout = 0; SET work_mem = '128MB'"
+)
+ROWS_PER_BUCKET = 500
+ROWS_PER_LOOK = 200_000
+LOOKS = 5
+KEY_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class CompareTask:
+    """One table to compare; picklable, its text never shows a location.
+
+    source: the table's shape at the source. target: its name at the target. shape: what the target should hold,
+    columns with the source's ids; columns that the source doesn't have (kept ones) are not compared.
+    limit: how many differing rows are named.
+    """
+
+    source_dsn: str = field(repr=False)
+    target_dsn: str = field(repr=False)
+    source: Table
+    target: TableName
+    shape: Table
+    limit: int = 20
+
+
+def compare_table(task: CompareTask) -> TableReport:
+    """Each side is read under one snapshot; rows that are on their way between them count as differences.
+
+    Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read.
+    """
+    started = time.monotonic()
+    with _reader(task.source_dsn, task.source.name) as here, _reader(task.target_dsn, task.target, True) as there:
+        found = Present(there).table(task.target)
+        report = _without_target(task, here) if found is None else _Comparer(task, found, here, there).report()
+    return replace(report, seconds=round(time.monotonic() - started, 3))
+
+
+@contextmanager
+def _reader(dsn: str, table: TableName, is_target: bool = False) -> Iterator[Connection[Any]]:
+    import psycopg
+
+    with connect(dsn, autocommit=True, application_name="ddlrepl compare") as connection:
+        connection.execute(SPELLING.encode())
+        try:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield connection
+        except psycopg.Error as error:
+            raise _unreadable(error, table, is_target) from None
+
+
+def _unreadable(error: Exception, table: TableName, is_target: bool) -> DdlReplError:
+    text = " ".join(str(error).split())
+    hint = "GRANT SELECT on the table to this role; row security must let it see every row"
+    if is_target:
+        return TargetError(f"the target's table can't be read: {text}", code="TGT-180", table=table, hint=hint)
+    return SourceError(f"the source's table can't be read: {text}", code="SRC-180", table=table, hint=hint)
+
+
+def _without_target(task: CompareTask, here: Connection[Any]) -> TableReport:
+    row = here.execute(f"SELECT count(*) FROM ONLY {qualified(task.source.name)}".encode()).fetchone()
+    count = int(row[0]) if row else 0
+    lines = ("the table is missing at the target",)
+    return TableReport(task.source.name, task.target, source_rows=count, structure=lines, missing=count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side's SQL: the row as text, its key as text, the columns, where it stands."""
+
+    connection: Connection[Any]
+    table: TableName
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+    @property
+    def row_text(self) -> str:
+        """A row's text tells NULL from '' and one column from the next, and uses each type's own output."""
+        return f"ROW({', '.join(self.columns)})::text"
+
+    @property
+    def key_text(self) -> str:
+        return f"ROW({', '.join(self.key)})::text" if self.key else self.row_text
+
+
+def _hash(text: str, seed: int) -> str:
+    return f'hashtextextended({text} COLLATE "C", {seed})'
+
+
+class _Comparer:
+    """One table that stands on both sides."""
+
+    def __init__(self, task: CompareTask, found: Table, here: Connection[Any], there: Connection[Any]) -> None:
+        self.task = task
+        self.found = found
+        held = {c.name: c for c in found.columns}
+        theirs = {c.id: c for c in task.source.columns}
+        pairs = [(theirs[c.id], held[c.name]) for c in task.shape.columns if c.id in theirs and c.name in held]
+        self.names = [ours.name for _, ours in pairs]
+        mine = {source.id: _value(source, target) for source, target in pairs}
+        other = {source.id: quote(target.name) for source, target in pairs}
+        key = [i for i in (task.source.key.columns if task.source.key else ()) if i in mine]
+        key = key if task.source.key and len(key) == len(task.source.key.columns) else []
+        self.sides = (
+            _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key)),
+            _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key)),
+        )
+
+    def report(self) -> TableReport:
+        shape = structure(self.task.shape, self.found)
+        base: dict[str, Any] = {"table": self.task.source.name, "target": self.task.target, "structure": shape}
+        if self.task.source.is_partitioned or not self.names:
+            return TableReport(**base, columns=len(self.names))
+        digest = f"count(*), sum({_hash('t', 0)}::numeric), sum({_hash('t', 1)}::numeric)"
+        ours, theirs = self._both(lambda s: _from_text(s, digest))
+        base |= {"columns": len(self.names), "source_rows": int(ours[0][0]), "target_rows": int(theirs[0][0])}
+        if ours == theirs:
+            return TableReport(**base)
+        rows, is_partial = self._rows(max(base["source_rows"], base["target_rows"]))
+        counts: dict[str, Any] = {kind.value: sum(r.copies for r in rows if r.kind is kind) for kind in Kind}
+        named = self._with_columns(rows[: self.task.limit])
+        return TableReport(**base, **counts, rows=named, is_partial=is_partial)
+
+    def _both(self, ask: Any) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """The same question to both servers at once."""
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.map(ask, self.sides)
+        return first, second
+
+    def _rows(self, count: int) -> tuple[list[RowDifference], bool]:
+        """The rows that differ, by key; True: there are more than were looked at."""
+        mask = (1 << max(0, min(20, (count // ROWS_PER_BUCKET).bit_length()))) - 1
+        buckets = self._buckets(mask)
+        share = max(1, ROWS_PER_LOOK // max(1, count // (mask + 1)))
+        looks = [buckets[i : i + share] for i in range(0, len(buckets), share)]
+        found: list[RowDifference] = []
+        for done, look in enumerate(looks):
+            if done >= LOOKS and len(found) >= self.task.limit:
+                return _ordered(found), True
+            found += self._look(mask, look)
+        return _ordered(found), False
+
+    def _buckets(self, mask: int) -> list[int]:
+        """The buckets whose digests differ."""
+        select = f"{_bucket('k', mask)} AS b, count(*), sum({_hash('t', 0)}::numeric), sum({_hash('t', 1)}::numeric)"
+        ours, theirs = self._both(lambda s: _from_text(s, select, " GROUP BY 1"))
+        return sorted({row[0] for row in set(ours) ^ set(theirs)})
+
+    def _look(self, mask: int, buckets: Sequence[int]) -> Iterator[RowDifference]:
+        wanted = ", ".join(str(int(b)) for b in buckets)
+        select = f"k, count(*), sum({_hash('t', 0)}::numeric), sum({_hash('t', 1)}::numeric)"
+        tail = f" WHERE {_bucket('k', mask)} IN ({wanted}) GROUP BY 1"
+        ours, theirs = self._both(lambda s: {r[0]: r[1:] for r in _from_text(s, select, tail)})
+        return _unlike(dict(ours), dict(theirs))
+
+    def _with_columns(self, rows: Sequence[RowDifference]) -> tuple[RowDifference, ...]:
+        """The same, with the columns that differ in rows that stand on both sides."""
+        keys = [row.key for row in rows if row.kind is Kind.DIFFERENT]
+        values: tuple[Any, Any] = ({}, {})
+        if keys:
+            tail = f' WHERE k COLLATE "C" IN ({", ".join(literal(k) for k in keys)})'
+            values = self._both(lambda s: dict(_from_text(s, "k, v", tail, with_values=True)))
+        return tuple(self._named(row, values) for row in rows)
+
+    def _named(self, row: RowDifference, values: tuple[Any, Any]) -> RowDifference:
+        ours, theirs = (side.get(row.key, ()) for side in values)
+        names = tuple(name for name, a, b in zip(self.names, ours, theirs) if a != b)
+        key = row.key if len(row.key) <= KEY_LENGTH else row.key[:KEY_LENGTH] + "…"
+        return RowDifference(row.kind, key, names, row.copies)
+
+
+def _from_text(side: _Side, select: str, tail: str = "", *, with_values: bool = False) -> list[tuple[Any, ...]]:
+    """Ask about `t`, each row's text, and `k`, its key's; `v`: each column's."""
+    values = f", ARRAY[{', '.join(f'ROW({c})::text' for c in side.columns)}] AS v" if with_values else ""
+    rows = f"SELECT {side.row_text} AS t, {side.key_text} AS k{values} FROM ONLY {qualified(side.table)}"
+    return side.connection.execute(f"SELECT {select} FROM ({rows}) AS r{tail}".encode()).fetchall()
+
+
+def _bucket(text: str, mask: int) -> str:
+    return f"({_hash(text, 2)} & {mask})"
+
+
+def _value(source: Column, target: Column) -> str:
+    """The source's value as the target shows it."""
+    name = quote(source.name)
+    if canonical(source.type.text) == canonical(target.type.text) or not target.type.is_builtin:
+        return name
+    there = f"ROW({name})::text <> '()'"  # of a composite whose attributes are all NULL, IS NULL is true as well
+    return f"CAST(CASE WHEN {there} THEN format('%s', {name}) END AS {target.type.text})"
+
+
+def _unlike(ours: dict[str, tuple[Any, ...]], theirs: dict[str, tuple[Any, ...]]) -> Iterator[RowDifference]:
+    for key in ours.keys() | theirs.keys():
+        mine, other = ours.get(key), theirs.get(key)
+        if mine == other:
+            continue
+        more = (mine[0] if mine else 0) - (other[0] if other else 0)
+        if more:
+            yield RowDifference(Kind.MISSING if more > 0 else Kind.EXTRA, key, copies=abs(more))
+        else:
+            yield RowDifference(Kind.DIFFERENT, key)
+
+
+def _ordered(rows: Iterable[RowDifference]) -> list[RowDifference]:
+    return sorted(rows, key=lambda row: row.key)
