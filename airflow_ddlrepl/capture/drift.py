@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from airflow_ddlrepl.ddl import spot
+from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn, Snapshot
@@ -49,7 +49,7 @@ def unexplained(
     present = {table.id: table for table in inspection.tables}
     for table in inspection.tables:
         revision = latest.get(table.id)
-        if table.id in busy or (revision is None or revision.table is None) and not (admits(table.name) and not table.unlogged):
+        if table.id in busy or ((revision is None or revision.table is None) and not (admits(table.name) and not table.unlogged)):
             continue
         known = revision.table if revision else None
         if known is None or spot(known, table):

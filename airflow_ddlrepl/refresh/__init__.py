@@ -1,0 +1,1 @@
+"""Refresh: load tables anew from one snapshot while everything else goes on."""

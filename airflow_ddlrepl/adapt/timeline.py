@@ -1,0 +1,205 @@
+"""The timeline: what one target has to do, in log order, to get from its position to another.
+
+Rows and DDL of a window become a Program: slices (rows of one table between two of its schema
+changes, to be netted and merged at once) and steps (a schema change or a truncate of one table at
+its place in the log). Building it decides everything and touches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from airflow_ddlrepl.adapt.steps import TablePlan
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn, Snapshot
+from airflow_ddlrepl.model.table import Table
+
+
+class State(StrEnum):
+    """How a table stands at a target.
+
+    LIVE: applied in step. NEW: never loaded. PENDING: waits for a refresh. KEPT: dropped at the source and kept.
+    """
+
+    LIVE = "live"
+    NEW = "new"
+    PENDING = "pending"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One table at one target.
+
+    shape: the target table's shape, columns carrying the source's ids. snapshot: of its last refresh,
+    while transactions that the refresh already contains may still come by.
+    """
+
+    table_id: int
+    name: TableName
+    shape: Table
+    state: State = State.LIVE
+    snapshot: Snapshot | None = None
+
+    def has(self, lsn: int, xid: int) -> bool:
+        """Does the target table already contain this transaction, by a refresh?"""
+        return self.snapshot is not None and self.snapshot.sees(lsn, xid)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Rows of one table with low <= key < high; `source` is their shape, `target` what they go into."""
+
+    table_id: int
+    low: LogKey
+    high: LogKey
+    source: Table
+    target: Table
+    name: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One table's part of one DDL record or truncate; `before` and `after` are its standings."""
+
+    event: Event
+    table_id: int
+    plan: TablePlan | None
+    before: Standing | None
+    after: Standing | None
+
+    @property
+    def key(self) -> LogKey:
+        return self.event.key
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Slices and steps up to `high`; `stop`: the plan that a person must deal with first, found at `high`."""
+
+    low: Lsn
+    high: Lsn
+    slices: tuple[Slice, ...]
+    steps: tuple[Step, ...]
+    standings: Mapping[int, Standing]
+    stop: TablePlan | None = None
+
+    @property
+    def last_step(self) -> Lsn:
+        """The position just after the last transaction that changes a shape; `low` when there is none."""
+        return max((Lsn(step.key.lsn + 1) for step in self.steps), default=self.low)
+
+
+Planner = Callable[["Standing | None", "Table | None", Event, Mapping[int, "Standing"]], TablePlan]
+ShapeAt = Callable[[int, LogKey], "Table | None"]
+
+
+@dataclass
+class Timeline:
+    """Builds a Program. plan: decides one table's schema change. shape_at: the enrolled revision.
+
+    enrolled: ids of the tables that are, or ever were, in the channel.
+    """
+
+    plan: Planner
+    shape_at: ShapeAt
+    enrolled: Container[int]
+    _standings: dict[int, Standing] = field(default_factory=dict)
+    _since: dict[int, LogKey] = field(default_factory=dict)
+    _slices: list[Slice] = field(default_factory=list)
+    _steps: list[Step] = field(default_factory=list)
+
+    def build(self, standings: Mapping[int, Standing], events: Iterable[Event], low: Lsn, high: Lsn) -> Program:
+        """The program for low <= position < high. Ends earlier, at a transaction's start, when a plan stops."""
+        self._standings = dict(standings)
+        start = LogKey(low, START_OF_TRANSACTION)
+        self._since = dict.fromkeys(standings, start)
+        self._slices, self._steps = [], []
+        for event in events:
+            if not low <= event.key.lsn < high:
+                continue
+            stop = self._visit(event)
+            if stop is not None:
+                program = self.build(standings, _before(events, event.key.lsn), low, Lsn(event.key.lsn))
+                return replace(program, stop=stop)
+        for table_id in list(self._standings):
+            self._close(table_id, LogKey(high, START_OF_TRANSACTION))
+        return Program(low, high, tuple(self._slices), tuple(self._steps), dict(self._standings))
+
+    def _visit(self, event: Event) -> TablePlan | None:
+        if event.kind is EventKind.TRUNCATE:
+            for table_id, _ in event.dropped:
+                self._truncate(event, table_id)
+        elif event.kind is EventKind.RELATION and event.layout:
+            self._suspend(event, int(event.layout["table_id"]))
+        elif event.kind is EventKind.DDL:
+            for table_id, _ in event.dropped:
+                if stop := self._change(event, table_id, None):
+                    return stop
+            for table in event.tables:
+                if stop := self._change(event, table.id, table):
+                    return stop
+        return None
+
+    def _truncate(self, event: Event, table_id: int) -> None:
+        standing = self._standings.get(table_id)
+        if standing is None or standing.state is not State.LIVE or standing.has(event.key.lsn, event.xid):
+            return
+        self._close(table_id, event.key)
+        self._steps.append(Step(event, table_id, None, standing, standing))
+
+    def _suspend(self, event: Event, table_id: int) -> None:
+        """Rows of an unknown layout: the table waits for a refresh."""
+        standing = self._standings.get(table_id)
+        if standing is None or standing.state is not State.LIVE:
+            return
+        self._close(table_id, event.key)
+        after = replace(standing, state=State.PENDING)
+        self._steps.append(Step(event, table_id, None, standing, after))
+        self._standings[table_id] = after
+
+    def _change(self, event: Event, table_id: int, new: Table | None) -> TablePlan | None:
+        before = self._standings.get(table_id)
+        if before is None or before.state is State.KEPT:
+            if new is None or new.id not in self.enrolled:
+                return None
+            before = None
+        elif before.has(event.key.lsn, event.xid) or (before.state is State.PENDING and new is not None):
+            return None
+        plan = self.plan(before, new, event, self._standings)
+        if plan.stops:
+            return plan
+        if not plan.changes_anything and before is not None:
+            return None
+        self._close(table_id, event.key)
+        after = self._after(before, new, plan, table_id)
+        self._steps.append(Step(event, table_id, plan, before, after))
+        if after is None:
+            self._standings.pop(table_id, None)
+        else:
+            self._standings[table_id] = after
+        self._since[table_id] = event.key
+        return None
+
+    def _after(self, before: Standing | None, new: Table | None, plan: TablePlan, table_id: int) -> Standing | None:
+        if plan.is_removed or plan.shape is None:
+            return None
+        if plan.is_kept:
+            return Standing(table_id, plan.target, plan.shape, State.KEPT)
+        state = State.PENDING if plan.needs_refresh else State.LIVE
+        return Standing(table_id, plan.target, plan.shape, state, before.snapshot if before else None)
+
+    def _close(self, table_id: int, high: LogKey) -> None:
+        standing = self._standings[table_id]
+        low = self._since.get(table_id, high)
+        if standing.state is State.LIVE and low < high and not standing.shape.is_partitioned:
+            source = self.shape_at(table_id, low) or standing.shape
+            self._slices.append(Slice(table_id, low, high, source, standing.shape, standing.name))
+        self._since[table_id] = high
+
+
+def _before(events: Iterable[Event], lsn: int) -> Sequence[Event]:
+    return [event for event in events if event.key.lsn < lsn]

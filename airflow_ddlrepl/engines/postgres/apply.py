@@ -1,0 +1,227 @@
+"""Run a program at a PostgreSQL target: merge staged rows and alter tables in log order, in one transaction.
+
+The target's position and the shapes its tables stand at are written in that same transaction: after
+a crash either everything of a program is there or nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow_ddlrepl.adapt.steps import StepKind
+from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, Step
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.merge import Session, merge, prepare_session
+from airflow_ddlrepl.engines.postgres.names import qualified
+from airflow_ddlrepl.engines.postgres.staged import Staged
+from airflow_ddlrepl.engines.postgres.state import advance, write_standings
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.names import TableName
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+
+LOCK_TIMEOUT = "5s"
+ATTEMPTS = 6
+Result = TypeVar("Result")
+
+
+@dataclass
+class StagedSlice:
+    """A slice of a program with what was staged of it: sections in order, each a list of buckets."""
+
+    piece: Slice
+    sections: dict[int, list[Staged]]
+
+
+@dataclass
+class Applied:
+    """What a program did: rows by kind, changes by kind, statements run, warnings."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)
+    statements: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+def run_program(
+    dsn: str, channel: str, program: Program, staged: Sequence[StagedSlice], *, epoch: int, token: int
+) -> Applied:
+    """Apply everything and move the position from program.low to program.high, or nothing.
+
+    Raises Fenced LCK-102 when another run moved the target, TargetError INT-… when rows don't fit,
+    CannotAdapt ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
+    """
+    with connect(dsn, application_name="ddlrepl integrate") as connection:
+        _early(connection, program)
+        return patiently(lambda: _transaction(connection, channel, program, staged, epoch, token))
+
+
+def patiently(work: Callable[[], Result]) -> Result:
+    """Try again with growing pauses when a lock can't be had or transactions collide. Raises TGT-110 at last."""
+    import psycopg
+
+    for attempt in range(ATTEMPTS):
+        try:
+            return work()
+        except (psycopg.Error, TargetError) as error:
+            if not _is_contention(error):
+                raise
+            if attempt == ATTEMPTS - 1:
+                raise TargetError(
+                    f"a lock on a target table can't be had: {str(error).splitlines()[0]}",
+                    code="TGT-110",
+                    hint="a long query or an idle transaction holds the table (pg_stat_activity); the next run tries again",
+                    retryable=True,
+                ) from None
+            time.sleep(min(0.5 * 2**attempt, 8))
+    raise AssertionError("unreachable")
+
+
+def _is_contention(error: BaseException) -> bool:
+    """Lock not available, deadlock, serialization failure; also as the cause of an error of ours."""
+    state = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
+    return state in ("55P03", "40P01", "40001")
+
+
+def _transaction(
+    connection: Connection[Any], channel: str, program: Program, staged: Sequence[StagedSlice], epoch: int, token: int
+) -> Applied:
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
+        advance(cursor, channel, program.low, program.high, epoch=epoch, token=token)
+        run = _Run(cursor, list(staged), prepare_session(cursor))
+        for step in program.steps:
+            run.merge_before(step)
+            run.step(step)
+        run.merge_rest()
+        write_standings(cursor, channel, _changed(program), _gone(program))
+        return run.applied
+
+
+def _changed(program: Program) -> dict[int, Standing]:
+    """Standings that the steps changed, and those whose refresh lies behind now: its snapshot is forgotten."""
+    touched = {step.table_id for step in program.steps}
+    found = {i: s for i, s in program.standings.items() if i in touched}
+    for table_id, standing in program.standings.items():
+        if standing.snapshot is not None and standing.snapshot.high <= program.high:
+            found[table_id] = replace(standing, snapshot=None)
+    return found
+
+
+def _gone(program: Program) -> list[int]:
+    return [step.table_id for step in program.steps if step.table_id not in program.standings]
+
+
+def _early(connection: Connection[Any], program: Program) -> None:
+    """Labels added to an enum must be committed before a row can hold them; adding one early harms nobody.
+
+    Where the type isn't there yet it comes to be inside the transaction, which is fine as well.
+    """
+    import psycopg
+
+    for statement in _own_transaction(program.steps):
+        try:
+            connection.execute(statement.encode())
+        except psycopg.Error:
+            continue
+
+
+def _own_transaction(steps: Iterable[Step]) -> Iterable[str]:
+    for step in steps:
+        for part in step.plan.steps if step.plan else ():
+            if part.own_transaction:
+                yield from part.sql
+
+
+class _Run:
+    """One pass through a program inside its transaction."""
+
+    def __init__(self, cursor: Cursor[Any], staged: list[StagedSlice], session: Session) -> None:
+        self.cursor = cursor
+        self.session = session
+        self.waiting = staged
+        self.applied = Applied()
+        self._done: set[tuple[tuple[int, int], tuple[str, ...]]] = set()
+
+    def merge_before(self, step: Step) -> None:
+        """The rows of this table that stand before the step."""
+        due = [s for s in self.waiting if s.piece.table_id == step.table_id and s.piece.high <= step.key]
+        self._merge(due)
+
+    def merge_rest(self) -> None:
+        """Everything left, all tables together: deletes of all, then updates, then inserts."""
+        self._merge(list(self.waiting))
+
+    def step(self, step: Step) -> None:
+        if step.event.kind is EventKind.TRUNCATE and step.before is not None:
+            self._truncate(step.before.name, restart=bool(step.event.settings.get("restart_identity")))
+            self.applied.changes["truncate"] += 1
+            return
+        if step.plan is None:
+            return
+        for change in step.plan.changes:
+            self.applied.changes[change.split(" ", 1)[0]] += 1
+        self.applied.warnings += step.plan.hazards
+        for part in step.plan.steps:
+            if part.kind is StepKind.WARN:
+                self.applied.warnings.append(part.why)
+            elif part.kind is StepKind.SQL and not (part.shared and not self._is_first(step, part.sql)):
+                self._sql(step, part.sql)
+
+    def _is_first(self, step: Step, sql: tuple[str, ...]) -> bool:
+        """A step that several tables of one statement share runs once."""
+        if (tuple(step.key), sql) in self._done:
+            return False
+        self._done.add((tuple(step.key), sql))
+        return True
+
+    def _sql(self, step: Step, statements: Iterable[str]) -> None:
+        import psycopg
+
+        for statement in statements:
+            try:
+                self.cursor.execute(statement.encode())
+            except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+                raise
+            except psycopg.Error as error:
+                raise CannotAdapt(
+                    f"the target refuses `{statement}`: {str(error).splitlines()[0]}",
+                    code="ADP-130",
+                    table=step.plan.name if step.plan else None,
+                    at=step.key,
+                    hint="nothing of this cycle was applied; mend what stands in the way at the target and run again,"
+                    " or refresh this table: ddlrepl refresh --table",
+                ) from None
+            self.applied.statements += 1
+
+    def _truncate(self, name: TableName, *, restart: bool) -> None:
+        """Where foreign keys point to the table TRUNCATE is refused: its rows are deleted instead."""
+        import psycopg
+
+        table = qualified(name)
+        try:
+            with self.cursor.connection.transaction():
+                self.cursor.execute(f"TRUNCATE {table}{' RESTART IDENTITY' if restart else ''}".encode())
+        except psycopg.errors.FeatureNotSupported:
+            self.cursor.execute(f"DELETE FROM {table}".encode())
+        self.applied.statements += 1
+
+    def _merge(self, due: list[StagedSlice]) -> None:
+        self.waiting = [s for s in self.waiting if s not in due]
+        for number in range(max((len(s.sections) for s in due), default=0)):
+            buckets = [b for s in due for b in s.sections.get(number, ())]
+            if buckets:
+                for counts in merge(self.cursor, buckets, self.session):
+                    updated = counts.updated + counts.moved
+                    self.applied.rows.update(
+                        changes=counts.changes, inserted=counts.inserted, updated=updated, deleted=counts.deleted
+                    )
+
+
+

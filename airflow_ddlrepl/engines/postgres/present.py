@@ -1,0 +1,52 @@
+"""What stands at a server right now: its version, extensions, tables by name."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.inspect import inspect
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_OID_SQL = """
+SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s
+"""
+
+
+class Present:
+    """Answers from the catalogs of one connection, each question asked once."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+        self._tables: dict[TableName, Table | None] = {}
+
+    @cached_property
+    def version(self) -> int:
+        """Major version."""
+        return self._connection.info.server_version // 10000
+
+    @cached_property
+    def extensions(self) -> frozenset[str]:
+        """Installed in this database."""
+        return frozenset(name for (name,) in self._connection.execute("SELECT extname FROM pg_catalog.pg_extension"))
+
+    def table(self, name: TableName) -> Table | None:
+        """The shape of the table of that name; None when there is none."""
+        if name not in self._tables:
+            row = self._connection.execute(_OID_SQL, [name.schema, name.name]).fetchone()
+            found = inspect(self._connection, [row[0]]) if row else []
+            self._tables[name] = found[0] if found else None
+        return self._tables[name]
+
+
+def publishes_generated(connection: Connection[Any], publication: str) -> bool:
+    """Does the log carry the values of stored generated columns? PostgreSQL 18 can."""
+    row = connection.execute(
+        "SELECT to_jsonb(p) ->> 'pubgencols' = 's' FROM pg_catalog.pg_publication p WHERE pubname = %s", [publication]
+    ).fetchone()
+    return bool(row and row[0])

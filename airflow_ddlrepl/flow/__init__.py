@@ -1,0 +1,63 @@
+"""The flow: capture the log into the trail, adapt the targets, refresh what must be loaded anew, integrate the rest.
+
+    with open_channel("shop.yml", runner) as cycle:
+        replicate(cycle)
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.flow.activation import activate, deactivate
+from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrate
+from airflow_ddlrepl.flow.capturing import capture, has_news
+from airflow_ddlrepl.flow.comparing import compare
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.planned import plan
+from airflow_ddlrepl.flow.refreshing import is_waiting, refresh
+from airflow_ddlrepl.flow.results import Replicated
+from airflow_ddlrepl.flow.status import status
+from airflow_ddlrepl.model.work import InProcess, Runner
+
+NEWS = {"capture": has_news, "adapt": has_changes, "refresh": is_waiting, "integrate": has_rows}
+
+
+def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> Cycle:
+    """The channel of a file, ready for work; `with` closes it. runner: who runs the tasks."""
+    return Cycle(load_channel(Path(path)), runner, run_id)
+
+
+def replicate(cycle: Cycle) -> Replicated:
+    """One cycle: everything that was committed before the call is in every target afterwards."""
+    with cycle.locked():
+        captured = capture(cycle)
+        adapted = adapt(cycle)
+        refreshed = refresh(cycle)
+        integrated = integrate(cycle)
+    return Replicated(captured, adapted, refreshed, integrated)
+
+
+def has_work(channel: Channel, stage: str) -> bool:
+    """Is there anything to do for a stage? Cheap: no Spark, no rows read. stage: capture, adapt, refresh, integrate."""
+    with Cycle(channel, InProcess(), f"look-{int(time.time())}") as cycle:
+        return NEWS[stage](cycle)
+
+
+__all__ = [
+    "Cycle",
+    "activate",
+    "adapt",
+    "capture",
+    "compare",
+    "deactivate",
+    "has_work",
+    "integrate",
+    "open_channel",
+    "plan",
+    "refresh",
+    "replicate",
+    "status",
+]

@@ -1,0 +1,113 @@
+"""Activate and deactivate: enroll the tables of a channel, prepare its targets; and take all of it away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.plan import target_shape
+from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.capture.drift import LAST_IN_TRANSACTION
+from airflow_ddlrepl.engines.postgres import state
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.inspect import inspect
+from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.refreshing import refresh
+from airflow_ddlrepl.flow.results import Activated
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.repository.rows import ChannelState
+
+WHY = "the table joined the channel at activation"
+
+
+def activate(cycle: Cycle, *, load: bool = True) -> Activated:
+    """Prepare the source, enroll its tables and load those that exist. Again: changes nothing.
+
+    load: refresh now; else the next cycle does.
+    """
+    with cycle.locked():
+        found = cycle.source.activate()
+        row = cycle.repository.channel(cycle.channel.name)
+        captured = cycle.repository.captured(cycle.channel.name)
+        is_new = captured is None or found.is_new
+        position = Lsn(max(found.position, captured or 0)) if is_new else Lsn(captured or 0)
+        tables = _wanted(cycle)
+        revisions = _new_revisions(cycle, tables, position)
+        if revisions and not is_new:
+            settle(cycle.source.connection)
+        if revisions or is_new:
+            cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
+        for target in cycle.channel.targets:
+            _prepare_target(cycle, target.name, position, tables, start_over=found.is_new)
+        if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
+            cycle.repository.set_state(
+                cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint()
+            )
+        refreshed = refresh(cycle).tables if load else {}
+    names = tuple(sorted(str(t.name) for t in tables))
+    return Activated(position, names, refreshed, found.left_out)
+
+
+def deactivate(cycle: Cycle) -> Activated:
+    """Remove what activation made at the source and what we remember; the targets' tables stay as they are."""
+    with cycle.locked():
+        position = cycle.repository.captured(cycle.channel.name) or Lsn(0)
+        cycle.source.deactivate()
+        for target in cycle.channel.targets:
+            with connect(cycle.target_dsn(target.name)) as connection:
+                state.forget(connection, cycle.channel.name)
+        cycle.repository.delete_channel(cycle.channel.name, cycle.token)
+    return Activated(position)
+
+
+def _wanted(cycle: Cycle) -> list[Table]:
+    """The tables of the channel with their shapes; of a partitioned table its partitions, too."""
+    known = {i for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if r.table}
+    every = {t.id: t for t in inspect(cycle.source.connection)}
+    wanted = {i for i, t in every.items() if i in known or cycle.scope.wants(t.name)}
+    published = cycle.source.published()
+    wanted |= {i for i, t in every.items() if i in published and t.partition and t.partition.of in wanted}
+    left_out = set(cycle.source.unpublished_reasons())
+    return [t for i, t in every.items() if i in wanted and not t.unlogged and i not in left_out]
+
+
+def _new_revisions(cycle: Cycle, tables: Sequence[Table], position: Lsn) -> list[Revision]:
+    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    found = []
+    for table in tables:
+        before = latest.get(table.id)
+        if before is None or before.table is None:
+            key = LogKey(position - 1, LAST_IN_TRANSACTION)
+            number = before.number + 1 if before else 0
+            found.append(Revision(table.id, number, key, table, Origin.INSPECTED))
+    return found
+
+
+def _prepare_target(cycle: Cycle, target: str, position: Lsn, tables: Sequence[Table], *, start_over: bool) -> None:
+    """Every table that is new to the target, or that lost its log, waits for a refresh there."""
+    channel = cycle.channel.target(target)
+    with connect(cycle.target_dsn(target)) as connection:
+        state.prepare(connection, cycle.channel.name, position, cycle.epoch, cycle.token)
+        now = state.read_state(connection, cycle.channel.name)
+        facts = TargetFacts(server_version=Present(connection).version, extensions=Present(connection).extensions)
+        pending: dict[int, Standing] = {}
+        for table in tables:
+            standing = now.standings.get(table.id)
+            if standing is None:
+                name = channel.target_name(table.name)
+                shape = target_shape(table, facts=replace(facts, name_after=name))
+                pending[table.id] = Standing(table.id, name, shape, State.NEW)
+            elif start_over:
+                pending[table.id] = replace(standing, state=State.PENDING, snapshot=None)
+        with connection.transaction(), connection.cursor() as cursor:
+            state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
+            if start_over and now.lsn != position:
+                state.advance(cursor, cycle.channel.name, now.lsn, position, epoch=cycle.epoch, token=cycle.token)
+            state.write_standings(cursor, cycle.channel.name, pending)
+    for table_id in pending:
+        cycle.repository.request_refresh(cycle.channel.name, cycle.token, target, table_id, WHY, position)

@@ -1,0 +1,239 @@
+"""Apply: bring one target through a stretch of the log, rows and schema changes in their order.
+
+What has to be done is decided first (adapt.timeline); rows are netted and staged by parallel tasks
+outside of any transaction; then one target transaction merges, alters and moves the position.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from airflow_ddlrepl.adapt.steps import Step as PlanStep
+from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
+from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Timeline
+from airflow_ddlrepl.capture.enroll import valid_at
+from airflow_ddlrepl.engines.postgres.apply import Applied, StagedSlice, run_program
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.staging import StageTask, bucket_count, buckets_of, sections, stage
+from airflow_ddlrepl.engines.postgres.state import read_state
+from airflow_ddlrepl.errors import ControlStop, TrailError
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.planning import planner
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.repository.rows import StepState
+from airflow_ddlrepl.trail.manifest import RowFile, Segment
+
+
+@dataclass
+class Stretch:
+    """The captured log from a target's position on, and what stands there now."""
+
+    target: str
+    low: Lsn
+    high: Lsn
+    standings: Mapping[int, Standing]
+    segments: Sequence[Segment]
+    events: Sequence[Event]
+    timeline: Timeline
+    skipped: dict[int, frozenset[int]] = field(default_factory=dict)
+
+    def program(self, until: Lsn) -> Program:
+        return self.timeline.build(self.standings, self.events, self.low, until)
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a look beyond the captured position found: events, the revisions they make, up to where."""
+
+    events: Sequence[Event] = ()
+    revisions: Sequence[Revision] = ()
+    high: Lsn = Lsn(0)
+
+
+def stretch(cycle: Cycle, target: str, ahead: Ahead = Ahead()) -> Stretch:  # noqa: B008
+    """What one target has before it. Reads manifests and control records, no rows."""
+    captured = Lsn(max(cycle.captured(), ahead.high))
+    with connect(cycle.target_dsn(target)) as connection:
+        state = read_state(connection, cycle.channel.name)
+        segments = [_manifest(cycle, row.low) for row in cycle.repository.segments(cycle.channel.name, state.lsn)]
+        events = [e for s in segments for e in cycle.trail.events(s)] + list(ahead.events)
+        events = sorted((e for e in events if e.key.lsn >= state.lsn), key=_by_key)
+        history: dict[int, list[Revision]] = {}
+        for revision in (*cycle.repository.revisions(cycle.channel.name), *ahead.revisions):
+            history.setdefault(revision.table_id, []).append(revision)
+        plan = planner(cycle, target, connection, _shape_at(history), state.standings)
+    timeline = Timeline(plan, _shape_at(history), history)
+    return Stretch(target, state.lsn, captured, state.standings, segments, events, timeline)
+
+
+def _by_key(event: Event) -> LogKey:
+    return event.key
+
+
+def _shape_at(history: Mapping[int, Sequence[Revision]]) -> Callable[[int, LogKey], Table | None]:
+    def shape_at(table_id: int, key: LogKey) -> Table | None:
+        valid = valid_at(history.get(table_id, ()), key)
+        return valid.table if valid else None
+
+    return shape_at
+
+
+def _manifest(cycle: Cycle, low: Lsn) -> Segment:
+    segment = cycle.trail.find(cycle.epoch, low)
+    if segment is None:
+        raise TrailError(
+            "the manifest of a captured segment is missing in the trail",
+            code="TRL-101",
+            at=low,
+            hint="restore the trail, or `ddlrepl refresh` the channel's tables and go on from there",
+        )
+    return segment
+
+
+def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
+    """Run a program at its target: stage its rows, then everything in one transaction with the position."""
+    staged = _stage(cycle, ahead, program)
+    cycle.check_lock()
+    applied = run_program(
+        cycle.target_dsn(ahead.target), cycle.channel.name, program, staged, epoch=cycle.epoch, token=cycle.token
+    )
+    _record(cycle, ahead.target, program)
+    return applied
+
+
+def stop_at_control(cycle: Cycle, target: str, program: Program) -> None:
+    """The program ended before a change that a person has to decide on: say so, durably.
+
+    Raises ControlStop CTL-101 for a breakpoint, CannotAdapt for a change that was refused.
+    """
+    if program.stop is None:
+        return
+    if refusal := program.stop.refusal(program.high):
+        raise refusal
+    control = next(s for s in program.stop.steps if s.kind is StepKind.CONTROL)
+    key = LogKey(program.high, 0)
+    row = cycle.repository.add_control(cycle.channel.name, cycle.token, target, key, control.why, control.policy)
+    raise ControlStop(
+        f"target {target} stops before a change of {program.stop.name}: {control.why}",
+        code="CTL-101",
+        table=program.stop.name,
+        at=program.high,
+        hint=f"everything before it is applied; deal with it, then `ddlrepl controls remove {row.id}`",
+    )
+
+
+def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
+    files = _files_by_table(ahead.segments)
+    tasks: list[StageTask] = []
+    places: list[tuple[int, int]] = []
+    for number, piece in enumerate(program.slices):
+        for section, task in enumerate(_tasks(cycle, ahead, piece, files.get(piece.table_id, ()), number)):
+            buckets = buckets_of(task, bucket_count(task.files, cycle.runner.parallelism))
+            tasks += buckets
+            places += [(number, section)] * len(buckets)
+    results = cycle.runner.map(stage, tasks, f"integrate into {ahead.target}")
+    found: dict[int, StagedSlice] = {}
+    for (number, section), staged in zip(places, results, strict=True):
+        piece = found.setdefault(number, StagedSlice(program.slices[number], {}))
+        piece.sections.setdefault(section, []).append(staged)
+    return list(found.values())
+
+
+def _tasks(
+    cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile], number: int
+) -> Iterator[StageTask]:
+    wanted = [f for f in files if f.first < piece.high and f.last >= piece.low]
+    for section, run in enumerate(sections(sorted(wanted, key=lambda f: f.first))):
+        name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
+        yield StageTask(
+            dsn=cycle.target_dsn(ahead.target),
+            trail_url=cycle.channel.trail,
+            channel=cycle.channel.name,
+            files=run,
+            low=piece.low,
+            high=piece.high,
+            table=piece.source,
+            target=piece.target,
+            target_name=piece.name,
+            stage_name=f"s_{hashlib.sha256(cycle.channel.name.encode()).hexdigest()[:8]}_{cycle.token}_{name}",
+            skip_lsns=_skipped(cycle, ahead, piece),
+        )
+
+
+def _skipped(cycle: Cycle, ahead: Stretch, piece: Slice) -> frozenset[int]:
+    """Commit positions of transactions that the table's last refresh already contains."""
+    standing = ahead.standings.get(piece.table_id)
+    if standing is None or standing.snapshot is None or piece.low.lsn >= standing.snapshot.high:
+        return frozenset()
+    if piece.table_id not in ahead.skipped:
+        found: set[int] = set()
+        for segment in ahead.segments:
+            if segment.low < standing.snapshot.high:
+                rows = cycle.trail.transactions(segment)
+                pairs = zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True)
+                found |= {lsn for lsn, xid in pairs if standing.has(lsn, xid)}
+        ahead.skipped[piece.table_id] = frozenset(found)
+    return ahead.skipped[piece.table_id]
+
+
+def _files_by_table(segments: Sequence[Segment]) -> dict[int, list[RowFile]]:
+    found: dict[int, list[RowFile]] = {}
+    for segment in segments:
+        for file in segment.files():
+            found.setdefault(file.table_id, []).append(file)
+    return found
+
+
+def _record(cycle: Cycle, target: str, program: Program) -> None:
+    """The ledger and the refreshes that the program asked for; the target itself holds the truth."""
+    history = {r.table_id: cycle.repository.revisions(cycle.channel.name, r.table_id) for r in _stepped(cycle, program)}
+    for step in program.steps:
+        revision = valid_at(history.get(step.table_id, ()), step.key)
+        for number, part in enumerate(step.plan.steps if step.plan and revision else ()):
+            _record_step(cycle, target, revision, number, part)
+    for table_id, standing in program.standings.items():
+        if standing.state is State.PENDING:
+            reason = reason(program, table_id)
+            cycle.repository.request_refresh(
+                cycle.channel.name, cycle.token, target, table_id, reason, program.high
+            )
+
+
+def _stepped(cycle: Cycle, program: Program) -> list[Revision]:
+    """The newest revisions of the tables that the program changes."""
+    touched = {step.table_id for step in program.steps}
+    return [r for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if i in touched]
+
+
+def _record_step(cycle: Cycle, target: str, revision: Revision | None, number: int, part: PlanStep) -> None:
+    if part.kind is not StepKind.SQL or revision is None:
+        return
+    cycle.repository.record_ledger(
+        cycle.channel.name,
+        cycle.token,
+        target=target,
+        table_id=revision.table_id,
+        revision=revision.number,
+        step=number,
+        sql_hash=hashlib.sha256("\n".join(part.sql).encode()).hexdigest(),
+        state=StepState.DONE,
+        summary=part.why,
+    )
+
+
+def reason(program: Program, table_id: int) -> str:
+    """Why a table has to be loaded anew."""
+    for step in program.steps:
+        if step.table_id == table_id and step.plan is not None and step.plan.needs_refresh:
+            return next(s.why for s in step.plan.steps if s.kind is StepKind.REFRESH)
+    return "rows of a layout that no revision explains"
+
+
+def plans(program: Program) -> list[TablePlan]:
+    """Every table's plan in order."""
+    return [step.plan for step in program.steps if step.plan is not None]

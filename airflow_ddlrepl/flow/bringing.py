@@ -1,0 +1,90 @@
+"""Adapt and integrate: bring every target through its schema changes, then up to the captured position."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.timeline import Program, State
+from airflow_ddlrepl.engines.postgres.apply import Applied
+from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stop_at_control, stretch
+from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.results import Adapted, Integrated
+from airflow_ddlrepl.model.position import Lsn
+
+
+def adapt(cycle: Cycle) -> Adapted:
+    """At every target: the rows before each schema change, then the change, in log order.
+
+    Raises ControlStop or CannotAdapt where a person has to decide; everything before that is applied.
+    """
+    started = time.monotonic()
+    total = Applied()
+    refreshes: dict[str, str] = {}
+    with cycle.locked():
+        for target in cycle.channel.targets:
+            ahead = stretch(cycle, target.name)
+            program = _to_last_change(ahead)
+            if program.high > ahead.low:
+                _add(total, apply(cycle, ahead, program))
+            for table_id, standing in program.standings.items():
+                if standing.state is State.PENDING:
+                    refreshes[str(standing.name)] = reason(program, table_id)
+            stop_at_control(cycle, target.name, program)
+    for warning in total.warnings:
+        log.warning("%s", warning)
+    seconds = round(time.monotonic() - started, 2)
+    return Adapted(
+        dict(total.changes), total.statements, refreshes, tuple(dict.fromkeys(total.warnings)), dict(total.rows), seconds
+    )
+
+
+def _to_last_change(ahead: Stretch) -> Program:
+    """Up to just after the last schema change; where a person has to decide, right up to there."""
+    whole = ahead.program(ahead.high)
+    if whole.stop is not None:
+        return whole
+    return replace(ahead.program(whole.last_step), stop=None)
+
+
+def has_changes(cycle: Cycle) -> bool:
+    """Does any target have a schema change before it? Reads control records only."""
+    return any(_to_last_change(ahead).high > ahead.low for ahead in _all(cycle))
+
+
+def integrate(cycle: Cycle) -> Integrated:
+    """Merge what is left up to the captured position into every target."""
+    started = time.monotonic()
+    total = Applied()
+    positions: dict[str, Lsn] = {}
+    with cycle.locked():
+        for target in cycle.channel.targets:
+            ahead = stretch(cycle, target.name)
+            program = ahead.program(ahead.high)
+            if program.high > ahead.low:
+                _add(total, apply(cycle, ahead, program))
+            positions[target.name] = program.high
+            stop_at_control(cycle, target.name, program)
+    return Integrated(dict(total.rows), positions, round(time.monotonic() - started, 2))
+
+
+def has_rows(cycle: Cycle) -> bool:
+    """Is a target behind with anything in between? An idle one is just moved up."""
+    for ahead in _all(cycle):
+        if any(segment.rows or segment.high > ahead.low and ahead.events for segment in ahead.segments):
+            return True
+    if any(ahead.low < ahead.high for ahead in _all(cycle)):
+        integrate(cycle)
+    return False
+
+
+def _all(cycle: Cycle) -> list[Stretch]:
+    return [stretch(cycle, target.name) for target in cycle.channel.targets]
+
+
+def _add(total: Applied, part: Applied) -> None:
+    total.rows += Counter(part.rows)
+    total.changes += Counter(part.changes)
+    total.statements += part.statements
+    total.warnings += part.warnings

@@ -1,0 +1,220 @@
+"""Capture: read the source's log from where the trail ends, up to now, into the trail.
+
+Nothing is confirmed to the source before it is durable: first the files, then the manifest, then the
+repository, then the slot.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from airflow_ddlrepl.capture.drift import Inspection, foreign_layouts, unexplained
+from airflow_ddlrepl.capture.enroll import enroll, valid_at
+from airflow_ddlrepl.config.policies import CaptureFormat
+from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
+from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.engines.postgres.stream import NeedsText, RangeTask, binary_safe, capture_range, ranges, wire_types
+from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.results import Captured
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.repository.channels import CAPTURED
+from airflow_ddlrepl.repository.rows import SegmentFacts
+from airflow_ddlrepl.trail.manifest import Part, Segment
+from airflow_ddlrepl.trail.store import data_folder
+
+RANGE_BYTES = 16 << 20
+STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.GAP, EventKind.RELATION)
+
+
+def capture(cycle: Cycle) -> Captured:
+    """Capture everything that was committed before the call."""
+    started = time.monotonic()
+    with cycle.locked():
+        low = first = cycle.captured()
+        cycle.source.check()
+        tally = _Tally()
+        while segment := cycle.trail.find(cycle.epoch, low):
+            log.info("taking over the segment %s that an earlier run left", low)
+            low = tally.add(_register(cycle, segment))
+        cycle.source.advance(low)
+        inspection = inspect_source(cycle)
+        end = cycle.source.flush_position()
+        while low < end:
+            high = Lsn(min(end, low + cycle.channel.capture.window_bytes))
+            low = tally.add(_window(cycle, low, high, inspection, is_last=high == end))
+            cycle.source.advance(low)
+        return tally.result(first, low, time.monotonic() - started)
+
+
+def has_news(cycle: Cycle) -> bool:
+    """Would a capture find anything? Cheap; starts nothing."""
+    low = cycle.captured()
+    if cycle.trail.find(cycle.epoch, low):
+        return True
+    cycle.source.check()
+    cycle.source.advance(low)
+    inspection = inspect_source(cycle)
+    end = cycle.source.flush_position()
+    if cycle.source.has_news(low, end):
+        return True
+    return bool(unexplained(inspection, cycle.repository.latest_revisions(cycle.channel.name), (), end, cycle.scope.joins))
+
+
+def inspect_source(cycle: Cycle) -> Inspection:
+    """Every table of the channel, and those that could join it, as the catalog shows them now."""
+    known = cycle.repository.latest_revisions(cycle.channel.name)
+    connection = cycle.source.connection
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        seen = snapshot(connection)
+        tables = inspect(connection)
+    ours = [t for t in tables if (t.id in known and known[t.id].table) or cycle.scope.joins(t.name)]
+    return Inspection(tuple(ours), seen)
+
+
+class _Tally:
+    """Adds up what the windows of one capture found."""
+
+    def __init__(self) -> None:
+        self.rows = self.transactions = self.segments = self.revisions = self.drift = 0
+        self.ddl: Counter[str] = Counter()
+
+    def add(self, window: tuple[Segment, Sequence[Event], Sequence[Revision]]) -> Lsn:
+        segment, events, found = window
+        self.rows += segment.rows
+        self.transactions += sum(part.transaction_count for part in segment.parts)
+        self.segments += not segment.is_empty
+        self.revisions += len(found)
+        for event in events:
+            if event.kind is EventKind.TRUNCATE:
+                self.ddl["TRUNCATE"] += 1
+            elif event.kind is EventKind.DDL and event.is_inspected:
+                self.drift += 1
+            elif event.kind is EventKind.DDL:
+                self.ddl[event.tag] += 1
+        return segment.high
+
+    def result(self, low: Lsn, high: Lsn, seconds: float) -> Captured:
+        counts = (self.rows, self.transactions, self.segments, dict(self.ddl), self.revisions, self.drift)
+        return Captured(low, high, *counts, round(seconds, 2))
+
+
+def _window(
+    cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool
+) -> tuple[Segment, Sequence[Event], Sequence[Revision]]:
+    parts: Sequence[Part] = ()
+    if cycle.source.has_news(low, high):
+        parts = read_window(cycle, low, high, cycle.channel.trail)
+    segment = Segment(cycle.channel.name, cycle.epoch, cycle.token, low, high, tuple(parts))
+    events = cycle.trail.events(segment)
+    drift = find_drift(cycle, segment, events, inspection, is_last=is_last)
+    if drift:
+        _join(cycle, drift)
+        segment = replace(segment, parts=(*parts, _drift_part(cycle, segment, drift)))
+    cycle.check_lock()
+    if segment.is_empty:
+        cycle.repository.set_position(cycle.channel.name, cycle.token, CAPTURED, high)
+        return segment, (), ()
+    return _register(cycle, cycle.trail.publish(segment))
+
+
+def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str) -> list[Part]:
+    """Decode the window into a trail, in ranges side by side; again in text format when a type asks for it."""
+    tables = [r.table for r in cycle.repository.latest_revisions(cycle.channel.name).values() if r.table]
+    wanted = cycle.channel.capture.format
+    is_binary = wanted is not CaptureFormat.TEXT and all(binary_safe(t) for t in tables)
+    cuts = ranges(low, high, cycle.channel.capture.parallel or cycle.runner.parallelism, RANGE_BYTES)
+    while True:
+        tasks = [
+            RangeTask(
+                dsn=cycle.source_dsn,
+                slot=cycle.channel.slot,
+                publication=cycle.channel.publication,
+                low=start,
+                high=end,
+                index=index,
+                count=len(cuts),
+                window_low=low,
+                trail_url=trail_url,
+                channel=cycle.channel.name,
+                epoch=cycle.epoch,
+                token=cycle.token,
+                wire_format="binary" if is_binary else "text",
+                types=wire_types(tables),
+            )
+            for index, (start, end) in enumerate(cuts)
+        ]
+        try:
+            return cycle.runner.map(capture_range, tasks, "capture")
+        except NeedsText as reason:
+            if not is_binary:
+                raise
+            log.info("reading the window again in text format: %s", reason.message)
+            is_binary = False
+
+
+def find_drift(
+    cycle: Cycle, segment: Segment, events: Sequence[Event], inspection: Inspection, *, is_last: bool
+) -> list[Event]:
+    known = cycle.repository.latest_revisions(cycle.channel.name)
+    found = enroll(events, known, cycle.scope.joins)
+    history: dict[int, list[Revision]] = {i: [r] for i, r in known.items()}
+    for revision in found:
+        history.setdefault(revision.table_id, []).append(revision)
+
+    def shape_at(table_id: int, key: LogKey) -> Table | None:
+        valid = valid_at(history.get(table_id, ()), key)
+        return valid.table if valid else None
+
+    files = [file for file in segment.files() if file.table_id in history]
+    drift = foreign_layouts(files, shape_at, inspection)
+    if is_last:
+        latest = {i: revisions[-1] for i, revisions in history.items()}
+        for revision in enroll(drift, latest, cycle.scope.joins):
+            latest[revision.table_id] = revision
+        drift += unexplained(inspection, latest, events, segment.high, cycle.scope.joins)
+    return drift
+
+
+def _join(cycle: Cycle, drift: Sequence[Event]) -> None:
+    """Publish tables that no event trigger brought in; a refresh may begin once nobody older writes to them."""
+    for event in drift:
+        names = ", ".join(str(t.name) for t in event.tables) or ", ".join(str(n) for _, n in event.dropped)
+        log.warning("no DDL record explains the shape of %s: inspected instead", names or event.layout)
+    if any(event.filled for event in drift):
+        cycle.source.tend()
+        settle(cycle.source.connection)
+
+
+def _drift_part(cycle: Cycle, segment: Segment, drift: Sequence[Event]) -> Part:
+    index = len(segment.parts)
+    lines = b"".join(json.dumps(e.to_json(), separators=(",", ":")).encode() + b"\n" for e in drift)
+    path = f"{data_folder(cycle.epoch, segment.low)}/{index:04d}-{cycle.token}-inspected.jsonl"
+    return Part(index, segment.low, segment.high, control=cycle.trail.write(path, lines), event_count=len(drift))
+
+
+def _register(cycle: Cycle, segment: Segment) -> tuple[Segment, Sequence[Event], Sequence[Revision]]:
+    """Make a published segment part of the channel: its revisions, its events, the new position."""
+    events = sorted(cycle.trail.events(segment), key=lambda e: e.key)
+    known = cycle.repository.latest_revisions(cycle.channel.name)
+    found = enroll(events, known, cycle.scope.joins)
+    size = sum(file.size for file in segment.files())
+    facts = SegmentFacts(segment.epoch, segment.low, segment.high, segment.rows, size, len(list(segment.files())))
+    ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}
+    seen = [e for e in events if e.kind in STORED and _touches(e, ours)]
+    cycle.repository.commit_segment(cycle.channel.name, cycle.token, facts, found, segment.high, seen=seen)
+    return segment, seen, found
+
+
+def _touches(event: Event, ours: set[int]) -> bool:
+    ids = {t.id for t in event.tables} | {i for i, _ in event.dropped}
+    if event.layout:
+        ids.add(int(event.layout["table_id"]))
+    return event.kind is EventKind.GAP or bool(ids & ours)

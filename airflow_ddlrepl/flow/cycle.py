@@ -1,0 +1,119 @@
+"""One channel opened for work: its file, repository, trail, source, and the lock that a run holds."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.location import resolve
+from airflow_ddlrepl.engines.postgres.scope import Scope
+from airflow_ddlrepl.engines.postgres.source import PostgresSource
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.repository.lock import ChannelLock
+from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.repository.rows import ChannelState
+from airflow_ddlrepl.trail.store import Trail
+
+log = logging.getLogger("ddlrepl")
+
+
+class Cycle:
+    """What the stages of one run share. `with` closes it.
+
+    runner: who runs the tasks. file: the channel file, for messages. run_id: this run in the repository.
+    """
+
+    def __init__(self, channel: Channel, runner: Runner, run_id: str = "") -> None:
+        self.channel = channel
+        self.runner = runner
+        self.run_id = run_id or f"{socket.gethostname()}-{os.getpid()}"
+        self._lock: ChannelLock | None = None
+
+    @cached_property
+    def repository(self) -> Repository:
+        return Repository.open(self.channel.repository)
+
+    @cached_property
+    def trail(self) -> Trail:
+        return Trail(self.channel.trail, self.channel.name)
+
+    @cached_property
+    def scope(self) -> Scope:
+        return Scope.of(self.channel)
+
+    @cached_property
+    def source_dsn(self) -> str:
+        return resolve(self.channel.source.location)
+
+    @cached_property
+    def source(self) -> PostgresSource:
+        return PostgresSource.of(self.channel, self.source_dsn)
+
+    def target_dsn(self, name: str) -> str:
+        return resolve(self.channel.target(name).location)
+
+    @property
+    def token(self) -> int:
+        """Of the lock that this run holds; 0 without one, which no write accepts."""
+        return self._lock.token if self._lock else 0
+
+    @property
+    def epoch(self) -> int:
+        row = self.repository.channel(self.channel.name)
+        return row.epoch if row else 0
+
+    @contextmanager
+    def locked(self, wait_seconds: float = 0) -> Iterator[int]:
+        """Hold the channel; inside another `locked` of this run, the same lock. Yields the fencing token."""
+        if self._lock is not None:
+            yield self._lock.token
+            return
+        self.repository.ensure_channel(self.channel.name, self.channel.fingerprint())
+        lease = float(self.channel.lock.lease_seconds)
+        with self.repository.lock(self.channel.name, self.run_id, lease, wait_seconds) as lock:
+            self._lock = lock
+            try:
+                yield lock.token
+            finally:
+                self._lock = None
+
+    def check_lock(self) -> None:
+        """Raises Fenced when this run has lost the channel. Call it before anything that can't be taken back."""
+        if self._lock is not None:
+            self._lock.check()
+
+    def captured(self) -> Lsn:
+        """Where capture stands. Raises ConfigError CFG-130 when the channel is not active."""
+        row = self.repository.channel(self.channel.name)
+        position = self.repository.captured(self.channel.name)
+        if row is None or row.state is not ChannelState.ACTIVE or position is None:
+            raise ConfigError(
+                f"channel {self.channel.name} is not activated",
+                code="CFG-130",
+                hint="run `ddlrepl activate` with the channel's file first",
+            )
+        return position
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if "source" in self.__dict__:
+            self.source.close()
+        if "repository" in self.__dict__:
+            self.repository.close()
+
+
+def channel_path(path: str | Path) -> Path:
+    """The file, absolute."""
+    return Path(path).expanduser().resolve()

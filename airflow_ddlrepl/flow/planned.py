@@ -1,0 +1,82 @@
+"""Plan: what the next cycle would do to the targets' shapes. Changes nothing anywhere."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.adapt.show import as_text
+from airflow_ddlrepl.adapt.steps import TablePlan
+
+from airflow_ddlrepl.capture.enroll import enroll
+from airflow_ddlrepl.flow.applying import Ahead, plans, stretch
+from airflow_ddlrepl.flow.capturing import find_drift, inspect_source, read_window
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.trail.manifest import Segment
+from airflow_ddlrepl.trail.store import Trail
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Per target the plans in log order, the one that waits for a person last; rows that refreshes would move."""
+
+    low: Lsn
+    high: Lsn
+    targets: Mapping[str, list[TablePlan]]
+    rows: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        found = {
+            name: [{**p.to_json(), "rows_to_move": self.rows.get(str(p.name), 0) if p.needs_refresh else 0} for p in given]
+            for name, given in self.targets.items()
+        }
+        return {"from": str(self.low), "to": str(self.high), "targets": found}
+
+    def text(self) -> str:
+        lines = [f"from {self.low} to {self.high}"]
+        for name, given in self.targets.items():
+            lines += [f"target {name}", as_text(given).rstrip()]
+            moved = {p.name: self.rows.get(str(p.name), 0) for p in given if p.needs_refresh}
+            lines += [f"rows to move: {table} about {count}" for table, count in moved.items()]
+        return "\n".join(lines)
+
+
+def plan(cycle: Cycle) -> Planned:
+    """Plans for everything committed so far, captured or not. Reads the log beside the trail, confirms nothing."""
+    low = cycle.captured()
+    cycle.source.check()
+    inspection = inspect_source(cycle)
+    end = cycle.source.flush_position()
+    with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:
+        parts = read_window(cycle, low, end, folder) if end > low else []
+        segment = Segment(cycle.channel.name, cycle.epoch, 0, low, end, tuple(parts))
+        events = Trail(folder, cycle.channel.name).events(segment)
+        drift = find_drift(cycle, segment, events, inspection, is_last=True)
+    events = sorted([*events, *drift], key=lambda e: e.key)
+    found = enroll(events, cycle.repository.latest_revisions(cycle.channel.name), cycle.scope.joins)
+    ahead = Ahead(events, found, end)
+    targets: dict[str, list[TablePlan]] = {}
+    for target in cycle.channel.targets:
+        before = stretch(cycle, target.name, ahead)
+        program = before.program(end)
+        targets[target.name] = plans(program) + ([program.stop] if program.stop else [])
+    return Planned(low, end, targets, _rows(cycle, targets))
+
+
+def _rows(cycle: Cycle, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:
+    """What the source's statistics say of the tables to be refreshed."""
+    names = {p.name for given in targets.values() for p in given if p.needs_refresh}
+    found = {}
+    for name in names:
+        row = cycle.source.connection.execute(
+            "SELECT greatest(c.reltuples, 0)::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = %s AND c.relname = %s",
+            [name.schema, name.name],
+        ).fetchone()
+        found[str(name)] = int(row[0]) if row else 0
+    return found
+
+

@@ -1,0 +1,113 @@
+"""Planning: one table's schema change at one target, with everything the planner must know of that target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.plan import plan
+from airflow_ddlrepl.adapt.policy import Policy, policy_for
+from airflow_ddlrepl.adapt.steps import TablePlan
+from airflow_ddlrepl.adapt.timeline import Planner, Standing, State
+from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, evidence
+from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
+from airflow_ddlrepl.engines.postgres.present import Present, publishes_generated
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+
+def planner(
+    cycle: Cycle,
+    target: str,
+    connection: Connection[Any],
+    shape_at: Callable[[int, LogKey], Table | None],
+    standings: Mapping[int, Standing],
+) -> Planner:
+    """Plans one table's change at this target. standings: as the target is now."""
+    return _Planner(cycle, target, Present(connection), shape_at, standings)
+
+
+@dataclass
+class _Planner:
+    cycle: Cycle
+    target: str
+    present: Present
+    shape_at: Callable[[int, LogKey], Table | None]
+    now: Mapping[int, Standing]
+
+    def __call__(
+        self, before: Standing | None, new: Table | None, event: Event, standings: Mapping[int, Standing]
+    ) -> TablePlan:
+        table_id = new.id if new else before.table_id if before else 0
+        name = new.name if new else self._source_name(table_id, event)
+        return plan(
+            before.shape if before else None,
+            new,
+            render=PostgresDdl(self.present.version),
+            evidence=NOTHING_KNOWN if event.is_inspected and before else evidence(event, table_id),
+            policy=self._policy(name, event),
+            facts=self._facts(before, new, standings),
+            source_before=self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1)) if before else None,
+        )
+
+    def _source_name(self, table_id: int, event: Event) -> TableName:
+        names = {i: n for i, n in event.dropped}
+        known = self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
+        return known.name if known else names.get(table_id, TableName("", ""))
+
+    def _policy(self, name: TableName, event: Event) -> Policy:
+        channel = self.cycle.channel
+        policy = policy_for(name, channel.target_actions(self.target), channel.source_actions(), channel.defaults)
+        return policy.after_approval() if event.key.lsn in self._approved else policy
+
+    @cached_property
+    def _approved(self) -> frozenset[int]:
+        """Positions whose breakpoint a person has removed."""
+        rows = self.cycle.repository.controls(self.cycle.channel.name, self.target, removed=True)
+        return frozenset(row.key.lsn for row in rows if row.removed)
+
+    @cached_property
+    def _publishes_generated(self) -> bool:
+        return publishes_generated(self.cycle.source.connection, self.cycle.channel.publication)
+
+    def _facts(self, before: Standing | None, new: Table | None, standings: Mapping[int, Standing]) -> TargetFacts:
+        name = self.cycle.channel.target(self.target).target_name(new.name) if new else None
+        other = self._occupant(new.id, name, before, standings) if new and name else None
+        parent = standings.get(new.partition.of) if new and new.partition else None
+        fresh = other if before is None else None
+        return TargetFacts(
+            name_before=before.name if before else None,
+            name_after=name,
+            server_version=self.present.version,
+            extensions=self.present.extensions,
+            existing=fresh.shape if fresh else None,
+            occupant=other.shape if other and before is not None else None,
+            is_kept=other is not None and other.state is State.KEPT,
+            parent=parent.name if parent else None,
+            has_parent=parent is not None or new is None or new.partition is None,
+            parent_shape=parent.shape if parent else None,
+            publishes_generated=self._publishes_generated,
+            is_pending=before is not None and before.state is State.PENDING,
+        )
+
+    def _occupant(
+        self, table_id: int, name: TableName, before: Standing | None, standings: Mapping[int, Standing]
+    ) -> Standing | None:
+        """What stands under the name that the table is to have, when it is another table."""
+        if before is not None and before.name == name:
+            return None
+        for standing in standings.values():
+            if standing.name == name and standing.table_id != table_id:
+                return standing
+        ours = {standing.name for standing in self.now.values()}
+        shape = None if name in ours else self.present.table(name)
+        return Standing(shape.id, name, shape) if shape else None

@@ -1,0 +1,245 @@
+"""Refresh: load the tables that wait for it under one snapshot of the source; integrate goes on from exactly there."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.plan import target_shape
+from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.config.pattern import matches_table
+from airflow_ddlrepl.config.policies import ExistingTables
+from airflow_ddlrepl.engines.postgres import state
+from airflow_ddlrepl.engines.postgres.apply import LOCK_TIMEOUT, patiently
+from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunk
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.exported import Exported, exported
+from airflow_ddlrepl.engines.postgres.names import qualified
+from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.engines.postgres.stream import binary_safe
+from airflow_ddlrepl.engines.postgres.swap import SCHEMA, finish_shadow, make_shadow, place_parent, put_in_place
+from airflow_ddlrepl.errors import CannotAdapt, ConfigError
+from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.results import Refreshed
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.refresh.chunks import cut
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+ASKED = "asked for by hand"
+
+
+def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
+    """Load every table that waits, and those that match a `schema.table` pattern (of the source)."""
+    started = time.monotonic()
+    rows: dict[str, int] = {}
+    reasons: dict[str, str] = {}
+    with cycle.locked():
+        for target in cycle.channel.targets:
+            if patterns:
+                _ask(cycle, target.name, patterns)
+            why = {r.table_id: r.reason for r in cycle.repository.pending_refreshes(cycle.channel.name, target.name)}
+            for standing, count in _refresh_target(cycle, target.name):
+                rows[str(standing.name)] = count
+                reasons[str(standing.name)] = why.get(standing.table_id, "")
+                cycle.repository.finish_refresh(
+                    cycle.channel.name, cycle.token, target.name, standing.table_id, count
+                )
+    return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
+
+
+def is_waiting(cycle: Cycle) -> bool:
+    """Does any table wait for a refresh?"""
+    for target in cycle.channel.targets:
+        with connect(cycle.target_dsn(target.name)) as connection:
+            if _pending(state.read_state(connection, cycle.channel.name).standings):
+                return True
+    return False
+
+
+def _pending(standings: Mapping[int, Standing]) -> dict[int, Standing]:
+    return {i: s for i, s in standings.items() if s.state in (State.PENDING, State.NEW)}
+
+
+def _ask(cycle: Cycle, target: str, patterns: Sequence[str]) -> None:
+    """Mark tables as waiting. Raises ConfigError CFG-131 when no table of the channel matches."""
+    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    with connect(cycle.target_dsn(target)) as connection:
+        now = state.read_state(connection, cycle.channel.name)
+        asked = {
+            i: replace(s, state=State.PENDING)
+            for i, s in now.standings.items()
+            if s.state is State.LIVE
+            and (revision := latest.get(i)) is not None
+            and revision.table is not None
+            and any(matches_table(p, revision.table.name) for p in patterns)
+        }
+        if not asked and not _pending(now.standings):
+            raise ConfigError(
+                f"no table of the channel matches {', '.join(patterns)}",
+                code="CFG-131",
+                hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
+            )
+        with connection.transaction(), connection.cursor() as cursor:
+            state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
+            state.write_standings(cursor, cycle.channel.name, asked)
+    for table_id in asked:
+        cycle.repository.request_refresh(cycle.channel.name, cycle.token, target, table_id, ASKED, now.lsn)
+
+
+def _refresh_target(cycle: Cycle, target: str) -> list[tuple[Standing, int]]:
+    with connect(cycle.target_dsn(target)) as connection:
+        standings = state.read_state(connection, cycle.channel.name).standings
+        pending = _pending(standings)
+        if not pending:
+            return []
+        with exported(cycle.source_dsn, list(pending)) as source:
+            return _Refresh(cycle, target, connection, source, standings).run()
+
+
+class _Refresh:
+    """One target's refresh of some tables under one snapshot."""
+
+    def __init__(
+        self, cycle: Cycle, target: str, connection: Connection[Any], source: Exported, standings: Mapping[int, Standing]
+    ) -> None:
+        self.cycle = cycle
+        self.target = cycle.channel.target(target)
+        self.connection = connection
+        self.source = source
+        self.standings = standings
+        self.present = Present(connection)
+        self.after = {t.id: self._after(t) for t in source.tables}
+
+    def run(self) -> list[tuple[Standing, int]]:
+        for table in self.source.tables:
+            self._refuse_foreign(table)
+        _sweep(self.connection, _stem(self.cycle.channel.name), self.cycle.token)
+        parents = [t for t in self.source.tables if t.is_partitioned]
+        leaves = [t for t in self.source.tables if not t.is_partitioned]
+        done: list[tuple[Standing, int]] = []
+        for table in sorted(parents, key=lambda t: _depth(t, self.source.tables)):
+            self.cycle.check_lock()
+            place_parent(
+                self.connection, self.cycle.channel.name, self.after[table.id], epoch=self.cycle.epoch, token=self.cycle.token
+            )
+            done.append((self.after[table.id], 0))
+        for table in leaves:
+            make_shadow(self.connection, self.after[table.id].shape, self._shadow(table))
+        counts = self._load(leaves)
+        for table in leaves:
+            finish_shadow(self.connection, self.after[table.id].shape, self._shadow(table))
+            self.cycle.check_lock()
+            how = patiently(self._placer(table))
+            log.info("refreshed %s: %d rows, %s", table.name, counts[table.id], how)
+            done.append((self.after[table.id], counts[table.id]))
+        return done
+
+    def _after(self, table: Table) -> Standing:
+        name = self.target.target_name(table.name)
+        parent = self.standings.get(table.partition.of) if table.partition else None
+        facts = TargetFacts(
+            name_after=name,
+            server_version=self.present.version,
+            extensions=self.present.extensions,
+            parent=parent.name if parent else None,
+            has_parent=parent is not None or table.partition is None,
+        )
+        return Standing(table.id, name, target_shape(table, facts=facts), State.LIVE, self.source.snapshot)
+
+    def _refuse_foreign(self, table: Table) -> None:
+        """A table with rows that this channel has never filled is not ours to overwrite."""
+        standing, name = self.standings[table.id], self.after[table.id].name
+        if standing.state is not State.NEW or self.target.existing_tables is ExistingTables.REPLACE:
+            return
+        if self.present.table(name) is None or table.is_partitioned:
+            return
+        row = self.connection.execute(f"SELECT EXISTS (SELECT FROM {qualified(name)})".encode()).fetchone()
+        if row is not None and row[0]:
+            raise CannotAdapt(
+                f"the target has a table {name} with rows in it that this channel did not write",
+                code="ADP-120",
+                table=table.name,
+                hint=f"set `existing_tables: replace` for target {self.target.name} to overwrite such tables,"
+                " or rename that table",
+            )
+
+    def _shadow(self, table: Table) -> TableName:
+        return TableName(SCHEMA, f"{_stem(self.cycle.channel.name)}{self.cycle.token}_{table.id}")
+
+    def _load(self, tables: Sequence[Table]) -> dict[int, int]:
+        by_id = {t.id: t for t in tables}
+        pages = {i: n for i, n in self.source.pages.items() if i in by_id}
+        chunks = cut(pages, self.cycle.runner.parallelism)
+        tasks = [self._task(by_id[c.table_id], c.number, c.low, c.high) for c in chunks]
+        counts = dict.fromkeys(by_id, 0)
+        for chunk, count in zip(chunks, self.cycle.runner.map(load_chunk, tasks, "refresh"), strict=True):
+            counts[chunk.table_id] += count
+        return counts
+
+    def _task(self, table: Table, number: int, low: int, high: int | None) -> LoadTask:
+        shape = self.after[table.id].shape
+        loaded = [(table.column(c.id), c) for c in shape.columns if not c.generated]
+        return LoadTask(
+            source_dsn=self.cycle.source_dsn,
+            target_dsn=self.cycle.target_dsn(self.target.name),
+            snapshot=self.source.name,
+            table=table.name,
+            shadow=self._shadow(table),
+            columns=tuple((theirs.name, ours.name) for theirs, ours in loaded),
+            low_page=low,
+            high_page=high,
+            token=str(self.cycle.token),
+            chunk=f"{self.cycle.channel.name}/{table.id}/{number}",
+            binary=binary_safe(table) and all(theirs.type.text == ours.type.text for theirs, ours in loaded),
+        )
+
+    def _placer(self, table: Table) -> Callable[[], str]:
+        standing = self.after[table.id]
+        before = self.standings[table.id]
+
+        def place() -> str:
+            return put_in_place(
+                self.connection,
+                self.cycle.channel.name,
+                standing,
+                self._shadow(table),
+                previous=before.name,
+                epoch=self.cycle.epoch,
+                token=self.cycle.token,
+                lock_timeout=LOCK_TIMEOUT,
+            )
+
+        return place
+
+
+def _depth(table: Table, tables: Sequence[Table]) -> int:
+    """How many partitioned tables stand above it."""
+    by_id = {t.id: t for t in tables}
+    depth, at = 0, table
+    while at.partition is not None and at.partition.of in by_id:
+        depth, at = depth + 1, by_id[at.partition.of]
+    return depth
+
+
+def _stem(channel: str) -> str:
+    """How the names of a channel's shadow tables begin."""
+    return f"r_{hashlib.sha256(channel.encode()).hexdigest()[:12]}_"
+
+
+def _sweep(connection: Connection[Any], stem: str, token: int) -> None:
+    """Remove the shadow tables that killed refreshes of this channel left."""
+    rows = connection.execute(
+        "SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'ddlrepl'::regnamespace"
+        " AND c.relkind = 'r' AND starts_with(c.relname, %s)",
+        [stem],
+    ).fetchall()
+    for (name,) in rows:
+        if int(name.removeprefix(stem).split("_")[0]) < token:
+            connection.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())

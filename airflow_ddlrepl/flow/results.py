@@ -1,0 +1,121 @@
+"""What each stage did: small, printable, JSON for XCom and the command line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from airflow_ddlrepl.model.position import Lsn
+
+
+class Printable:
+    """A result prints as one line per stage and as JSON."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: _plain(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
+
+    def text(self) -> str:
+        return "\n".join(f"{name}: {_shown(value)}" for name, value in self.to_json().items())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Lsn):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_shown(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, list):
+        return "; ".join(_shown(v) for v in value) or "none"
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Captured(Printable):
+    """One capture: log positions, what it found by kind, and where the time went (seconds)."""
+
+    low: Lsn
+    high: Lsn
+    rows: int = 0
+    transactions: int = 0
+    segments: int = 0
+    ddl: dict[str, int] = field(default_factory=dict)
+    revisions: int = 0
+    drift: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Adapted(Printable):
+    """What adapt did at each target: kinds of change, statements run, tables that wait for a refresh and why."""
+
+    changes: dict[str, int] = field(default_factory=dict)
+    statements: int = 0
+    refreshes: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    rows: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Refreshed(Printable):
+    """Tables loaded anew: rows by table, the reasons."""
+
+    tables: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Integrated(Printable):
+    """Rows merged (inserted, updated, deleted) and the position that each target stands at."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    positions: dict[str, Lsn] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Replicated(Printable):
+    """One whole cycle."""
+
+    capture: Captured
+    adapt: Adapted
+    refresh: Refreshed
+    integrate: Integrated
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "capture": self.capture.to_json(),
+            "adapt": self.adapt.to_json(),
+            "refresh": self.refresh.to_json(),
+            "integrate": self.integrate.to_json(),
+        }
+
+    def text(self) -> str:
+        applied = Counter(self.adapt.rows) + Counter(self.integrate.rows)
+        ddl = ", ".join(f"{n} {tag}" for tag, n in self.capture.ddl.items()) or "none"
+        lines = [
+            f"captured {self.capture.rows} rows in {self.capture.transactions} transactions up to {self.capture.high}",
+            f"schema changes: {ddl}",
+            f"refreshed: {', '.join(self.refresh.tables) or 'none'}",
+            "applied: " + (", ".join(f"{n} {what}" for what, n in applied.items()) or "nothing"),
+        ]
+        return "\n".join(lines + [f"warning: {w}" for w in self.adapt.warnings])
+
+
+@dataclass(frozen=True)
+class Activated(Printable):
+    """What activation prepared: tables enrolled, tables refreshed, tables left out and why."""
+
+    position: Lsn
+    tables: tuple[str, ...] = ()
+    refreshed: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)

@@ -1,0 +1,30 @@
+"""Cut tables into chunks of pages that parallel tasks can load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+MINIMUM_PAGES = 4096  # 32 MB of PostgreSQL's 8 kB pages
+
+
+class Chunk(NamedTuple):
+    """Pages low <= page < high of one table; high None: to the end. number: its place among the table's chunks."""
+
+    table_id: int
+    number: int
+    low: int
+    high: int | None
+
+
+def cut(pages: Mapping[int, int], parallelism: int) -> list[Chunk]:
+    """Chunks of about equal size over all tables (pages by table id), the largest first; each table has one at least."""
+    share = max(MINIMUM_PAGES, -(-sum(pages.values()) // max(parallelism * 2, 1)))
+    found: list[tuple[int, Chunk]] = []
+    for table_id, count in pages.items():
+        cuts = max(1, -(-count // share))
+        edges = [count * i // cuts for i in range(cuts)]
+        for number, low in enumerate(edges):
+            high = edges[number + 1] if number + 1 < cuts else None
+            found.append(((high or max(count, low)) - low, Chunk(table_id, number, low, high)))
+    return [chunk for _, chunk in sorted(found, key=lambda item: -item[0])]

@@ -1,0 +1,83 @@
+"""A channel between two fresh databases, for tests that tell a whole story."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import yaml
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.model.work import InProcess
+
+
+@dataclass
+class Replica:
+    """source and target: URLs; file: the channel file."""
+
+    source: str
+    target: str
+    file: Path
+
+    def at_source(self, *statements: str) -> None:
+        """Each statement in its own transaction."""
+        run(self.source, *statements)
+
+    def at_target(self, *statements: str) -> None:
+        run(self.target, *statements)
+
+    def activate(self) -> Any:
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            return flow.activate(cycle)
+
+    def replicate(self) -> Any:
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            return flow.replicate(cycle)
+
+    def compare(self) -> Any:
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            return flow.compare(cycle)
+
+    def plan(self) -> Any:
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            return flow.plan(cycle)
+
+    def settle(self) -> Any:
+        """One cycle, then source and target must be equal."""
+        result = self.replicate()
+        self.check_equal()
+        return result
+
+    def check_equal(self) -> None:
+        report = self.compare()
+        assert report.differences == 0, report.text()
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """What the target answers."""
+        with psycopg.connect(self.target) as connection:
+            return connection.execute(query).fetchall()
+
+
+def run(dsn: str, *statements: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def channel_file(folder: Path, source: str, target: str, **more: Any) -> Path:
+    """A channel `shop` for all of public (and more), own defaults, state in `folder`."""
+    data: dict[str, Any] = {
+        "channel": "shop",
+        "source": {"location": source, "tables": ["*.*"]},
+        "targets": [{"name": "warehouse", "location": target}],
+        "adapt_ddl": [{"add_table_pattern": "*"}],
+        "repository": f"sqlite:///{folder}/repository.db",
+        "trail": f"file://{folder}/trail",
+    }
+    for name, value in more.items():
+        data[name] = {**data[name], **value} if isinstance(data.get(name), dict) and isinstance(value, dict) else value
+    file = folder / "shop.yml"
+    file.write_text(yaml.safe_dump(data, sort_keys=False))
+    return file
