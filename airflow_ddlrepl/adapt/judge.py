@@ -125,6 +125,8 @@ def _change_type(change: ChangeType, case: Case) -> Verdict:
     known = case.evidence
     if known.rewritten is False and not case.is_in_tree:
         return CARRIED
+    if case.policy.keep_existing_structure and change.extent is Extent.NARROW:
+        return Verdict(True, f"column {change.name}: the source may have rounded or cut values, the target stays wide")
     if known.has_using is False:
         if change.extent in (Extent.WIDEN, Extent.COLLATE):
             return CARRIED

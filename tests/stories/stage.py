@@ -58,7 +58,7 @@ class Stage:
         ran: set[Step] = set()
         for old, new in in_order(before, after):
             evidence = Evidence(
-                has_using=has_using(statement, None),
+                has_using=has_using(None, statement),
                 rewritten=bool(old and new and files.get(old.id) != now.get(new.id)),
                 filled=self._has_rows(new) if old is None and new else None,
                 timezone=zone[0] if zone else None,
@@ -73,8 +73,17 @@ class Stage:
     def _integrate(self, tables: list[Table]) -> None:
         """What integrate does, in short."""
         for table in tables:
-            self.target.execute(f"TRUNCATE {qualified(table.name)}".encode())
-            self._copy(table)
+            at, names = qualified(table.name), ", ".join(quote(c.name) for c in table.columns if not c.generated)
+            with self.target.transaction():
+                self.target.execute(f"CREATE TEMP TABLE old_rows ON COMMIT DROP AS SELECT * FROM {at}".encode())
+                self.target.execute(f"TRUNCATE {at}".encode())
+                self._copy(table)
+                self.target.execute(f"CREATE TEMP TABLE new_rows ON COMMIT DROP AS SELECT {names} FROM {at}".encode())
+                if table.key is not None:
+                    self.target.execute(f"TRUNCATE {at}".encode())
+                    self.target.execute(f"INSERT INTO {at} OVERRIDING SYSTEM VALUE SELECT * FROM old_rows".encode())
+                    new = f"INSERT INTO {at} ({names}) SELECT {names} FROM new_rows ON CONFLICT DO NOTHING"
+                    self.target.execute(new.encode())
 
     def _follow(self, old: Table | None, new: Table | None, evidence: Evidence, ran: set[Step]) -> None:
         if old is not None and old == new:

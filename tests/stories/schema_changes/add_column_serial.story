@@ -4,3 +4,7 @@ create table orders (id int primary key, note text);
 insert into orders values (1, 'a'), (2, null);
 -- do --
 alter table orders add column n serial;
+-- spots --
+add_column n integer
+-- postgres --
+refresh

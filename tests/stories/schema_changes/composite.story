@@ -7,3 +7,11 @@ insert into t values (1, '(1,x)', array['(2,y)'::pair]);
 alter type pair add attribute c int;
 alter type pair rename attribute b to bee;
 alter type pair drop attribute a;
+-- spots --
+change_type_definition public.pair: add attribute c integer
+change_type_definition public.pair: rename attribute b bee
+change_type_definition public.pair: drop attribute a
+-- postgres --
+ALTER TYPE "public"."pair" ADD ATTRIBUTE "c" integer
+ALTER TYPE "public"."pair" RENAME ATTRIBUTE "b" TO "bee"
+ALTER TYPE "public"."pair" DROP ATTRIBUTE "a"

@@ -7,3 +7,8 @@ insert into t values (1, '42');
 -- do --
 alter table t alter n type int using n::int;
 -- same --      nothing
+-- spots --
+change_type n text -> integer (convert)
+-- postgres --
+control
+ALTER TABLE "public"."t" ALTER COLUMN "n" TYPE integer USING "n"::text::integer

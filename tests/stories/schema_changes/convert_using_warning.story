@@ -8,5 +8,10 @@ insert into t values (1, '42');
 -- do --
 alter table t alter n type int using n::int + 1;
 -- same --      nothing
+-- spots --
+change_type n text -> integer (convert)
+-- postgres --
+warn
+ALTER TABLE "public"."t" ALTER COLUMN "n" TYPE integer USING "n"::text::integer
 -- holds --
 select n from t => (42)

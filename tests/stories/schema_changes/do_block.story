@@ -5,3 +5,9 @@ insert into t values (1, 'abc', 2);
 -- do --
 do $$ begin execute 'alter table t alter s type varchar(9)'; end $$;
 do $$ begin execute 'alter table t alter n type bigint'; end $$;
+-- spots --
+change_type s character varying(5) -> character varying(9) (widen)
+change_type n integer -> bigint (widen)
+-- postgres --
+ALTER TABLE "public"."t" ALTER COLUMN "s" TYPE character varying(9)
+refresh

@@ -8,3 +8,13 @@ alter domain positive add constraint small check (value < 100);
 alter domain positive drop constraint positive_check;
 alter domain positive set default 1;
 alter domain positive set not null;
+-- spots --
+change_type_definition public.positive: add constraint small CHECK ((VALUE < 100))
+change_type_definition public.positive: drop constraint positive_check
+change_type_definition public.positive: set default 1
+change_type_definition public.positive: set not null True
+-- postgres --
+ALTER DOMAIN "public"."positive" ADD CONSTRAINT "small" CHECK ((VALUE < 100))
+ALTER DOMAIN "public"."positive" DROP CONSTRAINT "positive_check"
+ALTER DOMAIN "public"."positive" SET DEFAULT 1
+ALTER DOMAIN "public"."positive" SET NOT NULL

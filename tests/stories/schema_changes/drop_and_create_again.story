@@ -6,3 +6,11 @@ insert into orders values (1, 'a'), (2, null);
 -- do --
 drop table orders;
 create table orders (id bigint primary key, remark text not null, note int);
+-- spots --
+drop_table public.orders
+create_table public.orders
+-- postgres --
+TRUNCATE TABLE "public"."orders"
+ALTER TABLE "public"."orders" ALTER COLUMN "id" TYPE bigint USING NULL::bigint
+ALTER TABLE "public"."orders" ALTER COLUMN "note" TYPE integer USING NULL::integer
+ALTER TABLE "public"."orders" ADD COLUMN "remark" text NOT NULL

@@ -5,3 +5,11 @@ insert into t values (1, 2, 'x');
 -- do --
 alter table t drop column b;
 alter table t add primary key (a);
+-- spots --
+change_key dropped
+drop_column b
+change_key primary key (a)
+-- postgres --
+ALTER TABLE "public"."t" DROP CONSTRAINT "t_pkey"
+ALTER TABLE "public"."t" DROP COLUMN "b"
+ALTER TABLE "public"."t" ADD PRIMARY KEY ("a")

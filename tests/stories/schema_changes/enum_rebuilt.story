@@ -8,3 +8,15 @@ alter type status rename to status_old;
 create type status as enum ('a', 'b');
 alter table t alter s drop default, alter s type status using s::text::status, alter s set default 'b';
 drop type status_old;
+-- spots --
+rename_type public.status -> public.status_old
+create_type enum public.status
+change_default s 'a'::public.status_old -> none
+change_type s public.status_old -> public.status (convert)
+change_default s none -> 'b'::public.status
+forget_type public.status_old
+-- postgres --
+DO $ddlrepl$ BEGIN DROP TYPE IF EXISTS "public"."status_old"; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $ddlrepl$
+ALTER TYPE "public"."status" RENAME TO "status_old"
+DO $ddlrepl$ BEGIN CREATE TYPE "public"."status" AS ENUM ('a', 'b'); EXCEPTION WHEN duplicate_object THEN NULL; END $ddlrepl$
+refresh

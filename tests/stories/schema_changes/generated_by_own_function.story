@@ -5,3 +5,7 @@ create table t (id int primary key, a int);
 -- do --
 alter table t add column b int generated always as (twice(a)) stored;
 -- same --      refused
+-- spots --
+add_column b integer
+-- postgres --
+refuse ADP-103

@@ -6,3 +6,7 @@ create table orders (id int primary key, note text);
 insert into orders values (1, 'a'), (2, null);
 -- do --
 alter table orders add column c int not null default 7;
+-- spots --
+add_column c integer
+-- postgres --
+refresh

@@ -9,5 +9,11 @@ insert into orders values (1, 'a'), (2, null);
 alter table orders add column c int not null default 7;
 alter table orders add column d text default 'x';
 -- same --      nothing
+-- spots --
+add_column c integer
+add_column d text
+-- postgres --
+ALTER TABLE "public"."orders" ADD COLUMN "c" integer NOT NULL DEFAULT 0
+ALTER TABLE "public"."orders" ADD COLUMN "d" text
 -- holds --
 select c, d from orders where id = 1 => (0,)

@@ -8,3 +8,9 @@ insert into t values (1, 2);
 -- do --
 alter table t add column c int;
 alter table t drop column b;
+-- spots --
+add_column c integer
+drop_column b
+-- postgres --
+refresh
+refresh

@@ -7,3 +7,9 @@ insert into orders values (1, 'a'), (2, null);
 -- do --
 alter table orders drop column note;
 alter table orders add column note int;
+-- spots --
+drop_column note
+add_column note integer
+-- postgres --
+ALTER TABLE "public"."orders" RENAME COLUMN "note" TO "note_kept"
+ALTER TABLE "public"."orders" ADD COLUMN "note" integer

@@ -9,5 +9,10 @@ insert into orders values (1, 'a');
 alter table orders drop column note;
 insert into orders values (2);
 -- same --      nothing
+-- spots --
+drop_column note
+-- postgres --
+ALTER TABLE "public"."orders" ALTER COLUMN "note" DROP NOT NULL
 -- holds --
 select note from orders where id = 1 => (a)
+select note is null from orders where id = 2 => (t)

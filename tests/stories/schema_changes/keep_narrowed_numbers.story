@@ -6,3 +6,10 @@ create table t (id int primary key, n numeric(12,4));
 insert into t values (1, 1.2345);
 -- do --
 alter table t alter n type numeric(10,2);
+-- same --      nothing
+-- spots --
+change_type n numeric(12,4) -> numeric(10,2) (narrow)
+-- postgres --
+refresh
+-- holds --
+select n from t => (1.2300)

@@ -5,3 +5,8 @@ create table orders (id int primary key, note text);
 insert into orders values (1, 'a'), (2, null);
 -- do --
 alter table orders set schema "Odd one";
+-- spots --
+rename_table public.orders -> Odd one.orders
+-- postgres --
+DO $ddlrepl$ BEGIN IF to_regnamespace('"Odd one"') IS NULL THEN CREATE SCHEMA "Odd one"; END IF; END $ddlrepl$
+ALTER TABLE "public"."orders" SET SCHEMA "Odd one"

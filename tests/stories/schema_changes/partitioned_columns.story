@@ -10,3 +10,28 @@ alter table m rename n to amount;
 alter table m alter s type varchar(9), alter s set not null;
 alter table m drop column c;
 alter table m add primary key (day);
+-- spots --
+add_column c integer
+add_column c integer
+add_column at timestamp with time zone
+add_column at timestamp with time zone
+rename_column n -> amount
+rename_column n -> amount
+change_type s character varying(5) -> character varying(9) (widen)
+change_nullability s not null
+change_type s character varying(5) -> character varying(9) (widen)
+change_nullability s not null
+drop_column c
+drop_column c
+change_key primary key (day)
+change_key primary key (day)
+-- postgres --
+ALTER TABLE "public"."m" ADD COLUMN "c" integer NOT NULL DEFAULT 7
+ALTER TABLE "public"."m" ADD COLUMN "at" timestamp with time zone DEFAULT now()
+UPDATE ONLY "public"."m1" SET "at" = '…'::timestamp with time zone
+ALTER TABLE "public"."m" RENAME COLUMN "n" TO "amount"
+ALTER TABLE "public"."m" ALTER COLUMN "s" TYPE character varying(9)
+ALTER TABLE "public"."m" ALTER COLUMN "s" SET NOT NULL
+ALTER TABLE "public"."m1" ALTER COLUMN "s" SET NOT NULL
+ALTER TABLE "public"."m" DROP COLUMN "c"
+ALTER TABLE "public"."m" ADD PRIMARY KEY ("day")

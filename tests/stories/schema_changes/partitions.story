@@ -10,3 +10,18 @@ insert into m3 values ('2026-03-03', 3);
 alter table m attach partition m3 for values from ('2026-03-01') to ('2026-04-01');
 alter table m detach partition m1;
 drop table m3;
+-- spots --
+create_table public.m2
+create_table public.m3
+attach_partition to public.m FOR VALUES FROM ('2026-03-01') TO ('2026-04-01')
+detach_partition from public.m
+drop_table public.m3
+-- postgres --
+CREATE TABLE "public"."m2" ("day" date NOT NULL, "n" integer)
+ALTER TABLE "public"."m2" ADD PRIMARY KEY ("day")
+ALTER TABLE "public"."m" ATTACH PARTITION "public"."m2" FOR VALUES FROM ('2026-02-01') TO ('2026-03-01')
+CREATE TABLE "public"."m3" ("day" date NOT NULL, "n" integer)
+ALTER TABLE "public"."m3" ADD PRIMARY KEY ("day")
+ALTER TABLE "public"."m" ATTACH PARTITION "public"."m3" FOR VALUES FROM ('2026-03-01') TO ('2026-04-01')
+ALTER TABLE "public"."m" DETACH PARTITION "public"."m1"
+ALTER TABLE "public"."m" DETACH PARTITION "public"."m3"

@@ -6,3 +6,11 @@ insert into t values (1, '2026-01-01');
 -- do --
 alter table t drop constraint t_pkey, add primary key (id, d);
 alter table t drop constraint t_pkey;
+-- spots --
+change_key dropped
+change_key primary key (id, d)
+change_key dropped
+-- postgres --
+ALTER TABLE "public"."t" DROP CONSTRAINT "t_pkey"
+ALTER TABLE "public"."t" ADD PRIMARY KEY ("id", "d")
+ALTER TABLE "public"."t" DROP CONSTRAINT "t_pkey"

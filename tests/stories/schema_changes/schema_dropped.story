@@ -7,3 +7,9 @@ create table t (id int primary key, m mood);
 -- do --
 drop schema s cascade;
 drop type mood cascade;
+-- spots --
+drop_table s.a
+drop_column m
+forget_type public.mood
+-- postgres --
+ALTER TABLE "public"."t" DROP COLUMN "m"

@@ -8,3 +8,12 @@ insert into t values (1, 'ok', '{ok}');
 -- do --
 alter type "Mood" rename to feeling;
 alter type feeling set schema shop;
+-- spots --
+rename_type public.Mood -> public.feeling
+rename_type public.feeling -> shop.feeling
+-- postgres --
+DO $ddlrepl$ BEGIN DROP TYPE IF EXISTS "public"."feeling"; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $ddlrepl$
+ALTER TYPE "public"."Mood" RENAME TO "feeling"
+DO $ddlrepl$ BEGIN DROP TYPE IF EXISTS "shop"."feeling"; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $ddlrepl$
+DO $ddlrepl$ BEGIN IF to_regnamespace('"shop"') IS NULL THEN CREATE SCHEMA "shop"; END IF; END $ddlrepl$
+ALTER TYPE "public"."feeling" SET SCHEMA "shop"

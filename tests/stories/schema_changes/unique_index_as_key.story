@@ -8,5 +8,11 @@ create unique index on t (a);
 create index on t (c);
 create unique index on t (c) where c is not null;
 drop index t_a_idx;
+-- spots --
+change_key unique (a)
+change_key dropped
+-- postgres --
+CREATE UNIQUE INDEX ON "public"."t" ("a")
+DO $ddlrepl$ DECLARE found record; BEGIN FOR found IN …
 -- holds --
 select count(*) from pg_indexes where tablename = 't' => (0)

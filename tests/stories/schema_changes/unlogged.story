@@ -7,3 +7,8 @@ alter table orders set unlogged;
 insert into orders values (3, 'x');
 alter table orders set logged;
 -- same --      nothing
+-- spots --
+change_logging unlogged
+change_logging logged
+-- postgres --
+refresh
