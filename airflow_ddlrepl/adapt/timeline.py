@@ -174,7 +174,8 @@ class Timeline:
             return plan
         if not plan.changes_anything and before is not None:
             return None
-        self._close(table_id, event.key)
+        if table_id in self._standings:
+            self._close(table_id, event.key)
         after = self._after(before, new, plan, table_id)
         self._steps.append(Step(event, table_id, plan, before, after))
         if after is None:

@@ -49,7 +49,9 @@ def unexplained(
     present = {table.id: table for table in inspection.tables}
     for table in inspection.tables:
         revision = latest.get(table.id)
-        if table.id in busy or ((revision is None or revision.table is None) and not (admits(table.name) and not table.unlogged)):
+        if table.id in busy or (
+            (revision is None or revision.table is None) and not (admits(table.name) and not table.unlogged)
+        ):
             continue
         known = revision.table if revision else None
         if known is None or spot(known, table):

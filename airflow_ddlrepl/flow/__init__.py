@@ -1,7 +1,7 @@
 """The flow: capture the log into the trail, adapt the targets, refresh what must be loaded anew, integrate the rest.
 
-    with open_channel("shop.yml", runner) as cycle:
-        replicate(cycle)
+with open_channel("shop.yml", runner) as cycle:
+    replicate(cycle)
 """
 
 from __future__ import annotations

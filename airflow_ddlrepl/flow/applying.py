@@ -15,8 +15,8 @@ from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Timeline
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.engines.postgres.apply import Applied, StagedSlice, run_program
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.staging import StageTask, bucket_count, buckets_of, sections, stage
+from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, sections
+from airflow_ddlrepl.engines.postgres.staging import stage
 from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import ControlStop, TrailError
 from airflow_ddlrepl.flow.cycle import Cycle
@@ -52,21 +52,21 @@ class Ahead:
 
     events: Sequence[Event] = ()
     revisions: Sequence[Revision] = ()
-    high: Lsn = Lsn(0)
+    high: int = 0
 
 
-def stretch(cycle: Cycle, target: str, ahead: Ahead = Ahead()) -> Stretch:  # noqa: B008
+def stretch(cycle: Cycle, target: str, ahead: Ahead = Ahead()) -> Stretch:
     """What one target has before it. Reads manifests and control records, no rows."""
     captured = Lsn(max(cycle.captured(), ahead.high))
-    with connect(cycle.target_dsn(target)) as connection:
-        state = read_state(connection, cycle.channel.name)
-        segments = [_manifest(cycle, row.low) for row in cycle.repository.segments(cycle.channel.name, state.lsn)]
-        events = [e for s in segments for e in cycle.trail.events(s)] + list(ahead.events)
-        events = sorted((e for e in events if e.key.lsn >= state.lsn), key=_by_key)
-        history: dict[int, list[Revision]] = {}
-        for revision in (*cycle.repository.revisions(cycle.channel.name), *ahead.revisions):
-            history.setdefault(revision.table_id, []).append(revision)
-        plan = planner(cycle, target, connection, _shape_at(history), state.standings)
+    connection = cycle.target_connection(target)
+    state = read_state(connection, cycle.channel.name)
+    segments = [_manifest(cycle, row.low) for row in cycle.repository.segments(cycle.channel.name, state.lsn)]
+    events = [e for s in segments for e in cycle.trail.events(s)] + list(ahead.events)
+    events = sorted((e for e in events if e.key.lsn >= state.lsn), key=_by_key)
+    history: dict[int, list[Revision]] = {}
+    for revision in (*cycle.repository.revisions(cycle.channel.name), *ahead.revisions):
+        history.setdefault(revision.table_id, []).append(revision)
+    plan = planner(cycle, target, connection, _shape_at(history), state.standings)
     timeline = Timeline(plan, _shape_at(history), history)
     return Stretch(target, state.lsn, captured, state.standings, segments, events, timeline)
 
@@ -144,9 +144,7 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
     return list(found.values())
 
 
-def _tasks(
-    cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile], number: int
-) -> Iterator[StageTask]:
+def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile], number: int) -> Iterator[StageTask]:
     wanted = [f for f in files if f.first < piece.high and f.last >= piece.low]
     for section, run in enumerate(sections(sorted(wanted, key=lambda f: f.first))):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
@@ -198,9 +196,8 @@ def _record(cycle: Cycle, target: str, program: Program) -> None:
             _record_step(cycle, target, revision, number, part)
     for table_id, standing in program.standings.items():
         if standing.state is State.PENDING:
-            reason = reason(program, table_id)
             cycle.repository.request_refresh(
-                cycle.channel.name, cycle.token, target, table_id, reason, program.high
+                cycle.channel.name, cycle.token, target, table_id, reason(program, table_id), program.high
             )
 
 

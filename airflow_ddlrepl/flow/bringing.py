@@ -36,7 +36,12 @@ def adapt(cycle: Cycle) -> Adapted:
         log.warning("%s", warning)
     seconds = round(time.monotonic() - started, 2)
     return Adapted(
-        dict(total.changes), total.statements, refreshes, tuple(dict.fromkeys(total.warnings)), dict(total.rows), seconds
+        dict(total.changes),
+        total.statements,
+        refreshes,
+        tuple(dict.fromkeys(total.warnings)),
+        dict(total.rows),
+        seconds,
     )
 
 
@@ -72,7 +77,7 @@ def integrate(cycle: Cycle) -> Integrated:
 def has_rows(cycle: Cycle) -> bool:
     """Is a target behind with anything in between? An idle one is just moved up."""
     for ahead in _all(cycle):
-        if any(segment.rows or segment.high > ahead.low and ahead.events for segment in ahead.segments):
+        if any(segment.rows or (segment.high > ahead.low and ahead.events) for segment in ahead.segments):
             return True
     if any(ahead.low < ahead.high for ahead in _all(cycle)):
         integrate(cycle)

@@ -64,7 +64,9 @@ def has_news(cycle: Cycle) -> bool:
     end = cycle.source.flush_position()
     if cycle.source.has_news(low, end):
         return True
-    return bool(unexplained(inspection, cycle.repository.latest_revisions(cycle.channel.name), (), end, cycle.scope.joins))
+    return bool(
+        unexplained(inspection, cycle.repository.latest_revisions(cycle.channel.name), (), end, cycle.scope.joins)
+    )
 
 
 def inspect_source(cycle: Cycle) -> Inspection:

@@ -8,12 +8,12 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.location import resolve
+from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
 from airflow_ddlrepl.errors import ConfigError
@@ -23,6 +23,9 @@ from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ChannelState
 from airflow_ddlrepl.trail.store import Trail
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 
@@ -38,6 +41,7 @@ class Cycle:
         self.runner = runner
         self.run_id = run_id or f"{socket.gethostname()}-{os.getpid()}"
         self._lock: ChannelLock | None = None
+        self._connections: dict[str, Connection[Any]] = {}
 
     @cached_property
     def repository(self) -> Repository:
@@ -61,6 +65,12 @@ class Cycle:
 
     def target_dsn(self, name: str) -> str:
         return resolve(self.channel.target(name).location)
+
+    def target_connection(self, name: str) -> Connection[Any]:
+        """A connection for looking at a target, open as long as this cycle; in autocommit mode."""
+        if name not in self._connections or self._connections[name].closed:
+            self._connections[name] = connect(self.target_dsn(name))
+        return self._connections[name]
 
     @property
     def token(self) -> int:
@@ -108,12 +118,9 @@ class Cycle:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for connection in self._connections.values():
+            connection.close()
         if "source" in self.__dict__:
             self.source.close()
         if "repository" in self.__dict__:
             self.repository.close()
-
-
-def channel_path(path: str | Path) -> Path:
-    """The file, absolute."""
-    return Path(path).expanduser().resolve()

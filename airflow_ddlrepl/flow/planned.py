@@ -9,7 +9,6 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.show import as_text
 from airflow_ddlrepl.adapt.steps import TablePlan
-
 from airflow_ddlrepl.capture.enroll import enroll
 from airflow_ddlrepl.flow.applying import Ahead, plans, stretch
 from airflow_ddlrepl.flow.capturing import find_drift, inspect_source, read_window
@@ -30,7 +29,9 @@ class Planned:
 
     def to_json(self) -> dict[str, Any]:
         found = {
-            name: [{**p.to_json(), "rows_to_move": self.rows.get(str(p.name), 0) if p.needs_refresh else 0} for p in given]
+            name: [
+                {**p.to_json(), "rows_to_move": self.rows.get(str(p.name), 0) if p.needs_refresh else 0} for p in given
+            ]
             for name, given in self.targets.items()
         }
         return {"from": str(self.low), "to": str(self.high), "targets": found}
@@ -78,5 +79,3 @@ def _rows(cycle: Cycle, targets: Mapping[str, list[TablePlan]]) -> dict[str, int
         ).fetchone()
         found[str(name)] = int(row[0]) if row else 0
     return found
-
-

@@ -60,7 +60,7 @@ class _Planner:
         )
 
     def _source_name(self, table_id: int, event: Event) -> TableName:
-        names = {i: n for i, n in event.dropped}
+        names = dict(event.dropped)
         known = self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
         return known.name if known else names.get(table_id, TableName("", ""))
 

@@ -48,9 +48,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
             for standing, count in _refresh_target(cycle, target.name):
                 rows[str(standing.name)] = count
                 reasons[str(standing.name)] = why.get(standing.table_id, "")
-                cycle.repository.finish_refresh(
-                    cycle.channel.name, cycle.token, target.name, standing.table_id, count
-                )
+                cycle.repository.finish_refresh(cycle.channel.name, cycle.token, target.name, standing.table_id, count)
     return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
 
 
@@ -107,7 +105,12 @@ class _Refresh:
     """One target's refresh of some tables under one snapshot."""
 
     def __init__(
-        self, cycle: Cycle, target: str, connection: Connection[Any], source: Exported, standings: Mapping[int, Standing]
+        self,
+        cycle: Cycle,
+        target: str,
+        connection: Connection[Any],
+        source: Exported,
+        standings: Mapping[int, Standing],
     ) -> None:
         self.cycle = cycle
         self.target = cycle.channel.target(target)
@@ -127,7 +130,11 @@ class _Refresh:
         for table in sorted(parents, key=lambda t: _depth(t, self.source.tables)):
             self.cycle.check_lock()
             place_parent(
-                self.connection, self.cycle.channel.name, self.after[table.id], epoch=self.cycle.epoch, token=self.cycle.token
+                self.connection,
+                self.cycle.channel.name,
+                self.after[table.id],
+                epoch=self.cycle.epoch,
+                token=self.cycle.token,
             )
             done.append((self.after[table.id], 0))
         for table in leaves:

@@ -222,6 +222,3 @@ class _Run:
                     self.applied.rows.update(
                         changes=counts.changes, inserted=counts.inserted, updated=updated, deleted=counts.deleted
                     )
-
-
-

@@ -102,7 +102,9 @@ def _copy(source: Connection[Any], target: Connection[Any], task: LoadTask) -> i
             for block in rows:
                 sink.write(block)
         count = writer.rowcount
-    target.execute("UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s", [count, task.token, task.chunk])
+    target.execute(
+        "UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s", [count, task.token, task.chunk]
+    )
     target.commit()
     return count
 

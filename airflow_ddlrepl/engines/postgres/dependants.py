@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _SQL = """
 WITH t AS (
-    SELECT c.oid, c.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    SELECT c.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = %(schema)s AND c.relname = %(name)s
 )
 SELECT DISTINCT what FROM (

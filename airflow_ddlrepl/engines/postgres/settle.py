@@ -23,9 +23,7 @@ def settle(connection: Connection[Any], patience: float = 60.0) -> None:
     assert row is not None
     deadline = time.monotonic() + patience
     while True:
-        done = connection.execute(
-            "SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %s::xid8", [row[0]]
-        ).fetchone()
+        done = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %s::xid8", [row[0]]).fetchone()
         if done is not None and done[0]:
             return
         if time.monotonic() > deadline:

@@ -76,9 +76,7 @@ def put_in_place(
     return f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced"
 
 
-def place_parent(
-    connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int
-) -> None:
+def place_parent(connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int) -> None:
     """A partitioned table holds no rows: it is created, or stands already."""
     with connection.transaction(), connection.cursor() as cursor:
         state.hold(cursor, channel, epoch=epoch, token=token)
