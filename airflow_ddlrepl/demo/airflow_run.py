@@ -16,7 +16,7 @@ from typing import Any
 
 DAG_FILE = """from airflow_ddlrepl import build_channel_dags
 
-globals().update(build_channel_dags({channel!r}))
+globals().update(build_channel_dags({channel!r}, retries=0))
 """
 
 

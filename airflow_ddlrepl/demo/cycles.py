@@ -5,22 +5,22 @@ In about a dozen cycles: run some revisions with rows written between them, then
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from airflow_ddlrepl.demo.airflow_database import AirflowDatabase
 from airflow_ddlrepl.demo.airflow_run import PrivateAirflow
 from airflow_ddlrepl.demo.order import restore
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
 from airflow_ddlrepl.demo.rows import RowWriter
-from airflow_ddlrepl.demo.second_opinion import compare
+from airflow_ddlrepl.demo.second_opinion import compare as ask_servers
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow import activate, compare, open_channel
+from airflow_ddlrepl.model.work import InProcess
 
 CHANNEL = """\
 channel: demo
@@ -57,23 +57,16 @@ class Place:
         os.environ["AIRFLOW_CONN_DEMO_TARGET"] = self.target
 
 
-def activate(channel: Path) -> Any:
+def activate_channel(channel: Path) -> None:
     """What `ddlrepl activate` does."""
-    from airflow_ddlrepl.flow import open_channel
-
-    with open_channel(channel) as opened:
-        return opened.activate()
+    with open_channel(channel, InProcess()) as cycle:
+        activate(cycle)
 
 
 def differences(channel: Path) -> list[str]:
     """What `ddlrepl compare` finds, as lines."""
-    from airflow_ddlrepl.flow import open_channel
-
-    with open_channel(channel) as opened:
-        found = opened.compare([]).to_json()["differences"]
-    if isinstance(found, int):
-        return [f"{found} differences"] if found else []
-    return [line if isinstance(line, str) else json.dumps(line, default=str) for line in found]
+    with open_channel(channel, InProcess()) as cycle:
+        return compare(cycle).lines()
 
 
 def run(place: Place, seed: int, cycles: int, watch: Watch) -> DemoReport:
@@ -82,7 +75,7 @@ def run(place: Place, seed: int, cycles: int, watch: Watch) -> DemoReport:
     airflow = PrivateAirflow(place.folder, place.channel)
     watch.doing("preparing Airflow and the channel")
     airflow.prepare()
-    activate(place.channel)
+    activate_channel(place.channel)
     watch.say("the channel is active on an empty database")
     with AirflowDatabase(place.source) as database:
         writer = RowWriter(seed)
@@ -128,6 +121,6 @@ def _replicate(airflow: PrivateAirflow, revisions: int, written: int) -> CycleRe
 def _compare(place: Place, report: DemoReport) -> None:
     """Twice: as a user would, and by checksums that the two servers compute themselves."""
     report.differences += differences(place.channel)
-    opinion = compare(place.source, place.target)
+    opinion = ask_servers(place.source, place.target)
     report.tables, report.columns, report.rows = opinion.tables, opinion.columns, opinion.rows
     report.differences += opinion.differences
