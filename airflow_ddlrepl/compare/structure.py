@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
 from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Table
 
 
-def structure(wanted: Table, found: Table) -> tuple[str, ...]:
+def structure(source: Table, wanted: Table, found: Table) -> tuple[str, ...]:
     """What differs, in words; empty: nothing that decides what rows the table can hold or how they are told apart.
 
-    wanted: the shape that the target should hold. found: as inspected there.
+    wanted: the shape that the target should hold, columns with the source's ids. found: as inspected there.
     """
-    return tuple(_differences(wanted, found))
+    return (*_left_out(source, wanted), *_differences(wanted, found))
+
+
+def _left_out(source: Table, wanted: Table) -> Iterator[str]:
+    """The target may hold a wider type, or text for one that it can't have; it never lacks or renames a column."""
+    held = {c.id: c for c in wanted.columns}
+    for column in source.columns:
+        there = held.get(column.id)
+        if there is None:
+            yield f"column {column.name} is not known at the target yet"
+        elif there.name != column.name:
+            yield f"column {column.name} is called {there.name} at the target"
+        elif column.type.is_builtin and not _holds(there, column):
+            yield f"column {column.name} has type {there.type.text}, at the source {column.type.text}"
+
+
+def _holds(there: Column, column: Column) -> bool:
+    """The same type, or a wider one (keep_existing_structure)."""
+    if canonical(there.type.text) == canonical(column.type.text):
+        return True
+    return ChangeType(column.id, column.name, there, column.type, column.collation).extent is Extent.NARROW
 
 
 def _differences(wanted: Table, found: Table) -> Iterator[str]:

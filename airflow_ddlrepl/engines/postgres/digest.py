@@ -19,7 +19,7 @@ from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError
+from airflow_ddlrepl.errors import SourceError, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 
@@ -60,48 +60,36 @@ def compare_table(task: CompareTask) -> TableReport:
     Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read.
     """
     started = time.monotonic()
-    with _reader(task.source_dsn, task.source.name) as here, _reader(task.target_dsn, task.target, True) as there:
+    with _reader(task.source_dsn) as here, _reader(task.target_dsn) as there:
         found = Present(there).table(task.target)
         report = _without_target(task, here) if found is None else _Comparer(task, found, here, there).report()
     return replace(report, seconds=round(time.monotonic() - started, 3))
 
 
 @contextmanager
-def _reader(dsn: str, table: TableName, is_target: bool = False) -> Iterator[Connection[Any]]:
-    import psycopg
-
+def _reader(dsn: str) -> Iterator[Connection[Any]]:
     with connect(dsn, autocommit=True, application_name="ddlrepl compare") as connection:
         connection.execute(SPELLING.encode())
-        try:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield connection
-        except psycopg.Error as error:
-            raise _unreadable(error, table, is_target) from None
-
-
-def _unreadable(error: Exception, table: TableName, is_target: bool) -> DdlReplError:
-    text = " ".join(str(error).split())
-    hint = "GRANT SELECT on the table to this role; row security must let it see every row"
-    if is_target:
-        return TargetError(f"the target's table can't be read: {text}", code="TGT-180", table=table, hint=hint)
-    return SourceError(f"the source's table can't be read: {text}", code="SRC-180", table=table, hint=hint)
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield connection
 
 
 def _without_target(task: CompareTask, here: Connection[Any]) -> TableReport:
-    row = here.execute(f"SELECT count(*) FROM ONLY {qualified(task.source.name)}".encode()).fetchone()
-    count = int(row[0]) if row else 0
+    side = _Side(here, task.source.name, (), (), "source")
+    count = int(side.ask(f"SELECT count(*) FROM ONLY {qualified(side.table)}")[0][0])
     lines = ("the table is missing at the target",)
     return TableReport(task.source.name, task.target, source_rows=count, structure=lines, missing=count)
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side's SQL: the row as text, its key as text, the columns, where it stands."""
+    """One side: columns and key as SQL, and who answers. place: source or target."""
 
     connection: Connection[Any]
     table: TableName
     columns: tuple[str, ...]
     key: tuple[str, ...]
+    place: str
 
     @property
     def row_text(self) -> str:
@@ -111,6 +99,21 @@ class _Side:
     @property
     def key_text(self) -> str:
         return f"ROW({', '.join(self.key)})::text" if self.key else self.row_text
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        import psycopg
+
+        try:
+            return self.connection.execute(query.encode()).fetchall()
+        except psycopg.Error as error:
+            kind, code = (SourceError, "SRC-180") if self.place == "source" else (TargetError, "TGT-180")
+            text = " ".join(str(error).split())
+            raise kind(
+                f"the {self.place}'s table can't be read: {text}",
+                code=code,
+                table=self.table,
+                hint="GRANT SELECT on the table to this role; row security must let it see every row",
+            ) from None
 
 
 def _hash(text: str, seed: int) -> str:
@@ -132,12 +135,12 @@ class _Comparer:
         key = [i for i in (task.source.key.columns if task.source.key else ()) if i in mine]
         key = key if task.source.key and len(key) == len(task.source.key.columns) else []
         self.sides = (
-            _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key)),
-            _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key)),
+            _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source"),
+            _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target"),
         )
 
     def report(self) -> TableReport:
-        shape = structure(self.task.shape, self.found)
+        shape = structure(self.task.source, self.task.shape, self.found)
         base: dict[str, Any] = {"table": self.task.source.name, "target": self.task.target, "structure": shape}
         if self.task.source.is_partitioned or not self.names:
             return TableReport(**base, columns=len(self.names))
@@ -203,7 +206,7 @@ def _from_text(side: _Side, select: str, tail: str = "", *, with_values: bool = 
     """Ask about `t`, each row's text, and `k`, its key's; `v`: each column's."""
     values = f", ARRAY[{', '.join(f'ROW({c})::text' for c in side.columns)}] AS v" if with_values else ""
     rows = f"SELECT {side.row_text} AS t, {side.key_text} AS k{values} FROM ONLY {qualified(side.table)}"
-    return side.connection.execute(f"SELECT {select} FROM ({rows}) AS r{tail}".encode()).fetchall()
+    return side.ask(f"SELECT {select} FROM ({rows}) AS r{tail}")
 
 
 def _bucket(text: str, mask: int) -> str:
