@@ -34,9 +34,9 @@ def _drop(change: ChangeKey, before: Table) -> list[str]:
 def _drop_primary(table: Table) -> str:
     name = _text(qualified(table.name))
     return block(
-        "DECLARE found text; BEGIN"
-        f" SELECT conname INTO found FROM pg_constraint WHERE conrelid = {name}::regclass AND contype = 'p';"
-        f" IF FOUND THEN EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', {name}, found); END IF; END"
+        "DECLARE key_name text; BEGIN"
+        f" SELECT conname INTO key_name FROM pg_constraint WHERE conrelid = {name}::regclass AND contype = 'p';"
+        f" IF FOUND THEN EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', {name}, key_name); END IF; END"
     )
 
 
