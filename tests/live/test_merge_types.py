@@ -85,7 +85,6 @@ COMPLEX = {
 }
 
 
-@VERSIONS
 @FORMATS
 def test_enums_and_domains(pair: Pair, wire_format: str) -> None:
     pair.both(*USER_TYPES, user_table("t", PLAIN))
@@ -107,7 +106,6 @@ def test_enums_and_domains(pair: Pair, wire_format: str) -> None:
     assert pair.same("t")
 
 
-@VERSIONS
 def test_composites_and_arrays_of_user_types(pair: Pair) -> None:
     pair.both(*USER_TYPES, user_table("t", COMPLEX))
     pair.start()

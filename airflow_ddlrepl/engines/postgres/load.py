@@ -55,6 +55,16 @@ def drop_stages(cursor: Any, names: Sequence[str]) -> None:
         cursor.execute(f"DROP TABLE IF EXISTS {tables}")
 
 
+def leftovers(cursor: Any, prefix: str) -> list[str]:
+    """Staging tables of this prefix that a killed run left behind. cursor: of psycopg."""
+    cursor.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relpersistence = 'u'"
+        " AND starts_with(relname, %s) ORDER BY 1",
+        [SCHEMA, prefix],
+    )
+    return [row[0] for row in cursor.fetchall()]
+
+
 def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Table) -> None:
     """Makes the staging table and fills it. columns: (name, SQL type) in the order of the rows' columns.
 

@@ -50,9 +50,9 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
     """
     groups: dict[TableName, list[Staged]] = {}
     for one in staged:
-        if one.tables:
-            groups.setdefault(one.target, []).append(one)
-    names = table_order(cursor, list(groups)) if session.enforces and groups else list(groups)
+        groups.setdefault(one.target, []).append(one)
+    touched = [name for name, group in groups.items() if any(one.tables for one in group)]
+    names = table_order(cursor, touched) if session.enforces and touched else touched
     with _told(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
         merges = [_Merge(cursor, name, groups[name], session) for name in names]
         for one_table in reversed(merges):
@@ -61,8 +61,8 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
             one_table.change()
         for one_table in merges:
             one_table.insert()
-    for group in groups.values():
-        for one in group:
+    for one in staged:
+        if one.tables:
             cursor.execute(merge_sql.drop(one).encode())
     return [_counts(group) for group in groups.values()]
 

@@ -1,0 +1,82 @@
+"""What there is to stage: one table's rows (or one bucket of them) as a task that may run anywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.trail.manifest import RowFile
+
+ROWS_PER_BUCKET = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StageTask:
+    """One table's rows in [low, high) to stage; picklable, its text never shows the location.
+
+    dsn: of the target; or dsn_env: the environment variable that holds it. files: of one layout, in log
+    order (`sections`). skip_lsns: commit positions of transactions that a refresh already contains.
+    table: the source's shape valid for these rows. target: the target's shape at this moment; columns
+    belong together by id. target_name: of the table to change (a partition's own). bucket, buckets:
+    which part of the keys. stage_name: unique per channel, target, table, section and bucket.
+    """
+
+    dsn: str = field(repr=False)
+    trail_url: str = field(repr=False)
+    channel: str
+    files: tuple[RowFile, ...]
+    low: LogKey
+    high: LogKey
+    table: Table
+    target: Table
+    target_name: TableName
+    stage_name: str
+    skip_lsns: frozenset[int] = frozenset()
+    bucket: int = 0
+    buckets: int = 1
+    dsn_env: str = ""
+
+    @property
+    def location(self) -> str:
+        """Where the target is; for connecting, never for showing."""
+        found = os.environ.get(self.dsn_env, "") if self.dsn_env else self.dsn
+        if not found:
+            raise ConfigError(
+                f"the environment variable {self.dsn_env} that should hold the target's location is not set",
+                code="CFG-123",
+                hint="pass it on to where the task runs",
+            )
+        return found
+
+
+def sections(files: Sequence[RowFile]) -> list[tuple[RowFile, ...]]:
+    """Files in log order cut where their layout changes: stage and merge one section after the other."""
+    return [tuple(run) for _, run in groupby(files, layout_of)]
+
+
+def bucket_count(files: Sequence[RowFile], parallelism: int) -> int:
+    """Into how many buckets these rows are worth cutting; 1 when keys may change."""
+    rows = sum(file.rows for file in files)
+    if any(file.key_updates and file.identity is not Identity.FULL for file in files):
+        return 1
+    return max(1, min(parallelism, rows * 2 // ROWS_PER_BUCKET))
+
+
+def buckets_of(task: StageTask, buckets: int) -> list[StageTask]:
+    """The same work as that many tasks."""
+    return [
+        replace(
+            task, bucket=i, buckets=buckets, stage_name=f"{task.stage_name}_{i}" if buckets > 1 else task.stage_name
+        )
+        for i in range(buckets)
+    ]
+
+
+def layout_of(file: RowFile) -> tuple[object, ...]:
+    return file.identity, tuple((c.name, c.encoding, c.is_key) for c in file.columns)
