@@ -25,8 +25,8 @@ FROM pg_roles r WHERE r.rolname = current_user
 """
 _TABLES_SQL = """
 SELECT c.oid::bigint, has_schema_privilege(c.relnamespace, 'USAGE'), has_table_privilege(c.oid, 'SELECT'),
-       row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'), pg_get_userbyid(c.relowner)
-FROM pg_class c WHERE c.oid = ANY (%s::bigint[]::oid[])
+       row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'), o.rolname, o.rolsuper
+FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner WHERE c.oid = ANY (%s::bigint[]::oid[])
 """
 
 
@@ -58,6 +58,7 @@ class _Access:
     sees_some_rows: bool
     is_owner: bool
     owner: str
+    owner_is_superuser: bool
 
 
 def missing_rights(
@@ -126,9 +127,10 @@ def _activating(role: _Role, access: list[_Access], ddl: DdlCapture) -> list[Pro
     if not role.may_create:
         what = f"{role.name} may not create the publication"
         problems.append(Problem(what, f"GRANT CREATE ON DATABASE {quote(role.database)} TO {quote(role.name)};"))
-    for owner in sorted({a.owner for a in access if not a.is_owner}):
+    for owner, is_superuser in sorted({(a.owner, a.owner_is_superuser) for a in access if not a.is_owner}):
         what = f"{role.name} can't publish tables of {owner}"
-        problems.append(Problem(what, f"GRANT {quote(owner)} TO {quote(role.name)};"))
+        sql = f"GRANT {quote(owner)} TO {quote(role.name)};"
+        problems.append(Problem(what, "-- run `ddlrepl activate` once as a superuser" if is_superuser else sql))
     return problems
 
 

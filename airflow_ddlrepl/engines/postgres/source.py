@@ -168,6 +168,15 @@ class PostgresSource:
         ).fetchall()
         return {int(i): (TableName(schema, name), reason) for i, schema, name, reason in rows}
 
+    def bystanders(self) -> set[int]:
+        """Ids of tables that are not in the channel, though a new one of that name would be: they are older."""
+        if not helper.present(self.connection).is_readable:
+            return set()
+        rows = self.connection.execute(
+            "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND state = 'bystander'", [self.channel]
+        ).fetchall()
+        return {int(i) for (i,) in rows}
+
     def emit(self, prefix: str, text: str) -> Lsn:
         """Writes a transactional message into the log; returns where."""
         return self._lsn("SELECT pg_logical_emit_message(true, %s, convert_to(%s, 'UTF8'))::text", prefix, text)
