@@ -108,7 +108,8 @@ def _add_column(change: AddColumn, case: Case) -> Verdict:
         return CARRIED
     if column.default is None and not column.identity and not _has_domain_default(column, case.source):
         return CARRIED
-    return Verdict(True, f"column {column.name}: {_OLD_ROWS}", By.ADD_COLUMN)
+    by = By.ADD_COLUMN if policy is OnAddColumnWithDefault.FILL else By.ENROLL_BREAK
+    return Verdict(True, f"column {column.name}: {_OLD_ROWS}", by)
 
 
 _OLD_ROWS = "the rows that stand got a value that the log does not carry"

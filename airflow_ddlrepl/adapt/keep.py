@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
 from airflow_ddlrepl.ddl.edit import free_name
+from airflow_ddlrepl.ddl.type_text import respell
 from airflow_ddlrepl.model.table import Column, Table
 
 
@@ -21,10 +22,27 @@ def keep_structure(standing: Table, wanted: Table) -> Table:
             name = column.name if column.name not in names else free_name(f"{column.name}_kept", names)
             names.add(name)
             staying[column.id] = replace(
-                column, name=name, nullable=True, default=None, missing=None, identity="", generated=""
+                _respelled(column, standing, wanted),
+                name=name,
+                nullable=True,
+                default=None,
+                missing=None,
+                identity="",
+                generated="",
             )
-    types = {t.oid: t for t in (*standing.types, *wanted.types)}
+    following = {c.id: c.type for c in wanted.columns}
+    kept = any(not c.type.is_builtin and following.get(c.id) != c.type for c in staying.values())
+    types = {t.oid: t for t in (*(standing.types if kept else ()), *wanted.types)}
     return wanted.with_(columns=tuple(staying[i] for i in sorted(staying)), types=tuple(types.values()))
+
+
+def _respelled(column: Column, standing: Table, wanted: Table) -> Column:
+    """A type that was renamed takes the kept column along."""
+    of = column.type
+    oid = next((t.oid for t in standing.types if (t.schema, t.name) == (of.schema, of.name)), None)
+    now = next(((t.schema, t.name) for t in wanted.types if t.oid == oid), (of.schema, of.name))
+    text = respell(of.text, (of.schema, of.name), now)
+    return replace(column, type=replace(of, schema=now[0], name=now[1], text=text))
 
 
 def _as_wide(standing: Table, wanted: Column) -> Column:

@@ -1,0 +1,117 @@
+"""Laws of schema changes: applied one by one they lead from one shape to the other, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airflow_ddlrepl.ddl.edit import renames_in_order, settled
+from airflow_ddlrepl.ddl.opaque import Opaque
+from airflow_ddlrepl.ddl.order import in_order
+from airflow_ddlrepl.ddl.spot import apply_all, spot
+from airflow_ddlrepl.ddl.type_edits import edits
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
+from tests.laws.shapes import tables
+
+
+@given(tables(), tables())
+@settings(max_examples=120, deadline=None)
+def test_applying_what_was_spotted_gives_the_new_shape(old: Table, new: Table) -> None:
+    after = apply_all(spot(old, new), old)
+    assert after is not None and settled(after) == settled(new)
+
+
+@given(tables())
+@settings(deadline=None)
+def test_nothing_is_spotted_where_nothing_changed(table: Table) -> None:
+    assert spot(table, table) == ()
+    assert spot(table, Table.from_json(table.to_json())) == ()
+
+
+@given(tables(), tables())
+@settings(max_examples=120, deadline=None)
+def test_no_step_takes_a_name_that_is_in_use(old: Table, new: Table) -> None:
+    shape: Table | None = old
+    for change in spot(old, new):
+        shape = change.apply(shape)
+        assert shape is not None
+        names = [c.name for c in shape.columns]
+        assert len(set(names)) == len(names), change
+
+
+@given(tables(1), tables(2))
+@settings(deadline=None)
+def test_another_identity_is_another_table(old: Table, new: Table) -> None:
+    assert [c.kind for c in spot(old, new)] == ["drop_table", "create_table"]
+    assert apply_all(spot(old, new), old) == new
+    assert [c.kind for c in spot(None, new)] == ["create_table"]
+    assert apply_all(spot(old, None), old) is None
+
+
+@given(tables(), tables())
+@settings(deadline=None)
+def test_columns_are_matched_by_identity(old: Table, new: Table) -> None:
+    found = spot(old, new)
+    added = {c.column.id for c in found if c.kind == "add_column"}  # type: ignore[attr-defined]
+    assert added == {c.id for c in new.columns} - {c.id for c in old.columns}
+
+
+def test_what_no_kind_explains_is_opaque() -> None:
+    old = Table(1, TableName("s", "t"), (), types=(TypeDefinition(5, "s", "d", TypeKind.DOMAIN, base="integer"),))
+    new = old.with_(types=(replace(old.types[0], base="text"),))
+    assert spot(old, new) == (Opaque(("types",), new),)
+
+
+@given(st.permutations(["a", "b", "c", "d", "e"]))
+def test_any_permutation_of_names_can_be_made(names: list[str]) -> None:
+    standing = dict(enumerate(["a", "b", "c", "d", "e"]))
+    for i, old, new in renames_in_order({i: (standing[i], names[i]) for i in standing}, frozenset(standing.values())):
+        assert standing[i] == old and new not in standing.values()
+        standing[i] = new
+    assert list(standing.values()) == names
+
+
+@given(st.permutations([0, 1, 2, 3]), st.sets(st.integers(0, 3)), st.sets(st.integers(0, 3)))
+def test_tables_come_in_an_order_that_can_be_made(places: list[int], before: set[int], after: set[int]) -> None:
+    name = [TableName(*n) for n in (("s", "a"), ("s", "b"), ("t", "a"), ("t", "b"))]
+    old = [Table(i, name[i], ()) for i in sorted(before)]
+    new = [Table(i, name[places[i]], ()) for i in sorted(after)]
+    standing = {t.id: t.name for t in old}
+    for was, now in in_order(old, new):
+        if was is not None:
+            assert standing.pop(was.id) == was.name
+        if now is not None:
+            assert now.name not in standing.values()
+            standing[now.id] = now.name
+    assert standing == {t.id: t.name for t in new}
+
+
+LABELS = st.lists(st.sampled_from("abcdef"), unique=True, min_size=1).map(tuple)
+
+
+@given(LABELS, LABELS)
+def test_edits_of_an_enum_lead_to_its_labels(old: tuple[str, ...], new: tuple[str, ...]) -> None:
+    of = TypeDefinition(1, "s", "e", TypeKind.ENUM)
+    found = edits(replace(of, labels=old), replace(of, labels=new))
+    if found is None:
+        return
+    labels = list(old)
+    for edit in found:
+        if type(edit).__name__ == "RenameLabel":
+            labels[labels.index(edit.old)] = edit.new  # type: ignore[union-attr]
+        else:
+            at = labels.index(edit.beside) if edit.place else 0  # type: ignore[union-attr]
+            labels.insert(at + (edit.place == "after"), edit.label)  # type: ignore[union-attr]
+    assert tuple(labels) == new
+
+
+@pytest.mark.parametrize("name", ["x", "Ü ; --"])
+def test_a_swap_goes_through_a_third_name(name: str) -> None:
+    columns = {n: i for i, n in enumerate(("a", name), 1)}
+    renames = renames_in_order({1: ("a", name), 2: (name, "a")}, frozenset(columns))
+    assert [r[2] for r in renames] == ["ddlrepl_swap_1", "a", name]

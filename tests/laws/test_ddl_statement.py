@@ -1,0 +1,140 @@
+"""DDL text as evidence: it may rule a USING clause out, and it must never do so wrongly."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_ddlrepl.ddl.casts import Cast, cast, numeric_size, widens
+from airflow_ddlrepl.ddl.expression import Standing, is_constant, standing
+from airflow_ddlrepl.ddl.lexer import Kind, canonical, tokens
+from airflow_ddlrepl.ddl.statement import has_using
+from airflow_ddlrepl.model.types import DataType, TypeKind
+
+ALTER = "ALTER TABLE t ALTER c TYPE bigint"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ALTER,
+        f"{ALTER} -- using c * 2",
+        f"{ALTER} /* using /* nested using */ */",
+        f"{ALTER}, ALTER d SET DEFAULT 'using'",
+        f"{ALTER}, ALTER d SET DEFAULT $x$ using $x$",
+        f"{ALTER}, ALTER d SET DEFAULT E'\\' using'",
+        'ALTER TABLE t ALTER "using" TYPE bigint',
+        'ALTER TABLE t ALTER "a""b using" TYPE bigint',
+    ],
+)
+def test_using_is_ruled_out(text: str) -> None:
+    assert has_using(text, None) is False
+    assert has_using(None, f"BEGIN; {text}\n; COMMIT") is False
+
+
+@pytest.mark.parametrize("gap", [" ", "\n", "/* */", "--x\n", "\t"])
+def test_a_using_clause_is_seen(gap: str) -> None:
+    assert has_using(f"{ALTER}{gap}UsInG(c * 2)", None) is True
+    assert has_using(None, f"{ALTER}{gap}UsInG(c * 2)") is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        None,
+        "select change_it()",
+        "DO $$ begin execute 'alter table t alter c type bigint'; end $$",
+        f"{ALTER}; select change_it()",
+        "call change_it()",
+        f"{ALTER}, ALTER d SET DEFAULT 'it\\' using'",
+        "create table x as select change_it()",
+    ],
+)
+def test_what_may_have_run_something_else_rules_nothing_out(query: str | None) -> None:
+    assert has_using(None, query) is None
+
+
+BITS = st.sampled_from(
+    ["'", '"', "--", "/*", "*/", "$$", "$a$", "\n", "using", " ", "E'", "''", "\\", "x", ";", "1", "::"]
+)
+
+
+@given(st.lists(BITS).map("".join))
+def test_the_lexer_reads_anything(text: str) -> None:
+    assert all(t.text or t.kind is Kind.QUOTED for t in tokens(text))
+    assert canonical(canonical(text)) == canonical(text) or '"' in text
+
+
+def _numeric(precision: int, scale: int) -> DataType:
+    return DataType(
+        f"numeric({precision},{scale})", "pg_catalog", "numeric", oid=1700, typmod=(precision << 16 | scale & 0x7FF) + 4
+    )
+
+
+@given(st.integers(1, 1000), st.integers(-1000, 1000))
+def test_numeric_modifiers_are_read(precision: int, scale: int) -> None:
+    assert numeric_size(_numeric(precision, scale).typmod) == (precision, scale)
+
+
+INT4, INT8, TEXT = (
+    DataType("integer", "pg_catalog", "int4", oid=23),
+    DataType("bigint", "pg_catalog", "int8", oid=20),
+    25,
+)
+VARCHAR = {n: DataType(f"character varying({n})", "pg_catalog", "varchar", oid=1043, typmod=n + 4) for n in (5, 12)}
+ENUM = DataType("s.e", "s", "e", TypeKind.ENUM, oid=20001)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wider"),
+    [
+        (INT4, INT8, True),
+        (INT8, INT4, False),
+        (VARCHAR[5], VARCHAR[12], True),
+        (VARCHAR[12], VARCHAR[5], False),
+        (_numeric(6, 2), _numeric(12, 2), True),
+        (_numeric(6, 2), _numeric(6, 4), False),
+        (_numeric(6, 2), _numeric(8, 4), True),
+        (INT4, _numeric(10, 0), True),
+        (INT4, _numeric(9, 0), False),
+        (INT4, DataType("text", "pg_catalog", "text", oid=TEXT), False),
+    ],
+)
+def test_wider_types_hold_every_old_value(old: DataType, new: DataType, wider: bool) -> None:
+    assert widens(old, new) is wider
+
+
+def test_casts_that_depend_on_the_session_are_told_apart() -> None:
+    text = DataType("text", "pg_catalog", "text", oid=TEXT)
+    stamp, zoned = (DataType(n, "pg_catalog", n, oid=o) for n, o in (("timestamp", 1114), ("timestamptz", 1184)))
+    assert cast(INT4, text) is cast(ENUM, text) is Cast.SAME_EVERYWHERE
+    assert cast(stamp, zoned) is Cast.BY_TIME_ZONE
+    assert cast(stamp, text) is cast(text, INT4) is cast(ENUM, INT4) is Cast.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("'it''s nextval('::text", Standing.PLAIN),
+        ("now()", Standing.PLAIN),
+        ("(a * 2)", Standing.PLAIN),
+        ("'ok'::s.\"Mood\"", Standing.PLAIN),
+        ("'ok'::s.other", Standing.FOREIGN),
+        ("nextval('s.q'::regclass)", Standing.SEQUENCE),
+        ("s.f(1)", Standing.FOREIGN),
+        ('s."Mood"(1)', Standing.FOREIGN),
+        ("(a OPERATOR(s.+) b)", Standing.FOREIGN),
+        ("pg_catalog.now()", Standing.PLAIN),
+    ],
+)
+def test_expressions_that_build_on_the_users_own_objects(expression: str, found: Standing) -> None:
+    assert standing(expression, {("s", "Mood")}) is found
+
+
+@pytest.mark.parametrize(
+    ("expression", "constant"),
+    [("7", True), ("'-1'::integer", True), ("('-7')::numeric", True), ("true", True), ("now()", False), ("a", False)],
+)
+def test_constants(expression: str, constant: bool) -> None:
+    assert is_constant(expression) is constant
