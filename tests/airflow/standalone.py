@@ -1,0 +1,138 @@
+"""A real `airflow standalone` (scheduler, DAG processor, triggerer, API server) in a private home on free ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.airflow.conftest import airflow_environment
+
+
+def free_ports(count: int) -> list[int]:
+    holders = [socket.socket() for _ in range(count)]
+    for holder in holders:
+        holder.bind(("127.0.0.1", 0))
+    ports = [holder.getsockname()[1] for holder in holders]
+    for holder in holders:
+        holder.close()
+    return ports
+
+
+def wait_for(what: str, look: Callable[[], Any], seconds: float, still: Callable[[], None]) -> Any:
+    """What `look` returns as soon as it is something; `still` raises when waiting makes no sense any more."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        still()
+        found = look()
+        if found:
+            return found
+        time.sleep(1)
+    raise TimeoutError(f"{what}: not within {seconds:.0f} s")
+
+
+class Standalone:
+    """`with Standalone(home, channels, environment) as airflow`: healthy inside, gone with all its processes after."""
+
+    def __init__(self, home: Path, channels: Path, environment: Mapping[str, str]) -> None:
+        self.home = home
+        port, worker_logs, trigger_logs = free_ports(3)
+        self.url = f"http://127.0.0.1:{port}"
+        own = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
+        self.environment = {
+            **own,
+            **airflow_environment(home, channels),
+            "AIRFLOW__API__PORT": str(port),
+            "AIRFLOW__API__HOST": "127.0.0.1",
+            "AIRFLOW__API__BASE_URL": self.url,
+            "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(worker_logs),
+            "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(trigger_logs),
+            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+            **environment,
+        }
+        self.log = home / "standalone.log"
+
+    def __enter__(self) -> Self:
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "airflow", "standalone"],
+                env=self.environment, stdout=log, stderr=subprocess.STDOUT, cwd=self.home, start_new_session=True,
+            )  # fmt: skip
+        try:
+            wait_for("airflow standalone", self._is_healthy, 240, self._still_runs)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stop()
+
+    def command(self, *arguments: str) -> str:
+        """`airflow …` as a user types it."""
+        done = subprocess.run(
+            [sys.executable, "-m", "airflow", *arguments],
+            env=self.environment, capture_output=True, text=True, timeout=180,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    def get(self, path: str) -> Any:
+        """JSON of the REST API; None while there is none."""
+        try:
+            token = json.loads(self._read("/auth/token"))["access_token"]
+            return json.loads(self._read(path, token))
+        except (urllib.error.URLError, ConnectionError, TimeoutError, ValueError):
+            return None
+
+    def wait_for_dag(self, dag_id: str) -> None:
+        wait_for(dag_id, lambda: self.get(f"/api/v2/dags/{dag_id}"), 180, self._still_runs)
+
+    def wait_for_run(self, dag_id: str, run_id: str, seconds: float) -> str:
+        """Its final state."""
+
+        def final() -> str | None:
+            run = self.get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}") or {}
+            return str(run["state"]) if run.get("state") in ("success", "failed") else None
+
+        return str(wait_for(f"{dag_id} {run_id}", final, seconds, self._still_runs))
+
+    def returned(self, dag_id: str, run_id: str, task_id: str) -> Any:
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
+        value = self.get(path)["value"]
+        return json.loads(value) if isinstance(value, str) else value
+
+    def _read(self, path: str, token: str = "") -> bytes:
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            content: bytes = answer.read()
+        return content
+
+    def _is_healthy(self) -> bool:
+        parts = self.get("/api/v2/monitor/health") or {}
+        wanted = ("metadatabase", "scheduler", "dag_processor")
+        return all((parts.get(name) or {}).get("status") == "healthy" for name in wanted)
+
+    def _still_runs(self) -> None:
+        if self.process.poll() is not None:
+            raise RuntimeError(f"airflow standalone has ended:\n{self.log.read_text()[-3000:]}")
+
+    def _stop(self) -> None:
+        """SIGTERM may leave the parent waiting for children that are gone: then SIGKILL for its whole group."""
+        for sent, patience in ((signal.SIGTERM, 20), (signal.SIGKILL, 20)):
+            try:
+                os.killpg(self.process.pid, sent)
+                self.process.wait(patience)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                continue
+        self.process.wait(20)
