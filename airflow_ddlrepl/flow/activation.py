@@ -14,6 +14,7 @@ from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.results import Activated
@@ -32,6 +33,7 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     """
     with cycle.locked():
         found = cycle.source.activate()
+        reach("activate.source")
         row = cycle.repository.channel(cycle.channel.name)
         captured = cycle.repository.captured(cycle.channel.name)
         is_new = captured is None or found.is_new
@@ -42,6 +44,7 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
             settle(cycle.source.connection)
         if revisions or is_new:
             cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
+        reach("activate.enrolled")
         for target in cycle.channel.targets:
             _prepare_target(cycle, target.name, position, tables, start_over=found.is_new)
         if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():

@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count,
 from airflow_ddlrepl.engines.postgres.staging import stage
 from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import ControlStop, TrailError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.planning import planner
 from airflow_ddlrepl.model.change import Event
@@ -98,10 +99,12 @@ def _manifest(cycle: Cycle, low: Lsn) -> Segment:
 def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
     staged = _stage(cycle, ahead, program)
+    reach("integrate.staged")
     cycle.check_lock()
     applied = run_program(
         cycle.target_dsn(ahead.target), cycle.channel.name, program, staged, epoch=cycle.epoch, token=cycle.token
     )
+    reach("integrate.committed")
     _record(cycle, ahead.target, program)
     return applied
 

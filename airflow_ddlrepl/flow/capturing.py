@@ -18,6 +18,7 @@ from airflow_ddlrepl.config.policies import CaptureFormat
 from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.engines.postgres.stream import NeedsText, RangeTask, binary_safe, capture_range, ranges, wire_types
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Captured
 from airflow_ddlrepl.model.change import Event, EventKind
@@ -124,7 +125,10 @@ def _window(
     if segment.is_empty:
         cycle.repository.set_position(cycle.channel.name, cycle.token, CAPTURED, high)
         return segment, (), ()
-    return _register(cycle, cycle.trail.publish(segment))
+    reach("capture.files")
+    published = cycle.trail.publish(segment)
+    reach("capture.manifest")
+    return _register(cycle, published)
 
 
 def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str) -> list[Part]:
@@ -212,6 +216,7 @@ def _register(cycle: Cycle, segment: Segment) -> tuple[Segment, Sequence[Event],
     ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}
     seen = [e for e in events if e.kind in STORED and _touches(e, ours)]
     cycle.repository.commit_segment(cycle.channel.name, cycle.token, facts, found, segment.high, seen=seen)
+    reach("capture.repository")
     return segment, seen, found
 
 

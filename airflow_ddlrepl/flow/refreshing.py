@@ -23,6 +23,7 @@ from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.stream import binary_safe
 from airflow_ddlrepl.engines.postgres.swap import SCHEMA, finish_shadow, make_shadow, place_parent, put_in_place
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Refreshed
 from airflow_ddlrepl.model.names import TableName
@@ -46,6 +47,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
                 _ask(cycle, target.name, patterns)
             why = {r.table_id: r.reason for r in cycle.repository.pending_refreshes(cycle.channel.name, target.name)}
             for standing, count in _refresh_target(cycle, target.name):
+                reach("refresh.placed")
                 rows[str(standing.name)] = count
                 reasons[str(standing.name)] = why.get(standing.table_id, "")
                 cycle.repository.finish_refresh(cycle.channel.name, cycle.token, target.name, standing.table_id, count)
@@ -140,6 +142,7 @@ class _Refresh:
         for table in leaves:
             make_shadow(self.connection, self.after[table.id].shape, self._shadow(table))
         counts = self._load(leaves)
+        reach("refresh.loaded")
         for table in leaves:
             finish_shadow(self.connection, self.after[table.id].shape, self._shadow(table))
             self.cycle.check_lock()

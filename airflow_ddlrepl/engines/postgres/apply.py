@@ -20,6 +20,7 @@ from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.staged import Staged
 from airflow_ddlrepl.engines.postgres.state import advance, write_standings
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
 
@@ -101,6 +102,7 @@ def _transaction(
             run.step(step)
         run.merge_rest()
         write_standings(cursor, channel, _changed(program), _gone(program))
+        reach("integrate.transaction")
         return run.applied
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.postgres.connect import connect, errors
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import SourceError, TargetError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _copy(source: Connection[Any], target: Connection[Any], task: LoadTask) -> i
         "UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s", [count, task.token, task.chunk]
     )
     target.commit()
+    reach("refresh.chunk")
     return count
 
 

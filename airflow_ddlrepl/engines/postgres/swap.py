@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines.postgres.dependants import dependants
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
@@ -73,6 +74,7 @@ def put_in_place(
             _replace(cursor, found, standing.shape, shadow)
         state.write_standings(cursor, channel, {standing.table_id: standing})
         cursor.execute("DELETE FROM ddlrepl.chunks WHERE token = %s", [f"{token}"])
+        reach("refresh.transaction")
     return f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced"
 
 
