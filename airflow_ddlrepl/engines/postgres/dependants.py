@@ -4,52 +4,84 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.postgres.names import literal, qualified
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
-_SQL = """
-WITH t AS (
-    SELECT c.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = %(schema)s AND c.relname = %(name)s
-)
+# Whatever depends on the table, its row type or its parts, but for the parts that a table has of its own accord:
+# row type, TOAST table, defaults, NOT NULL constraints, the key of ours, sequences of identity columns.
+_DEPENDING = """
+WITH t AS (SELECT c.oid, c.reltype FROM pg_class c WHERE c.oid = {table}::regclass),
+key AS (
+    SELECT i.indexrelid AS oid FROM pg_index i JOIN t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE c.relname = {key}),
+own(classid, objid) AS (
+    SELECT 'pg_class'::regclass, t.oid FROM t
+    UNION ALL SELECT 'pg_type'::regclass, y.oid FROM t JOIN pg_type y ON t.reltype IN (y.oid, y.typelem)
+        WHERE t.reltype <> 0
+    UNION ALL SELECT 'pg_attrdef'::regclass, d.oid FROM t JOIN pg_attrdef d ON d.adrelid = t.oid
+    UNION ALL SELECT 'pg_class'::regclass, key.oid FROM key
+    UNION ALL SELECT 'pg_constraint'::regclass, k.oid FROM t JOIN pg_constraint k ON k.conrelid = t.oid
+        WHERE k.contype = 'n' OR k.contype IN ('p', 'u') AND k.conindid IN (SELECT oid FROM key)
+    UNION ALL SELECT 'pg_class'::regclass, d.objid FROM t JOIN pg_depend d ON d.refobjid = t.oid
+        WHERE d.refclassid = 'pg_class'::regclass AND d.classid = 'pg_class'::regclass AND d.deptype = 'i')
+SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid)
+FROM own JOIN pg_depend d ON d.refclassid = own.classid AND d.refobjid = own.objid
+LEFT JOIN pg_trigger g ON d.classid = 'pg_trigger'::regclass AND g.oid = d.objid
+WHERE d.deptype IN ('n', 'a', 'i') AND g.tgisinternal IS NOT TRUE
+  AND NOT EXISTS (SELECT FROM own o WHERE o.classid = d.classid AND o.objid = d.objid)
+  AND NOT EXISTS (SELECT FROM pg_class s WHERE d.classid = 'pg_class'::regclass AND s.oid = d.objid AND s.relkind = 't')
+ORDER BY 1
+"""
+# What is written on the table itself.
+_WRITTEN = """
+WITH t AS (SELECT c.* , c.oid AS id FROM pg_class c WHERE c.oid = {table}::regclass),
+a AS (SELECT a.*, y.typstorage FROM t JOIN pg_attribute a ON a.attrelid = t.id AND a.attnum > 0 AND NOT a.attisdropped
+      JOIN pg_type y ON y.oid = a.atttypid),
+part(classid, objid) AS (
+    SELECT 'pg_class'::regclass, t.id FROM t
+    UNION ALL SELECT 'pg_class'::regclass, i.indexrelid FROM t JOIN pg_index i ON i.indrelid = t.id
+    UNION ALL SELECT 'pg_constraint'::regclass, k.oid FROM t JOIN pg_constraint k ON k.conrelid = t.id)
 SELECT DISTINCT what FROM (
-    SELECT 'a view or rule' FROM t JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid
-        WHERE d.classid = 'pg_rewrite'::regclass
-    UNION ALL SELECT 'a function or another object' FROM t
-        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid AND d.deptype = 'n'
-        WHERE d.classid NOT IN ('pg_rewrite'::regclass, 'pg_constraint'::regclass, 'pg_trigger'::regclass,
-                                'pg_class'::regclass, 'pg_attrdef'::regclass, 'pg_publication_rel'::regclass)
-    UNION ALL SELECT 'a use of its row type' FROM t
-        JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.deptype = 'n'
-         AND d.refobjid IN (t.reltype, (SELECT typarray FROM pg_type WHERE pg_type.oid = t.reltype))
-    UNION ALL SELECT 'a foreign key' FROM t JOIN pg_constraint k ON k.contype = 'f' AND t.oid IN (k.conrelid, k.confrelid)
-    UNION ALL SELECT 'a constraint' FROM t JOIN pg_constraint k ON k.conrelid = t.oid AND k.contype IN ('c', 'x', 't')
-    UNION ALL SELECT 'a trigger' FROM t JOIN pg_trigger g ON g.tgrelid = t.oid AND NOT g.tgisinternal
-    UNION ALL SELECT 'a policy' FROM t WHERE t.relrowsecurity OR EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = t.oid)
-    UNION ALL SELECT 'statistics' FROM t JOIN pg_statistic_ext s ON s.stxrelid = t.oid
-    UNION ALL SELECT 'a publication' FROM t JOIN pg_publication_rel p ON p.prrelid = t.oid
-    UNION ALL SELECT 'an index' FROM t JOIN pg_index i ON i.indrelid = t.oid AND NOT i.indisprimary
-        WHERE (SELECT count(*) FROM pg_index k WHERE k.indrelid = t.oid) > 1 OR NOT i.indisunique OR NOT %(has_key)s
-           OR i.indpred IS NOT NULL OR i.indexprs IS NOT NULL
-    UNION ALL SELECT 'a grant' FROM t WHERE t.relacl IS NOT NULL
-    UNION ALL SELECT 'a grant' FROM t JOIN pg_attribute a ON a.attrelid = t.oid AND a.attacl IS NOT NULL
-    UNION ALL SELECT 'another owner' FROM t WHERE t.relowner <> (SELECT oid FROM pg_roles WHERE rolname = current_user)
-    UNION ALL SELECT 'a comment' FROM t JOIN pg_description d ON d.classoid = 'pg_class'::regclass AND d.objoid = t.oid
-    UNION ALL SELECT 'a storage option' FROM t WHERE t.reloptions IS NOT NULL OR t.reltablespace <> 0
-        OR t.relpersistence <> 'p' OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = t.oid
-            AND (a.attoptions IS NOT NULL OR coalesce(a.attstattarget, -1) <> -1))
-    UNION ALL SELECT 'partitions or children' FROM t JOIN pg_inherits i ON t.oid IN (i.inhrelid, i.inhparent)
-    UNION ALL SELECT 'a label' FROM t JOIN pg_seclabel l ON l.classoid = 'pg_class'::regclass AND l.objoid = t.oid
+    SELECT 'a grant' FROM t WHERE relacl IS NOT NULL OR EXISTS (SELECT FROM a WHERE attacl IS NOT NULL)
+    UNION ALL SELECT 'another owner' FROM t WHERE relowner <> current_user::regrole
+    UNION ALL SELECT 'a comment' FROM part JOIN pg_description d ON d.classoid = part.classid AND d.objoid = part.objid
+    UNION ALL SELECT 'a security label'
+        FROM part JOIN pg_seclabel l ON l.classoid = part.classid AND l.objoid = part.objid
+    UNION ALL SELECT 'row security' FROM t WHERE relrowsecurity OR relforcerowsecurity
+    UNION ALL SELECT 'a replica identity' FROM t WHERE relreplident <> 'd'
+    UNION ALL SELECT 'a tablespace or storage option' FROM t
+        WHERE reloptions IS NOT NULL OR reltablespace <> 0 OR relpersistence <> 'p'
+           OR EXISTS (SELECT FROM pg_class o WHERE o.oid = t.reltoastrelid AND o.reloptions IS NOT NULL)
+           OR EXISTS (SELECT FROM pg_class o JOIN pg_index i ON i.indexrelid = o.oid AND i.indrelid = t.id
+                      WHERE o.reloptions IS NOT NULL OR o.reltablespace <> 0 OR i.indisclustered)
+           OR EXISTS (SELECT FROM a WHERE attoptions IS NOT NULL OR coalesce(attstattarget, -1) <> -1
+                      OR attstorage <> typstorage OR attcompression <> '')
+    UNION ALL SELECT 'partitions or children' FROM t JOIN pg_inherits i ON t.id IN (i.inhrelid, i.inhparent)
+    UNION ALL SELECT 'an extension' FROM t JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = t.id
+        AND d.deptype IN ('e', 'x')
 ) AS found(what) ORDER BY what
 """
 
 
-def dependants(connection: Connection[Any], name: TableName, *, has_key: bool) -> list[str]:
+def dependants(connection: Connection[Any], table: Table) -> list[str]:
     """What people (or partitioning) hung on the table, in words; empty: it may be replaced.
 
-    has_key: the table carries a replication key of ours, whose one index counts as nothing.
+    table: as inspected at the target; the index of its replication key counts as ours. Its defaults do, too.
     """
-    values = {"schema": name.schema, "name": name.name, "has_key": has_key}
-    return [what for (what,) in connection.execute(_SQL, values)]
+    names = {"table": literal(qualified(table.name)), "key": literal(table.key.name if table.key else "")}
+    queries = (_DEPENDING.format(**names), _WRITTEN.format(**names))
+    return [what for query in queries for (what,) in connection.execute(query.encode())]
+
+
+def is_referenced(connection: Connection[Any], table: TableName) -> bool:
+    """Do foreign keys of other tables point to it? Then TRUNCATE is refused whatever they hold."""
+    row = connection.execute(
+        "SELECT EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND confrelid = %s::regclass"
+        " AND conrelid <> confrelid)",
+        [qualified(table)],
+    ).fetchone()
+    return bool(row and row[0])

@@ -38,10 +38,17 @@ def exported(dsn: str, table_ids: Sequence[int]) -> Iterator[Exported]:
 
     The tables are locked in ACCESS SHARE mode first, as any SELECT does: writers go on, but nobody can alter,
     truncate or drop a table between snapshot and load. (An ALTER that rewrites a table would leave it empty for
-    an older snapshot.) A table that is gone is left out. Raises SourceError SRC-171 when a lock can't be had,
-    SRC-105 without the right to read.
+    an older snapshot.) LOCK takes no snapshot itself, so what it waited for is seen. A table that is gone is left
+    out. DDL on the others waits until the load is done.
+
+    Which transactions the rows contain is told by their ids: a commit record stands in the log before its
+    transaction becomes visible, so no log position read before the snapshot is certain (low is 0). One read after
+    it is: what was visible had its commit record in the log already (high).
+
+    Raises SourceError SRC-171 when a lock can't be had, SRC-105 without the right to read.
     """
     with connect(dsn, autocommit=False, application_name="ddlrepl refresh") as connection:
+        without_timeouts(connection)
         names = _locked(connection, table_ids)
         row = connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None
@@ -52,6 +59,15 @@ def exported(dsn: str, table_ids: Sequence[int]) -> Iterator[Exported]:
         ).fetchall()
         yield Exported(str(row[0]), seen, tuple(tables), {int(i): -(-int(size) // PAGE_BYTES) for i, size in sizes})
         connection.rollback()
+
+
+def without_timeouts(connection: Connection[Any]) -> None:
+    """A load takes as long as it takes: whatever ends long statements, transactions or idle sessions is off."""
+    connection.execute(
+        "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout',"
+        " 'transaction_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout')"
+    )
+    connection.commit()
 
 
 def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:
@@ -72,7 +88,7 @@ def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, 
             raise SourceError(
                 f"a table is locked by a schema change for more than {LOCK_TIMEOUT}",
                 code="SRC-171",
-                hint="see who holds it: SELECT * FROM pg_locks WHERE mode = 'AccessExclusiveLock'; the next run tries again",
+                hint="SELECT * FROM pg_locks WHERE mode = 'AccessExclusiveLock' tells who; the next run tries again",
                 retryable=True,
             ) from None
         except errors().InsufficientPrivilege as error:

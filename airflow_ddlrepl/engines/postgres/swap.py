@@ -1,19 +1,26 @@
-"""Put a loaded shadow table in its place, in one transaction with the table's standing."""
+"""Put a loaded shadow table in its place, in one transaction with the table's standing.
+
+Nothing hangs on the target table: the shadow takes its place. Something does: the table stays and gets
+the shadow's rows. Either way a reader sees the old rows up to the commit, and the new ones after it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.arrive import reshape
-from airflow_ddlrepl.adapt.timeline import Standing
+from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import errors
-from airflow_ddlrepl.engines.postgres.constraints import prepare_session
+from airflow_ddlrepl.engines.postgres.chunk import forget_marks
+from airflow_ddlrepl.engines.postgres.constraints import GRANT, Session, deferred, prepare_session, refuse_cascades
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl_keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl_types import create_schema, create_types
-from airflow_ddlrepl.engines.postgres.dependants import dependants
+from airflow_ddlrepl.engines.postgres.dependants import dependants, is_referenced
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.failpoint import reach
@@ -24,6 +31,13 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 SCHEMA = "ddlrepl"
+CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
+_RESTING = """
+SELECT 'TRIGGER', quote_ident(tgname) FROM pg_trigger
+WHERE tgrelid = {table}::regclass AND NOT tgisinternal AND tgenabled = 'O' AND tgparentid = 0
+UNION ALL SELECT 'RULE', quote_ident(rulename) FROM pg_rewrite
+WHERE ev_class = {table}::regclass AND ev_enabled = 'O'
+"""
 
 
 def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) -> None:
@@ -34,10 +48,12 @@ def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) ->
         connection.execute(f"DROP TABLE IF EXISTS {qualified(shadow)}".encode())
         for statement in create_table(table.with_(partition=None), shadow, with_key=False):
             connection.execute(statement.encode())
+        forget_marks(connection)
 
 
 def finish_shadow(connection: Connection[Any], table: Table, shadow: TableName) -> None:
     """Its key and statistics, once it is loaded."""
+    connection.execute("SET maintenance_work_mem = '256MB'")
     for statement in key_sql(table, shadow):
         connection.execute(statement.encode())
     connection.execute(f"ANALYZE {qualified(shadow)}".encode())
@@ -57,23 +73,25 @@ def put_in_place(
     """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
 
     standing: as the table stands afterwards. previous: the table's name at the target before, if it is there.
+    Raises CannotAdapt ADP-104 (another table has the name) or ADP-131 (what hangs on the table does not let it
+    change), Fenced LCK-102; a lock that can't be had passes as psycopg's error (`patiently`).
     """
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL lock_timeout = {literal(lock_timeout)}".encode())
+        cursor.execute("SET LOCAL row_security = off")
         state.hold(cursor, channel, epoch=epoch, token=token)
-        prepare_session(cursor)
-        found = Present(connection).table(previous) if previous else None
-        if found is not None:
-            cursor.execute(f"LOCK TABLE {qualified(found.name)} IN ACCESS EXCLUSIVE MODE".encode())
+        session = prepare_session(cursor)
+        found = _locked(connection, previous) if previous else None
         if found is None or found.name != standing.name:
-            _make_way(cursor, standing)
-        hanging = dependants(connection, found.name, has_key=found.key is not None) if found else []
-        if found is not None and (hanging or found.is_partitioned):
-            _exchange(cursor, found, standing.shape, shadow)
-        else:
-            _replace(cursor, found, standing.shape, shadow)
-        state.write_standings(cursor, channel, {standing.table_id: standing})
-        cursor.execute("DELETE FROM ddlrepl.chunks WHERE token = %s", [f"{token}"])
+            _make_way(cursor, channel, standing)
+        hanging = dependants(connection, found) if found else []
+        with _refusals(standing.name, hanging):
+            if found is not None and hanging:
+                _exchange(cursor, found, standing.shape, shadow, session)
+            else:
+                _replace(cursor, found, standing.shape, shadow)
+        state.write_standings(cursor, channel, {standing.table_id: standing}, _forgotten(cursor, channel, standing))
+        forget_marks(connection)
         reach("refresh.transaction")
     return f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced"
 
@@ -98,12 +116,43 @@ def place_parent(connection: Connection[Any], channel: str, standing: Standing, 
         state.write_standings(cursor, channel, {standing.table_id: standing})
 
 
-def _make_way(cursor: Any, standing: Standing) -> None:
-    """A kept table of that name (dropped at the source) steps aside."""
+def _locked(connection: Connection[Any], name: TableName) -> Table | None:
+    """The table's shape, which nobody changes any more until the transaction ends."""
+    if Present(connection).table(name) is None:
+        return None
+    connection.execute(f"LOCK TABLE {qualified(name)} IN ACCESS EXCLUSIVE MODE".encode())
+    return Present(connection).table(name)
+
+
+def _make_way(cursor: Any, channel: str, standing: Standing) -> None:
+    """A kept table of that name (dropped at the source) steps aside; nobody else's does."""
     occupant = Present(cursor.connection).table(standing.name)
-    if occupant is not None:
-        aside = f"{standing.name.name[:40]}_kept_{occupant.id}"
-        cursor.execute(f"ALTER TABLE {qualified(standing.name)} RENAME TO {quote(aside)}".encode())
+    if occupant is None:
+        return
+    aside = f"{standing.name.name[:40]}_kept_{occupant.id}"
+    cursor.execute(
+        "UPDATE ddlrepl.tables SET table_name = %s"
+        " WHERE channel = %s AND schema_name = %s AND table_name = %s AND state = %s",
+        [aside, channel, *standing.name, State.KEPT.value],
+    )
+    if not cursor.rowcount:
+        raise CannotAdapt(
+            f"another table stands under the name {standing.name}",
+            code="ADP-104",
+            table=standing.name,
+            hint="rename or drop that table at the target",
+        )
+    cursor.execute(f"ALTER TABLE {qualified(standing.name)} RENAME TO {quote(aside)}".encode())
+
+
+def _forgotten(cursor: Any, channel: str, standing: Standing) -> list[int]:
+    """Tables dropped at the source whose kept target table is this one now."""
+    cursor.execute(
+        "SELECT table_id FROM ddlrepl.tables WHERE channel = %s AND schema_name = %s AND table_name = %s"
+        " AND state = %s AND table_id <> %s",
+        [channel, *standing.name, State.KEPT.value, standing.table_id],
+    )
+    return [int(row[0]) for row in cursor.fetchall()]
 
 
 def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -> None:
@@ -114,57 +163,66 @@ def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -
     between = TableName(wanted.name.schema, shadow.name)
     cursor.execute(f"ALTER TABLE {qualified(shadow)} SET SCHEMA {quote(wanted.name.schema)}".encode())
     cursor.execute(f"ALTER TABLE {qualified(between)} RENAME TO {quote(wanted.name.name)}".encode())
-    _name_key(cursor, wanted, shadow)
+    name_parts(cursor, wanted.name)
+    if old is None:
+        grant_defaults(cursor, wanted.name)
     if wanted.partition is not None:
         cursor.execute(attach(wanted.name, wanted.partition).encode())
 
 
-def _name_key(cursor: Any, wanted: Table, shadow: TableName) -> None:
-    """The key's index gets the name that the server would have given it under the table's own name, if it is free."""
-    cursor.execute(
-        "SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = %s::regclass",
-        [qualified(wanted.name)],
-    )
-    names = [name for (name,) in cursor.fetchall() if name.startswith(shadow.name)]
-    if wanted.key is None or len(names) != 1:
-        return
-    try:
-        with cursor.connection.transaction():
-            place = qualified(TableName(wanted.name.schema, names[0]))
-            name = wanted.name.name.encode()[:58].decode(errors="ignore") + names[0].removeprefix(shadow.name)
-            cursor.execute(f"ALTER INDEX {place} RENAME TO {quote(name)}".encode())
-    except errors().DuplicateTable:
-        return
-
-
-def _exchange(cursor: Any, old: Table, wanted: Table, shadow: TableName) -> None:
+def _exchange(cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session) -> None:
     """Same table, new rows: what hangs on it stays."""
-    for statement in reshape(old, wanted, PostgresDdl(cursor.connection.info.server_version // 10000)):
-        _run(cursor, statement, old)
-    names = ", ".join(quote(c.name) for c in wanted.columns if not c.generated)
-    into = f"INSERT INTO {qualified(wanted.name)} ({names}) OVERRIDING SYSTEM VALUE"
-    cursor.execute(f"{into} SELECT {names} FROM {qualified(shadow)}".encode())
+    refuse_cascades(cursor, old.name, session)
+    with deferred(cursor, [old.name], session):
+        _empty(cursor, old.name)
+        for statement in reshape(old, wanted, PostgresDdl(cursor.connection.info.server_version // 10000)):
+            if not statement.startswith("TRUNCATE TABLE"):
+                cursor.execute(statement.encode())
+        with _resting(cursor, wanted.name, session):
+            names = ", ".join(quote(c.name) for c in wanted.columns if not c.generated)
+            into = f"INSERT INTO {qualified(wanted.name)} ({names}) OVERRIDING SYSTEM VALUE" if names else ""
+            into = into or f"INSERT INTO {qualified(wanted.name)}"
+            cursor.execute(f"{into} SELECT {names} FROM {qualified(shadow)}".encode())
     cursor.execute(f"DROP TABLE {qualified(shadow)}".encode())
 
 
-def _run(cursor: Any, statement: str, table: Table) -> None:
+def _empty(cursor: Any, table: TableName) -> None:
+    how = "DELETE FROM ONLY" if is_referenced(cursor.connection, table) else "TRUNCATE TABLE ONLY"
+    cursor.execute(f"{how} {qualified(table)}".encode())
+
+
+@contextmanager
+def _resting(cursor: Any, table: TableName, session: Session) -> Iterator[None]:
+    """The table's own triggers and rules sleep: what they do was done when the rows were first written."""
+    found: list[tuple[str, str]] = []
+    if session.enforces:
+        cursor.execute(_RESTING.format(table=literal(qualified(table))).encode())
+        found = cursor.fetchall()
+    for kind, name in found:
+        cursor.execute(f"ALTER TABLE {qualified(table)} DISABLE {kind} {name}".encode())
+    yield
+    for kind, name in found:
+        cursor.execute(f"ALTER TABLE {qualified(table)} ENABLE {kind} {name}".encode())
+
+
+@contextmanager
+def _refusals(table: TableName, hanging: list[str]) -> Iterator[None]:
+    """What the server refuses becomes an error that names what hangs on the table."""
+    import psycopg
+
     try:
-        with cursor.connection.transaction():
-            cursor.execute(statement.encode())
-    except errors().FeatureNotSupported as error:
-        if statement.startswith("TRUNCATE"):  # foreign keys point to the table
-            cursor.execute(f"DELETE FROM {qualified(table.name)}".encode())
-            return
+        yield
+    except psycopg.Error as error:
+        if error.sqlstate in CONTENTION:
+            raise
+        hint = f"nothing was changed; on the table hang: {'; '.join(hanging)}. " if hanging else "nothing was changed. "
+        if isinstance(error, psycopg.errors.ObjectInUse):
+            hint += f"Let the target's foreign keys rest: {GRANT}"
+        else:
+            hint += "Drop what is in the way, run again, create it anew"
         raise CannotAdapt(
-            f"what hangs on the target's table does not let it change: {str(error).splitlines()[0]}",
+            f"the target's table can't take the new rows: {' '.join(str(error).split())}",
             code="ADP-131",
-            table=table.name,
-            hint=f"drop the view or rule that needs the old shape, run again, create it anew; refused was: {statement}",
-        ) from None
-    except errors().DependentObjectsStillExist as error:
-        raise CannotAdapt(
-            f"what hangs on the target's table does not let it change: {' '.join(str(error).split())}",
-            code="ADP-131",
-            table=table.name,
-            hint="drop what is named, run again, create it anew",
+            table=table,
+            hint=hint,
         ) from None
