@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.model.change import Event, EventKind
@@ -16,7 +17,29 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn, Snapshot
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.trail.manifest import RowFile
+
+
+class Column(Protocol):
+    """One column of a layout."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type_oid(self) -> int: ...
+    @property
+    def typmod(self) -> int: ...
+
+
+class Rows(Protocol):
+    """Rows of one table that were decoded with one layout, from `first` on."""
+
+    @property
+    def table_id(self) -> int: ...
+    @property
+    def first(self) -> LogKey: ...
+    @property
+    def columns(self) -> Sequence[Column]: ...
+
 
 LAST_IN_TRANSACTION = (1 << 62) - 1
 
@@ -68,7 +91,7 @@ def unexplained(
 
 
 def foreign_layouts(
-    files: Sequence[RowFile], shape_at: Callable[[int, LogKey], Table | None], inspection: Inspection
+    files: Sequence[Rows], shape_at: Callable[[int, LogKey], Table | None], inspection: Inspection
 ) -> list[Event]:
     """For each file of rows that the revision valid at its first row doesn't explain: what to do about it.
 
@@ -92,7 +115,7 @@ def foreign_layouts(
     return found
 
 
-def fits(file: RowFile, shape: Table) -> bool:
+def fits(file: Rows, shape: Table) -> bool:
     """Were these rows decoded with this shape's published columns?"""
     columns = {c.name: c for c in shape.columns}
     seen = {c.name for c in file.columns}

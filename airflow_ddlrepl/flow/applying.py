@@ -142,8 +142,8 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
     results = cycle.runner.map(stage, tasks, f"integrate into {ahead.target}")
     found: dict[int, StagedSlice] = {}
     for (number, section), staged in zip(places, results, strict=True):
-        piece = found.setdefault(number, StagedSlice(program.slices[number], {}))
-        piece.sections.setdefault(section, []).append(staged)
+        whole = found.setdefault(number, StagedSlice(program.slices[number], {}))
+        whole.sections.setdefault(section, []).append(staged)
     return list(found.values())
 
 

@@ -153,7 +153,7 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str) -> list[Part]
                 epoch=cycle.epoch,
                 token=cycle.token,
                 wire_format="binary" if is_binary else "text",
-                types=wire_types(tables),
+                types=tuple(wire_types(tables).items()),
             )
             for index, (start, end) in enumerate(cuts)
         ]

@@ -7,7 +7,7 @@ transaction, then by their ordinal in it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from airflow_ddlrepl.errors import ConfigError
 
@@ -25,7 +25,9 @@ class Lsn(int):
             return cls((int(high, 16) << 32) + int(low, 16))
         except ValueError:
             raise ConfigError(
-                f"{text!r} is not a position", code="CFG-110", hint="a position looks like 0/16B3748, as status prints it"
+                f"{text!r} is not a position",
+                code="CFG-110",
+                hint="a position looks like 0/16B3748, as status prints it",
             ) from None
 
     def __str__(self) -> str:
@@ -73,7 +75,9 @@ class Snapshot(NamedTuple):
     def _widen(self, xid: int) -> int:
         """The 64-bit xid nearest to our own that ends in these 32 bits."""
         epoch = self.xmax >> 32
-        return min(((epoch + step) << 32 | xid for step in (-1, 0, 1) if epoch + step >= 0), key=lambda x: abs(x - self.xmax))
+        return min(
+            ((epoch + step) << 32 | xid for step in (-1, 0, 1) if epoch + step >= 0), key=lambda x: abs(x - self.xmax)
+        )
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -85,11 +89,11 @@ class Snapshot(NamedTuple):
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, object]) -> Snapshot:
+    def from_json(cls, data: dict[str, Any]) -> Snapshot:
         return cls(
-            int(data["xmin"]),  # type: ignore[call-overload]
-            int(data["xmax"]),  # type: ignore[call-overload]
-            frozenset(data["running"]),  # type: ignore[arg-type]
+            int(data["xmin"]),
+            int(data["xmax"]),
+            frozenset(data["running"]),
             Lsn.parse(str(data["low"])),
             Lsn.parse(str(data["high"])),
         )

@@ -112,9 +112,7 @@ class Table:
         return cls(
             id=data["id"],
             name=TableName(*data["name"]),
-            columns=tuple(
-                Column(**{**c, "type": DataType(**{**c["type"], "kind": TypeKind(c["type"]["kind"])})}) for c in data["columns"]
-            ),
+            columns=tuple(_column(c) for c in data["columns"]),
             key=Key(**{**data["key"], "columns": tuple(data["key"]["columns"])}) if data.get("key") else None,
             identity=Identity(data.get("identity", "default")),
             unlogged=data.get("unlogged", False),
@@ -125,6 +123,10 @@ class Table:
 
     def with_(self, **changes: Any) -> Table:
         return replace(self, **changes)
+
+
+def _column(data: dict[str, Any]) -> Column:
+    return Column(**{**data, "type": DataType(**{**data["type"], "kind": TypeKind(data["type"]["kind"])})})
 
 
 def _partition(data: dict[str, Any] | None) -> Partition | None:

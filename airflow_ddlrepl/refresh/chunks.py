@@ -18,7 +18,7 @@ class Chunk(NamedTuple):
 
 
 def cut(pages: Mapping[int, int], parallelism: int) -> list[Chunk]:
-    """Chunks of about equal size over all tables (pages by table id), the largest first; each table has one at least."""
+    """Chunks of about equal size over all tables (pages by table id), the largest first; each table has one."""
     share = max(MINIMUM_PAGES, -(-sum(pages.values()) // max(parallelism * 2, 1)))
     found: list[tuple[int, Chunk]] = []
     for table_id, count in pages.items():

@@ -78,7 +78,8 @@ def read_state(connection: Connection[Any], channel: str) -> TargetState:
             hint="was it restored, or its schema ddlrepl dropped? `ddlrepl activate` prepares it and refreshes its tables",
         )
     tables = connection.execute(
-        "SELECT table_id, schema_name, table_name, shape, state, snapshot FROM ddlrepl.tables WHERE channel = %s", [channel]
+        "SELECT table_id, schema_name, table_name, shape, state, snapshot FROM ddlrepl.tables WHERE channel = %s",
+        [channel],
     )
     standings = {int(found[0]): _standing(found) for found in tables}
     return TargetState(Lsn.parse(row[0]), int(row[1]), int(row[2]), standings)
