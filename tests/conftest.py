@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from typing import NamedTuple
+from functools import cached_property
 
 import pytest
 
@@ -16,12 +16,30 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "req(*ids): requirement IDs that this test shows")
 
 
-class Databases(NamedTuple):
-    """Two fresh databases on one server, and that server."""
+class Databases:
+    """Two fresh databases on one server, each created when it is first asked for, and that server."""
 
-    source: str
-    target: str
-    server: PrivateServer
+    def __init__(self, server: PrivateServer) -> None:
+        self.server = server
+        self._made: list[str] = []
+
+    @cached_property
+    def source(self) -> str:
+        return self._create("source")
+
+    @cached_property
+    def target(self) -> str:
+        return self._create("target")
+
+    def _create(self, side: str) -> str:
+        name = f"{side}_{secrets.token_hex(4)}"
+        self._made.append(name)
+        return self.server.create_database(name)
+
+    def drop(self) -> None:
+        """Slots first, then the databases."""
+        for name in self._made:
+            self.server.drop_database(name)
 
 
 @pytest.fixture(scope="session")
@@ -49,9 +67,6 @@ def pg15() -> Iterator[PrivateServer]:
 def databases(request: pytest.FixtureRequest) -> Iterator[Databases]:
     """Fresh source and target on PostgreSQL 18; `@pytest.mark.parametrize("databases", [18, 15], indirect=True)`."""
     server: PrivateServer = request.getfixturevalue(f"pg{getattr(request, 'param', 18)}")
-    names = [f"{side}_{secrets.token_hex(4)}" for side in ("source", "target")]
-    try:
-        yield Databases(*(server.create_database(name) for name in names), server)
-    finally:
-        for name in names:
-            server.drop_database(name)
+    made = Databases(server)
+    yield made
+    made.drop()

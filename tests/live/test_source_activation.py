@@ -29,7 +29,8 @@ def _traces(dsn: str) -> list[tuple[Any, ...]]:
         return connection.execute(
             """
             SELECT 'schema', nspname, xmin::text FROM pg_namespace WHERE nspname !~ '^pg_'
-            UNION ALL SELECT 'relation', relname::text || relreplident::text, xmin::text FROM pg_class WHERE oid >= 16384
+            UNION ALL
+            SELECT 'relation', relname::text || relreplident::text, xmin::text FROM pg_class WHERE oid >= 16384
             UNION ALL SELECT 'function', proname, xmin::text FROM pg_proc WHERE oid >= 16384
             UNION ALL SELECT 'event trigger', evtname, xmin::text FROM pg_event_trigger
             UNION ALL SELECT 'publication', pubname, xmin::text FROM pg_publication

@@ -115,6 +115,17 @@ def test_without_a_pattern_no_table_joins(shop: Shop) -> None:
 
 
 @both
+@pytest.mark.req("HVR-D-74")
+def test_older_tables_join_only_under_another_name(shop: Shop) -> None:
+    shop.user.execute("CREATE TABLE mine (v text); CREATE TABLE older (v text); CREATE TABLE off_it (v text)")
+    shop.source = shop.activated(Scope(("public.mine",), ("*.off*",), (Joining("*"),)))
+    shop.user.execute("ALTER TABLE older ADD w int; ALTER TABLE off_it ADD w int")
+    assert len(shop.source.published()) == 1 and len(shop.source.bystanders()) == 1 and shop.source.tend() == {}
+    shop.user.execute("ALTER TABLE older RENAME TO newer; ALTER TABLE off_it RENAME TO off_too")
+    assert len(shop.source.published()) == 2 and shop.source.bystanders() == set()
+
+
+@both
 def test_leave_reports_and_touches_nothing(shop: Shop) -> None:
     shop.create()
     shop.source = shop.activated(EVERYTHING, replica_identity=ReplicaIdentity.LEAVE)
@@ -153,6 +164,18 @@ def test_a_lost_identity_is_mended(shop: Shop, ddl: DdlCapture) -> None:
     assert shop.source.published() == before and shop.left_out() == set()
     shop.source.deactivate()
     assert [shop.identity(name) for name in "abde"] == ["d", "n", "d", "d"]
+
+
+@both
+def test_a_primary_key_that_comes_later_is_enough(shop: Shop) -> None:
+    shop.source = shop.activated(EVERYTHING)
+    shop.user.execute(
+        "CREATE TABLE a (id int, v text); CREATE TABLE b (id int, v text); ALTER TABLE b REPLICA IDENTITY FULL"
+    )
+    assert shop.identity("a") == "f"
+    shop.user.execute("ALTER TABLE a ADD PRIMARY KEY (id); ALTER TABLE b ADD PRIMARY KEY (id)")
+    assert (shop.identity("a"), shop.identity("b")) == ("d", "d")
+    shop.change("a", "b")
 
 
 @both

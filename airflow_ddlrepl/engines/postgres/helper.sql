@@ -31,9 +31,14 @@ CREATE TABLE IF NOT EXISTS ddlrepl.member (
     PRIMARY KEY (channel, table_id)
 );
 
-CREATE OR REPLACE FUNCTION ddlrepl.table_shape(id oid) RETURNS jsonb LANGUAGE sql STABLE
+-- plpgsql, here and below, because it keeps its plans for the session.
+CREATE OR REPLACE FUNCTION ddlrepl.table_shape(oid) RETURNS jsonb LANGUAGE plpgsql STABLE
 /*shape_settings*/ AS $shape$
+BEGIN
+RETURN (
 /*table_shape*/
+);
+END
 $shape$;
 
 -- Does any [schema, table, but not] of these patterns match?
@@ -109,7 +114,7 @@ $$;
 -- Brings one table of a channel to its right state: replica identity, publication, membership.
 -- Returns 'filled' when it was published just now and has rows already, else its state, or 'gone'.
 CREATE OR REPLACE FUNCTION ddlrepl.tend(channel_name text, id oid) RETURNS text
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
     ch ddlrepl.channel;
     shape jsonb := ddlrepl.table_shape(id);
@@ -147,6 +152,10 @@ BEGIN
     ELSE
         BEGIN
             plan := ddlrepl.identity_plan(shape, ch.replica_identity);
+            IF plan = 'keep' AND known.identity_before = 'd' AND shape ->> 'identity' = 'full'
+                AND (shape -> 'key' ->> 'is_primary')::boolean THEN
+                plan := 'DEFAULT';   -- it has got a primary key since: no need for whole old rows any more
+            END IF;
             IF plan LIKE 'leave: %' THEN
                 now_is.state := 'left out';
                 now_is.reason := substr(plan, 8);

@@ -4,9 +4,13 @@
 -- Stands between our messages and what follows them, see ddlrepl.record.
 CREATE SEQUENCE IF NOT EXISTS ddlrepl.fence;
 
--- Tables whose shape may depend on this object, a partitioned table before its partitions.
+-- Tables whose shape may depend on this object, a partitioned table before its partitions. It always starts from
+-- few rows, which the planner can't know: hence no hash joins over whole catalogs.
 CREATE OR REPLACE FUNCTION ddlrepl.affected(object_class oid, object_id oid) RETURNS SETOF oid
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
     WITH RECURSIVE
     types(oid) AS (
         SELECT object_id WHERE object_class = 'pg_type'::regclass
@@ -52,7 +56,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     )
     SELECT c.oid FROM direct d JOIN pg_class c ON c.oid = d.oid
     WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
-    GROUP BY c.oid ORDER BY max(d.depth), c.oid
+    GROUP BY c.oid ORDER BY max(d.depth), c.oid;
+END
 $$;
 
 -- The exact text when the DDL ran inside a function or DO block (the frame says it); the query string when that
@@ -129,7 +134,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 CREATE OR REPLACE FUNCTION ddlrepl.record_commands(tag text, context text, query text, settings jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
     command record;
     touched oid[] := '{}';
@@ -153,7 +158,7 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION ddlrepl.record_drops(tag text, context text, query text, settings jsonb) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
     object record;
     touched oid[] := '{}';
