@@ -93,7 +93,8 @@ class PrivateServer:
     def dsn(self, database: str = "postgres", user: str = SUPERUSER, password: str | None = None) -> str:
         """A connection URL over TCP; roles made by `create_role` share the server's password."""
         secret = self.password if password is None else password
-        return f"postgresql://{percent(user, safe='')}:{percent(secret, safe='')}@127.0.0.1:{self.port}/{percent(database, safe='')}"
+        login = f"{percent(user, safe='')}:{percent(secret, safe='')}"
+        return f"postgresql://{login}@127.0.0.1:{self.port}/{percent(database, safe='')}"
 
     def socket_dsn(self, database: str = "postgres", user: str = SUPERUSER) -> str:
         """The same over the unix socket."""
@@ -232,7 +233,7 @@ def _free_port() -> int:
 
 
 def _end_with_us() -> list[str]:
-    """Has the kernel stop the server when this process is killed (it watches the starting thread: the main one only)."""
+    """Has the kernel stop the server when this process is killed; it watches the starting thread, so the main one only."""
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
         return []
