@@ -233,7 +233,7 @@ def _free_port() -> int:
 
 
 def _end_with_us() -> list[str]:
-    """Has the kernel stop the server when this process is killed; it watches the starting thread, so the main one only."""
+    """Has the kernel stop the server when this process is killed; it watches the starting thread: the main one only."""
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
         return []
