@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.config.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.attach_partition import AttachPartition
-from airflow_ddlrepl.ddl.casts import Cast, cast
+from airflow_ddlrepl.ddl.casts import Cast, cast, cast_by_text, explicit_cast
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
@@ -24,6 +24,7 @@ from airflow_ddlrepl.ddl.change_partition_key import ChangePartitionKey
 from airflow_ddlrepl.ddl.change_replica_identity import ChangeReplicaIdentity
 from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
 from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.conversion import Conversion
 from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.drop_column import DropColumn
@@ -77,7 +78,7 @@ CARRIED = Verdict()
 
 def judge(change: SchemaChange, case: Case) -> Verdict:
     """The verdict on one change. Raises Unsupported ADP-100 for a kind that has no row."""
-    rule = _JUDGE.get(type(change))
+    rule = JUDGE.get(type(change))
     if rule is None:
         raise Unsupported(f"nobody knows what {change.kind} does to rows", code="ADP-100", table=case.source.name)
     verdict = rule(change, case)
@@ -128,15 +129,18 @@ def _change_type(change: ChangeType, case: Case) -> Verdict:
         return CARRIED
     if case.policy.keep_existing_structure and change.extent is Extent.NARROW:
         return Verdict(True, f"column {change.name}: the source may have rounded or cut values, the target stays wide")
-    if known.has_using is False:
-        if change.extent in (Extent.WIDEN, Extent.COLLATE):
-            return CARRIED
-        found = cast(change.old.type, change.type)
-        if found is Cast.SAME_EVERYWHERE or (found is Cast.BY_TIME_ZONE and known.timezone):
-            return CARRIED
-        return Verdict(True, f"column {change.name}: the cast is {found}")
-    said = "was given" if known.has_using else "can't be ruled out"
-    return Verdict(True, f"column {change.name}: new values by a USING clause: it {said}")
+    how = known.conversion(change.name)
+    if how is Conversion.OTHER:
+        said = "was given" if known.has_using else "can't be ruled out"
+        return Verdict(True, f"column {change.name}: new values by a USING clause: it {said}")
+    found = _CAST[how](change.old.type, change.type)
+    widens = change.extent in (Extent.WIDEN, Extent.COLLATE) and how is not Conversion.BY_TEXT
+    if widens or found is Cast.SAME_EVERYWHERE or (found is Cast.BY_TIME_ZONE and known.timezone):
+        return CARRIED
+    return Verdict(True, f"column {change.name}: the cast is {found}")
+
+
+_CAST = {Conversion.ASSIGN: cast, Conversion.CAST: explicit_cast, Conversion.BY_TEXT: cast_by_text}
 
 
 def _change_generated(change: ChangeGenerated, case: Case) -> Verdict:
@@ -165,7 +169,7 @@ def _opaque(change: Opaque, case: Case) -> Verdict:
 
 _ANEW = "drop the target table and refresh this table (ddlrepl refresh --table), or take it out of the channel"
 
-_JUDGE: dict[type[SchemaChange], Callable[[Any, Case], Verdict]] = {
+JUDGE: dict[type[SchemaChange], Callable[[Any, Case], Verdict]] = {
     RenameType: _carried,
     CreateType: _carried,
     ForgetType: _carried,

@@ -16,6 +16,7 @@ from airflow_ddlrepl.ddl.casts import Cast, cast
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.conversion import Conversion
 from airflow_ddlrepl.ddl.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.rename_table import RenameTable
 from airflow_ddlrepl.ddl.spot import spot
@@ -25,6 +26,13 @@ from airflow_ddlrepl.model.table import Table
 
 # what happens at once even where a refresh brings the rest: it touches no row
 _NEUTRAL = (RenameTable, DetachPartition, AttachPartition, *TYPE_CHANGES)
+
+
+_USING = {
+    Conversion.ASSIGN: Using.ASSIGN,
+    Conversion.CAST: Using.EXPLICIT,
+    Conversion.BY_TEXT: Using.BY_TEXT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +77,19 @@ class Rendering:
     def _sql(self, change: SchemaChange, shape: Table) -> tuple[str, ...]:
         if not isinstance(change, ChangeType):
             return self.render.sql(change, shape)
-        answered = any(s.kind in (StepKind.WARN, StepKind.CONTROL) for s in self.verdict) or shape.is_partitioned
         found = cast(change.old.type, change.type)
-        if answered and self.case.evidence.has_using is not False:
-            using = Using.BY_TEXT if found is Cast.UNKNOWN else Using.EXPLICIT
-            return self.render.sql(replace(change, using=using), shape)
-        sql = self.render.sql(change, shape)
+        sql = self.render.sql(replace(change, using=self._using(change, found)), shape)
         zone = self.case.evidence.timezone
         return self.render.in_time_zone(zone, sql) if found is Cast.BY_TIME_ZONE and zone else sql
+
+    def _using(self, change: ChangeType, found: Cast) -> Using:
+        """As the source did; where that isn't known, and a policy asks for no refresh, as far as a cast goes."""
+        how = self.case.evidence.conversion(change.name)
+        if how is not Conversion.OTHER:
+            return _USING[how]
+        if self.case.evidence.rewritten is False and not self.case.is_in_tree:
+            return Using.ASSIGN
+        return Using.BY_TEXT if found is Cast.UNKNOWN else Using.EXPLICIT
 
     def _type_steps(self, change: SchemaChange, shape: Table) -> Iterator[Step]:
         there = at_target(change, self.case.facts.types)

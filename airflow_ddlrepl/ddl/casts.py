@@ -49,6 +49,13 @@ _BY_TIME_ZONE = {
 }  # fmt: skip
 
 
+# the outcome of an explicit cast, where there is no assignment cast
+_EXPLICIT = {
+    *((a, b) for a in (TEXT, VARCHAR) for b in (*_NUMBERS, BOOL, UUID, JSON, JSONB, INET, CIDR)),
+    *((INT4, BOOL), (BOOL, INT4)),
+}
+
+
 class Cast(StrEnum):
     """What the cast without USING does."""
 
@@ -67,6 +74,19 @@ def cast(old: DataType, new: DataType) -> Cast:
     if old.kind is TypeKind.ENUM and b in (TEXT, VARCHAR):
         return Cast.SAME_EVERYWHERE
     return Cast.BY_TIME_ZONE if (a, b) in _BY_TIME_ZONE else Cast.UNKNOWN
+
+
+def explicit_cast(old: DataType, new: DataType) -> Cast:
+    """The same for `USING c::type`. Texts of dates and times depend on DateStyle."""
+    to_enum = old.oid in (TEXT, VARCHAR) and new.kind is TypeKind.ENUM
+    return Cast.SAME_EVERYWHERE if to_enum or (old.oid, new.oid) in _EXPLICIT else cast(old, new)
+
+
+def cast_by_text(old: DataType, new: DataType) -> Cast:
+    """The same for `USING c::text::type`."""
+    text = DataType("text", "pg_catalog", "text", oid=TEXT)
+    both = (explicit_cast(old, text), explicit_cast(text, new))
+    return Cast.SAME_EVERYWHERE if set(both) == {Cast.SAME_EVERYWHERE} else Cast.UNKNOWN
 
 
 def widens(old: DataType, new: DataType) -> bool:

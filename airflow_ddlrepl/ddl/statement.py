@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_ddlrepl.ddl.conversion import Conversion, conversions
 from airflow_ddlrepl.ddl.lexer import Kind, Token, tokens
 from airflow_ddlrepl.model.change import Event
 
@@ -21,6 +22,7 @@ class Evidence:
 
     has_using: the statement may have computed new values by a USING clause. rewritten: the server wrote the
     table's rows anew. filled: the table held rows before the log carried it. timezone: of the session.
+    conversions: per column of an ALTER TABLE whose text is known, how its type was changed.
     """
 
     has_using: bool | None = None
@@ -30,6 +32,11 @@ class Evidence:
     tag: str = ""
     statement: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    conversions: Mapping[str, Conversion] = field(default_factory=dict)
+
+    def conversion(self, column: str) -> Conversion:
+        """How the column's type was changed; what is not known is `other`."""
+        return Conversion.ASSIGN if self.has_using is False else self.conversions.get(column, Conversion.OTHER)
 
     def lines(self) -> tuple[str, ...]:
         """For people."""
@@ -53,6 +60,7 @@ def evidence(event: Event, table_id: int) -> Evidence:
         tag=event.tag,
         statement=event.statement,
         settings=event.settings,
+        conversions=known_conversions(event.statement, event.query),
     )
 
 
@@ -67,6 +75,13 @@ def has_using(statement: str | None, query: str | None) -> bool | None:
     if query is None or _is_doubtful(query) or _says_using(query):
         return None
     return False if all(words[0] in _PLAIN for words in statements(query)) else None
+
+
+def known_conversions(statement: str | None, query: str | None) -> dict[str, Conversion]:
+    """Of the statement, or of a query string that is one statement."""
+    if statement is None and query is not None and len(list(statements(query))) == 1:
+        statement = query
+    return {} if statement is None or _is_doubtful(statement) else conversions(statement)
 
 
 def statements(query: str) -> Iterator[list[str]]:

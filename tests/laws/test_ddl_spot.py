@@ -20,7 +20,7 @@ from tests.laws.shapes import tables
 
 
 @given(tables(), tables())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_applying_what_was_spotted_gives_the_new_shape(old: Table, new: Table) -> None:
     after = apply_all(spot(old, new), old)
     assert after is not None and settled(after) == settled(new)
@@ -34,7 +34,7 @@ def test_nothing_is_spotted_where_nothing_changed(table: Table) -> None:
 
 
 @given(tables(), tables())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_no_step_takes_a_name_that_is_in_use(old: Table, new: Table) -> None:
     shape: Table | None = old
     for change in spot(old, new):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_ddlrepl.ddl.casts import Cast, cast, numeric_size, widens
+from airflow_ddlrepl.ddl.conversion import Conversion, conversions
 from airflow_ddlrepl.ddl.expression import Standing, is_constant, standing
 from airflow_ddlrepl.ddl.lexer import Kind, canonical, tokens
 from airflow_ddlrepl.ddl.statement import has_using
@@ -53,6 +54,31 @@ def test_a_using_clause_is_seen(gap: str) -> None:
 )
 def test_what_may_have_run_something_else_rules_nothing_out(query: str | None) -> None:
     assert has_using(None, query) is None
+
+
+@pytest.mark.parametrize(
+    ("action", "column", "how"),
+    [
+        ("ALTER c TYPE bigint", "c", Conversion.ASSIGN),
+        ("ALTER COLUMN c SET DATA TYPE bigint USING c::bigint", "c", Conversion.CAST),
+        ("ALTER c TYPE bigint USING ((C::BIGINT))", "c", Conversion.CAST),
+        ('ALTER "C" TYPE "T" USING cast("C" as "T")', "C", Conversion.CAST),
+        ("ALTER c TYPE s.e USING c::text::s.e", "c", Conversion.BY_TEXT),
+        ('ALTER c TYPE text COLLATE "C" USING c::text', "c", Conversion.CAST),
+        ("ALTER c TYPE bigint USING d::bigint", "c", Conversion.OTHER),
+        ("ALTER c TYPE bigint USING c::int", "c", Conversion.OTHER),
+        ("ALTER c TYPE bigint USING c::bigint + 1", "c", Conversion.OTHER),
+        ("ALTER c TYPE bigint USING (c::bigint) + (c::bigint)", "c", Conversion.OTHER),
+        ("ALTER c TYPE bigint USING f(c)::bigint", "c", Conversion.OTHER),
+        ("ALTER c TYPE bigint USING cast(c as bigint) * cast(c as bigint)", "c", Conversion.OTHER),
+        ("ALTER c TYPE bigint USING -c::bigint", "c", Conversion.OTHER),
+        ("ALTER d SET DEFAULT f(1, 2), ALTER c TYPE numeric(6,2) USING c::numeric(6,2)", "c", Conversion.CAST),
+    ],
+)
+def test_a_plain_cast_is_told_from_a_computation(action: str, column: str, how: Conversion) -> None:
+    for table in ("t", "ONLY t", "IF EXISTS s.t *", '"T x".t'):
+        assert conversions(f"ALTER TABLE {table} {action};") == {column: how}
+    assert conversions(f"select 1; ALTER TABLE t {action}") == {}
 
 
 BITS = st.sampled_from(

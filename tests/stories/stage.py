@@ -16,7 +16,7 @@ from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.policies import Defaults
 from airflow_ddlrepl.ddl.order import in_order
-from airflow_ddlrepl.ddl.statement import Evidence, has_using
+from airflow_ddlrepl.ddl.statement import Evidence, has_using, known_conversions
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, create_table, create_types
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.names import qualified, quote
@@ -63,6 +63,7 @@ class Stage:
                 filled=self._has_rows(new) if old is None and new else None,
                 timezone=zone[0] if zone else None,
                 statement=statement,
+                conversions=known_conversions(None, statement),
             )
             self._follow(old, new, evidence, ran)
         if statement.split()[0].lower() == "insert":

@@ -35,13 +35,14 @@ def create_types(types: Iterable[TypeDefinition]) -> list[str]:
 
 
 def create_type(change: CreateType, before: Table | None) -> list[str]:
-    """PostgreSQL has no CREATE TYPE IF NOT EXISTS: the block bears a type that stands."""
+    """PostgreSQL has no CREATE TYPE IF NOT EXISTS: the block bears a type that stands, and adds labels it lacks."""
     of = change.definition
     body = f"{_CREATE[of.kind](of)};" if of.kind in _CREATE else ""
     if not body:
         raise Unsupported(f"type {of.schema}.{of.name} of kind {of.kind}", code="ADP-110", hint="use a built-in type")
     body += "".join(f" {s};" for s in _late_constraints(of))
-    return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN duplicate_object THEN NULL; END")]
+    there = " ".join(f"{s};" for s in _missing_labels(of)) or "NULL;"
+    return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN duplicate_object THEN {there} END")]
 
 
 def create_schema(name: str) -> list[str]:
@@ -137,6 +138,12 @@ def _domain(of: TypeDefinition) -> str:
 def _late_constraints(of: TypeDefinition) -> list[str]:
     late = [AddConstraint(n, text) for n, text in of.constraints if text.endswith(_NOT_VALID)]
     return [_EDIT[AddConstraint](_name(of), edit) for edit in late]
+
+
+def _missing_labels(of: TypeDefinition) -> list[str]:
+    """An enum that stands may lack the newer labels."""
+    pairs = zip(of.labels[1:], of.labels, strict=False)
+    return [_add_label(_name(of), AddLabel(label, "after", before)) for label, before in pairs]
 
 
 def _text(value: str) -> str:

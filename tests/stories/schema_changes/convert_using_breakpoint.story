@@ -5,7 +5,7 @@ on_enroll_break: FAIL_INTEG_JOB
 create table t (id int primary key, n text);
 insert into t values (1, '42');
 -- do --
-alter table t alter n type int using n::int;
+alter table t alter n type int using n::int * 2;
 -- same --      nothing
 -- spots --
 change_type n text -> integer (convert)

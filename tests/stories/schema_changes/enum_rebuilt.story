@@ -18,5 +18,7 @@ forget_type public.status_old
 -- postgres --
 DO $ddlrepl$ BEGIN DROP TYPE IF EXISTS "public"."status_old"; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $ddlrepl$
 ALTER TYPE "public"."status" RENAME TO "status_old"
-DO $ddlrepl$ BEGIN CREATE TYPE "public"."status" AS ENUM ('a', 'b'); EXCEPTION WHEN duplicate_object THEN NULL; END $ddlrepl$
-refresh
+DO $ddlrepl$ BEGIN CREATE TYPE "public"."status" AS ENUM ('a', 'b'); EXCEPTION WHEN duplicate_object THEN ALTER TYPE "public"."status" ADD VALUE IF NOT EXISTS 'b' AFTER 'a'; END $ddlrepl$
+ALTER TABLE "public"."t" ALTER COLUMN "s" DROP DEFAULT
+ALTER TABLE "public"."t" ALTER COLUMN "s" TYPE public.status USING "s"::text::public.status
+ALTER TABLE "public"."t" ALTER COLUMN "s" SET DEFAULT 'b'::public.status

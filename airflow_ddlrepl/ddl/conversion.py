@@ -1,0 +1,111 @@
+"""How an ALTER TABLE statement converts its columns: by assignment, by a plain cast, or by who knows what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from airflow_ddlrepl.ddl.lexer import Kind, Token, tokens
+
+
+class Conversion(StrEnum):
+    """assign: no USING clause. cast: `USING c::type` of the column itself. by_text: `USING c::text::type`."""
+
+    ASSIGN = "assign"
+    CAST = "cast"
+    BY_TEXT = "by text"
+    OTHER = "other"
+
+
+_TEXT = (["text"], ["varchar"], ["character", "varying"])
+
+
+def conversions(statement: str) -> dict[str, Conversion]:
+    """Per column whose type the statement changes; empty where it is no ALTER TABLE."""
+    words = [t for t in tokens(statement) if t != Token(Kind.SIGN, ";")]
+    if [w.text for w in words[:2]] != ["alter", "table"]:
+        return {}
+    return dict(found for action in _actions(words[2:]) if (found := _conversion(action)))
+
+
+def _actions(words: list[Token]) -> Iterator[list[Token]]:
+    """The parts between commas that stand in no parentheses; the table's name leads the first."""
+    depth, action = 0, _after_name(words)
+    part: list[Token] = []
+    for word in action:
+        depth += (word.text in "([") - (word.text in ")]") if word.kind is Kind.SIGN else 0
+        if word == Token(Kind.SIGN, ",") and depth == 0:
+            yield part
+            part = []
+        else:
+            part.append(word)
+    yield part
+
+
+def _after_name(words: list[Token]) -> list[Token]:
+    while words and words[0] in (Token(Kind.WORD, "if"), Token(Kind.WORD, "exists"), Token(Kind.WORD, "only")):
+        words = words[1:]
+    at = 3 if len(words) > 1 and words[1].text == "." else 1
+    return words[at + (len(words) > at and words[at] == Token(Kind.SIGN, "*")) :]
+
+
+def _conversion(action: list[Token]) -> tuple[str, Conversion] | None:
+    """`ALTER [COLUMN] c [SET DATA] TYPE t [COLLATE x] [USING e]`."""
+    if not action or action[0] != Token(Kind.WORD, "alter"):
+        return None
+    rest = action[2:] if action[1:2] == [Token(Kind.WORD, "column")] else action[1:]
+    name, rest = rest[:1], rest[1:]
+    if [w.text for w in rest[:2]] == ["set", "data"]:
+        rest = rest[2:]
+    if not name or rest[:1] != [Token(Kind.WORD, "type")]:
+        return None
+    using = next((i for i, w in enumerate(rest) if w == Token(Kind.WORD, "using")), None)
+    if using is None:
+        return name[0].text, Conversion.ASSIGN
+    return name[0].text, _cast(rest[using + 1 :], name, _before_collate(rest[1:using]))
+
+
+def _cast(expression: list[Token], name: list[Token], of: list[Token]) -> Conversion:
+    expression = _bare(expression)
+    if [w.text for w in expression[:2]] == ["cast", "("]:
+        inner = expression[2:-1]
+        plain = inner[:1] == name and inner[1:2] == [Token(Kind.WORD, "as")] and inner[2:] == of
+        return Conversion.CAST if plain else Conversion.OTHER
+    casts = _split(expression)
+    if casts[0] != name or casts[-1] != of:
+        return Conversion.OTHER
+    if len(casts) == 2:
+        return Conversion.CAST
+    by_text = len(casts) == 3 and [w.text for w in casts[1]] in _TEXT
+    return Conversion.BY_TEXT if by_text else Conversion.OTHER
+
+
+def _split(expression: list[Token]) -> list[list[Token]]:
+    parts: list[list[Token]] = [[]]
+    for word in expression:
+        if word == Token(Kind.SIGN, "::"):
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def _bare(expression: list[Token]) -> list[Token]:
+    """Without parentheses around the whole."""
+    while len(expression) > 1 and expression[0].text == "(" and _closes(expression) == len(expression) - 1:
+        expression = expression[1:-1]
+    return expression
+
+
+def _closes(expression: list[Token]) -> int:
+    depth = 0
+    for at, word in enumerate(expression):
+        depth += (word.text == "(") - (word.text == ")") if word.kind is Kind.SIGN else 0
+        if depth == 0:
+            return at
+    return -1
+
+
+def _before_collate(words: list[Token]) -> list[Token]:
+    at = next((i for i, w in enumerate(words) if w == Token(Kind.WORD, "collate")), len(words))
+    return words[:at]
