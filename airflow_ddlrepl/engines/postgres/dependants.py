@@ -27,6 +27,7 @@ own(classid, objid) AS (
     UNION ALL SELECT 'pg_constraint'::regclass, k.oid FROM t JOIN pg_constraint k ON k.conrelid = t.oid
         WHERE k.contype = 'n' OR k.contype IN ('p', 'u') AND k.conindid IN (SELECT oid FROM key)
     UNION ALL SELECT 'pg_class'::regclass, d.objid FROM t JOIN pg_depend d ON d.refobjid = t.oid
+        JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
         WHERE d.refclassid = 'pg_class'::regclass AND d.classid = 'pg_class'::regclass AND d.deptype = 'i')
 SELECT DISTINCT pg_describe_object(d.classid, d.objid, d.objsubid)
 FROM own JOIN pg_depend d ON d.refclassid = own.classid AND d.refobjid = own.objid

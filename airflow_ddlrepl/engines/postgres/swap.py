@@ -173,16 +173,14 @@ def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -
 def _exchange(cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session) -> None:
     """Same table, new rows: what hangs on it stays."""
     refuse_cascades(cursor, old.name, session)
-    with deferred(cursor, [old.name], session):
+    with _resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
         _empty(cursor, old.name)
         for statement in reshape(old, wanted, PostgresDdl(cursor.connection.info.server_version // 10000)):
             if not statement.startswith("TRUNCATE TABLE"):
                 cursor.execute(statement.encode())
-        with _resting(cursor, wanted.name, session):
-            names = ", ".join(quote(c.name) for c in wanted.columns if not c.generated)
-            into = f"INSERT INTO {qualified(wanted.name)} ({names}) OVERRIDING SYSTEM VALUE" if names else ""
-            into = into or f"INSERT INTO {qualified(wanted.name)}"
-            cursor.execute(f"{into} SELECT {names} FROM {qualified(shadow)}".encode())
+        names = ", ".join(quote(c.name) for c in wanted.columns if not c.generated)
+        into = f" ({names}) OVERRIDING SYSTEM VALUE" if names else ""
+        cursor.execute(f"INSERT INTO {qualified(wanted.name)}{into} SELECT {names} FROM {qualified(shadow)}".encode())
     cursor.execute(f"DROP TABLE {qualified(shadow)}".encode())
 
 
@@ -192,17 +190,20 @@ def _empty(cursor: Any, table: TableName) -> None:
 
 
 @contextmanager
-def _resting(cursor: Any, table: TableName, session: Session) -> Iterator[None]:
-    """The table's own triggers and rules sleep: what they do was done when the rows were first written."""
+def _resting(cursor: Any, before: TableName, after: TableName, session: Session) -> Iterator[None]:
+    """The table's own triggers and rules sleep: what they do was done when the rows were first written.
+
+    before, after: its names at the start and at the end.
+    """
     found: list[tuple[str, str]] = []
     if session.enforces:
-        cursor.execute(_RESTING.format(table=literal(qualified(table))).encode())
+        cursor.execute(_RESTING.format(table=literal(qualified(before))).encode())
         found = cursor.fetchall()
     for kind, name in found:
-        cursor.execute(f"ALTER TABLE {qualified(table)} DISABLE {kind} {name}".encode())
+        cursor.execute(f"ALTER TABLE {qualified(before)} DISABLE {kind} {name}".encode())
     yield
     for kind, name in found:
-        cursor.execute(f"ALTER TABLE {qualified(table)} ENABLE {kind} {name}".encode())
+        cursor.execute(f"ALTER TABLE {qualified(after)} ENABLE {kind} {name}".encode())
 
 
 @contextmanager
