@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,16 @@ from airflow_ddlrepl.engines.postgres.exported import Exported, exported
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.stream import binary_safe
-from airflow_ddlrepl.engines.postgres.swap import SCHEMA, finish_shadow, make_shadow, place_parent, put_in_place
+from airflow_ddlrepl.engines.postgres.swap import (
+    SCHEMA,
+    FinishTask,
+    finish_shadow,
+    finish_sql,
+    make_shadow,
+    place_parent,
+    put_in_place,
+    sweep,
+)
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
@@ -125,7 +135,7 @@ class _Refresh:
     def run(self) -> list[tuple[Standing, int]]:
         for table in self.source.tables:
             self._refuse_foreign(table)
-        _sweep(self.connection, _stem(self.cycle.channel.name), self.cycle.token)
+        sweep(self.connection, _stem(self.cycle.channel.name), self.cycle.token)
         parents = [t for t in self.source.tables if t.is_partitioned]
         leaves = [t for t in self.source.tables if not t.is_partitioned]
         done: list[tuple[Standing, int]] = []
@@ -144,7 +154,6 @@ class _Refresh:
         counts = self._load(leaves)
         reach("refresh.loaded")
         for table in leaves:
-            finish_shadow(self.connection, self.after[table.id].shape, self._shadow(table))
             self.cycle.check_lock()
             how = patiently(self._placer(table))
             log.info("refreshed %s: %d rows, %s", table.name, counts[table.id], how)
@@ -187,13 +196,18 @@ class _Refresh:
         by_id = {t.id: t for t in tables}
         pages = {i: n for i, n in self.source.pages.items() if i in by_id}
         chunks = cut(pages, self.cycle.runner.parallelism)
-        tasks = [self._task(by_id[c.table_id], c.number, c.low, c.high) for c in chunks]
+        often = Counter(chunk.table_id for chunk in chunks)
+        tasks = [self._task(by_id[c.table_id], c.number, c.low, c.high, often[c.table_id] == 1) for c in chunks]
         counts = dict.fromkeys(by_id, 0)
         for chunk, count in zip(chunks, self.cycle.runner.map(load_chunk, tasks, "refresh"), strict=True):
             counts[chunk.table_id] += count
+        large = [by_id[i] for i, number in often.items() if number > 1]
+        dsn = self.cycle.target_dsn(self.target.name)
+        rest = [FinishTask(dsn, self.after[t.id].shape, self._shadow(t)) for t in large]
+        self.cycle.runner.map(finish_shadow, rest, "refresh: keys")
         return counts
 
-    def _task(self, table: Table, number: int, low: int, high: int | None) -> LoadTask:
+    def _task(self, table: Table, number: int, low: int, high: int | None, is_whole: bool) -> LoadTask:
         shape = self.after[table.id].shape
         loaded = [(table.column(c.id), c) for c in shape.columns if not c.generated]
         return LoadTask(
@@ -208,6 +222,7 @@ class _Refresh:
             token=str(self.cycle.token),
             chunk=f"{self.cycle.channel.name}/{table.id}/{number}",
             binary=binary_safe(table) and all(theirs.type.text == ours.type.text for theirs, ours in loaded),
+            after=finish_sql(shape, self._shadow(table)) if is_whole else (),
         )
 
     def _placer(self, table: Table) -> Callable[[], str]:
@@ -241,15 +256,3 @@ def _depth(table: Table, tables: Sequence[Table]) -> int:
 def _stem(channel: str) -> str:
     """How the names of a channel's shadow tables begin."""
     return f"r_{hashlib.sha256(channel.encode()).hexdigest()[:12]}_"
-
-
-def _sweep(connection: Connection[Any], stem: str, token: int) -> None:
-    """Remove the shadow tables that killed refreshes of this channel left."""
-    rows = connection.execute(
-        "SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'ddlrepl'::regnamespace"
-        " AND c.relkind = 'r' AND starts_with(c.relname, %s)",
-        [stem],
-    ).fetchall()
-    for (name,) in rows:
-        if int(name.removeprefix(stem).split("_")[0]) < token:
-            connection.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())

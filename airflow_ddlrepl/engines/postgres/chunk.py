@@ -30,7 +30,8 @@ class LoadTask:
     """One chunk to load; picklable, its text never shows a location.
 
     snapshot: exported at the source, valid while its exporter lives. columns: (name at the source, name in the
-    shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it.
+    shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it. after: statements that are
+    run and committed with the rows, for a table that is one chunk.
     """
 
     source_dsn: str = field(repr=False)
@@ -44,6 +45,7 @@ class LoadTask:
     token: str
     chunk: str
     binary: bool = True
+    after: tuple[str, ...] = ()
 
 
 def load_chunk(task: LoadTask) -> int:
@@ -123,6 +125,8 @@ def _load(source: Connection[Any], target: Connection[Any], task: LoadTask) -> i
         row = target.execute("SELECT rows FROM ddlrepl.chunks WHERE token = %s AND chunk = %s", mark).fetchone()
         return int(row[0]) if row else 0
     count = _pipe(source, target, *_copies(task))
+    for statement in task.after:
+        target.execute(statement.encode())
     target.execute("UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s", [count, *mark])
     target.commit()
     reach("refresh.chunk")

@@ -6,14 +6,17 @@ the shadow's rows. Either way a reader sees the old rows up to the commit, and t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.arrive import reshape
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import forget_marks
+from airflow_ddlrepl.engines.postgres.connect import connect, errors
 from airflow_ddlrepl.engines.postgres.constraints import GRANT, Session, deferred, prepare_session, refuse_cascades
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl_keys import key_sql
@@ -22,7 +25,7 @@ from airflow_ddlrepl.engines.postgres.dependants import dependants, is_reference
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
@@ -30,6 +33,7 @@ from airflow_ddlrepl.model.table import Table
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
+log = logging.getLogger("ddlrepl")
 SCHEMA = "ddlrepl"
 CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
 _RESTING = """
@@ -51,12 +55,55 @@ def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) ->
         forget_marks(connection)
 
 
-def finish_shadow(connection: Connection[Any], table: Table, shadow: TableName) -> None:
-    """Its key and statistics, once it is loaded."""
-    connection.execute("SET maintenance_work_mem = '256MB'")
-    for statement in key_sql(table, shadow):
-        connection.execute(statement.encode())
-    connection.execute(f"ANALYZE {qualified(shadow)}".encode())
+def finish_sql(table: Table, shadow: TableName) -> tuple[str, ...]:
+    """What a loaded shadow table still needs: its key and statistics."""
+    return ("SET maintenance_work_mem = '256MB'", *key_sql(table, shadow), f"ANALYZE {qualified(shadow)}")
+
+
+@dataclass(frozen=True, slots=True)
+class FinishTask:
+    """A shadow table that was loaded in several chunks; picklable, its text never shows the location."""
+
+    target_dsn: str = field(repr=False)
+    table: Table
+    shadow: TableName
+
+
+def finish_shadow(task: FinishTask) -> None:
+    """Its key and statistics; nothing that stands already is done again. Raises TargetError TGT-121."""
+    import psycopg
+
+    with connect(task.target_dsn, application_name="ddlrepl refresh") as connection:
+        shape = Present(connection).table(task.shadow)
+        try:
+            for statement in finish_sql(task.table, task.shadow):
+                if shape is None or shape.key is None or not statement.startswith(("ALTER", "CREATE")):
+                    connection.execute(statement.encode())
+        except psycopg.Error as error:
+            raise TargetError(
+                f"the loaded rows take no key: {' '.join(str(error).split())}",
+                code="TGT-121",
+                table=task.table.name,
+                hint="the target's table is as it was; the next run starts this refresh over",
+                retryable=True,
+            ) from None
+
+
+def sweep(connection: Connection[Any], stem: str, token: int) -> None:
+    """Remove the shadow tables `<stem><token>_<id>` that killed refreshes left; one in use stays for the next."""
+    rows = connection.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'"
+        " AND starts_with(relname, %s)",
+        [SCHEMA, stem],
+    ).fetchall()
+    for (name,) in rows:
+        if int(name.removeprefix(stem).split("_")[0]) < token:
+            try:
+                with connection.transaction():
+                    connection.execute("SET LOCAL lock_timeout = '2s'")
+                    connection.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())
+            except errors().LockNotAvailable:
+                log.warning("%s is still being loaded by a run that is over; the next refresh removes it", name)
 
 
 def put_in_place(
