@@ -88,6 +88,12 @@ class Program:
     stop: TablePlan | None = None
 
     @property
+    def first_commit(self) -> Lsn:
+        """Just after the first change that must be committed before rows can use it (a new enum label); else `high`."""
+        found = (s.key.lsn + 1 for s in self.steps if s.plan and any(part.own_transaction for part in s.plan.steps))
+        return Lsn(min(found, default=self.high))
+
+    @property
     def last_step(self) -> Lsn:
         """The position just after the last transaction that changes a shape; `low` when there is none."""
         return max((Lsn(step.key.lsn + 1) for step in self.steps), default=self.low)
@@ -168,11 +174,13 @@ class Timeline:
                 return None
             before = None
         elif before.has(event.key.lsn, event.xid) or (before.state is State.PENDING and new is not None):
+            self._cut(table_id, event.key)
             return None
         plan = self.plan(before, new, event, self._standings)
         if plan.stops:
             return plan
         if not plan.changes_anything and before is not None:
+            self._cut(table_id, event.key)
             return None
         if table_id in self._standings:
             self._close(table_id, event.key)
@@ -192,6 +200,12 @@ class Timeline:
             return Standing(table_id, plan.target, plan.shape, State.KEPT)
         state = State.PENDING if plan.needs_refresh else State.LIVE
         return Standing(table_id, plan.target, plan.shape, state, before.snapshot if before else None)
+
+    def _cut(self, table_id: int, key: LogKey) -> None:
+        """The target stays as it is, but rows from here on may have another shape: they get a slice of their own."""
+        since = self._since.get(table_id)
+        if since is not None and self.shape_at(table_id, since) != self.shape_at(table_id, key):
+            self._close(table_id, key)
 
     def _close(self, table_id: int, high: LogKey) -> None:
         standing = self._standings[table_id]

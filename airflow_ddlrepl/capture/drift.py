@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from airflow_ddlrepl.capture.enroll import belongs, shape_of
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -71,12 +72,11 @@ def unexplained(
     found: list[Event] = []
     present = {table.id: table for table in inspection.tables}
     for table in inspection.tables:
-        revision = latest.get(table.id)
-        if table.id in busy or (
-            (revision is None or revision.table is None) and not (admits(table.name) and not table.unlogged)
-        ):
+        if table.id in busy or not belongs(table, latest, admits):
             continue
-        known = revision.table if revision else None
+        known = shape_of(latest, table.id)
+        if known is None and table.unlogged:
+            continue
         if known is None or spot(known, table):
             found.append(_inspected(key, table, has_rows=known is None))
     for table_id, revision in latest.items():

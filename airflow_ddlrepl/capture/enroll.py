@@ -41,7 +41,7 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], admits: Scope
         if event.kind is not EventKind.DDL:
             continue
         for table in event.tables:
-            if _is_news(table, latest.get(table.id), admits):
+            if _is_news(table, latest, admits):
                 add(event, table.id, table)
         for table_id, _ in event.dropped:
             before = latest.get(table_id)
@@ -50,10 +50,24 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], admits: Scope
     return found
 
 
-def _is_news(table: Table, before: Revision | None, admits: Scope) -> bool:
-    if before is None or before.table is None:
-        return not table.unlogged and admits(table.name)
-    return before.table.fingerprint() != table.fingerprint()
+def _is_news(table: Table, latest: Mapping[int, Revision], admits: Scope) -> bool:
+    known = shape_of(latest, table.id)
+    if known is None:
+        return not table.unlogged and belongs(table, latest, admits)
+    return known.fingerprint() != table.fingerprint()
+
+
+def belongs(table: Table, latest: Mapping[int, Revision], admits: Scope) -> bool:
+    """Is it in the channel, or would it join: by its own name, or as a partition of a table that is in?"""
+    if shape_of(latest, table.id) is not None or admits(table.name):
+        return True
+    return table.partition is not None and shape_of(latest, table.partition.of) is not None
+
+
+def shape_of(latest: Mapping[int, Revision], table_id: int) -> Table | None:
+    """A table's newest shape; None when it is not in the channel (any more)."""
+    revision = latest.get(table_id)
+    return revision.table if revision else None
 
 
 def valid_at(revisions: Iterable[Revision], key: LogKey) -> Revision | None:

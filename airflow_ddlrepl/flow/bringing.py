@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.timeline import Program, State
@@ -24,14 +25,13 @@ def adapt(cycle: Cycle) -> Adapted:
     refreshes: dict[str, str] = {}
     with cycle.locked():
         for target in cycle.channel.targets:
-            ahead = stretch(cycle, target.name)
-            program = _to_last_change(ahead)
-            if program.high > ahead.low:
-                _add(total, apply(cycle, ahead, program))
+            program = _bring(cycle, target.name, _to_last_change, total)
             for table_id, standing in program.standings.items():
                 if standing.state is State.PENDING:
                     refreshes[str(standing.name)] = reason(program, table_id)
             stop_at_control(cycle, target.name, program)
+    for note in dict.fromkeys(total.notes):
+        log.info("%s", note)
     for warning in total.warnings:
         log.warning("%s", warning)
     seconds = round(time.monotonic() - started, 2)
@@ -43,6 +43,25 @@ def adapt(cycle: Cycle) -> Adapted:
         dict(total.rows),
         seconds,
     )
+
+
+def _bring(cycle: Cycle, target: str, wanted: Callable[[Stretch], Program], total: Applied) -> Program:
+    """Apply what is wanted, with a commit after each change that must be committed before it can be used."""
+    while True:
+        ahead = stretch(cycle, target)
+        program = wanted(ahead)
+        until = program.first_commit
+        is_whole = until >= program.high
+        if not is_whole:
+            program = ahead.program(until)
+        if program.high > ahead.low:
+            _add(total, apply(cycle, ahead, program))
+        if is_whole:
+            return program
+
+
+def _to_the_end(ahead: Stretch) -> Program:
+    return ahead.program(ahead.high)
 
 
 def _to_last_change(ahead: Stretch) -> Program:
@@ -65,10 +84,7 @@ def integrate(cycle: Cycle) -> Integrated:
     positions: dict[str, Lsn] = {}
     with cycle.locked():
         for target in cycle.channel.targets:
-            ahead = stretch(cycle, target.name)
-            program = ahead.program(ahead.high)
-            if program.high > ahead.low:
-                _add(total, apply(cycle, ahead, program))
+            program = _bring(cycle, target.name, _to_the_end, total)
             positions[target.name] = program.high
             stop_at_control(cycle, target.name, program)
     return Integrated(dict(total.rows), positions, round(time.monotonic() - started, 2))
@@ -93,3 +109,4 @@ def _add(total: Applied, part: Applied) -> None:
     total.changes += Counter(part.changes)
     total.statements += part.statements
     total.warnings += part.warnings
+    total.notes += part.notes

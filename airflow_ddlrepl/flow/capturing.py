@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.capture.drift import Inspection, foreign_layouts, unexplained
-from airflow_ddlrepl.capture.enroll import enroll, valid_at
+from airflow_ddlrepl.capture.enroll import belongs, enroll, valid_at
 from airflow_ddlrepl.config.policies import CaptureFormat
 from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.settle import settle
@@ -78,7 +78,8 @@ def inspect_source(cycle: Cycle) -> Inspection:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         seen = snapshot(connection)
         tables = inspect(connection)
-    ours = [t for t in tables if (t.id in known and known[t.id].table) or cycle.scope.joins(t.name)]
+    bystanders = cycle.source.bystanders()
+    ours = [t for t in tables if t.id not in bystanders and belongs(t, known, cycle.scope.joins)]
     return Inspection(tuple(ours), seen)
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.pattern import matches_table
 from airflow_ddlrepl.engines.postgres import state
@@ -39,13 +40,13 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
 def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:
     """The source's tables that the channel has, or would have after the next cycle; those left out of it aside."""
     known = cycle.repository.latest_revisions(cycle.channel.name)
-    left_out = set(cycle.source.unpublished_reasons())
+    left_out = set(cycle.source.unpublished_reasons()) | set(cycle.source.bystanders())
     return [
         table
         for table in inspect(cycle.source.connection)
         if table.id not in left_out
         and not table.unlogged
-        and ((table.id in known and known[table.id].table is not None) or cycle.scope.joins(table.name))
+        and belongs(table, known, cycle.scope.joins)
         and (not patterns or any(matches_table(p, table.name) for p in patterns))
     ]
 

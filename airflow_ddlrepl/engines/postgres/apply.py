@@ -42,12 +42,13 @@ class StagedSlice:
 
 @dataclass
 class Applied:
-    """What a program did: rows by kind, changes by kind, statements run, warnings."""
+    """What a program did: rows by kind, changes by kind, statements run, warnings; notes: what each change means."""
 
     rows: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
     statements: int = 0
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def run_program(
@@ -59,7 +60,6 @@ def run_program(
     CannotAdapt ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
     """
     with connect(dsn, application_name="ddlrepl integrate") as connection:
-        _early(connection, program)
         return patiently(lambda: _transaction(connection, channel, program, staged, epoch, token))
 
 
@@ -77,7 +77,7 @@ def patiently(work: Callable[[], Result]) -> Result:
                 raise TargetError(
                     f"a lock on a target table can't be had: {str(error).splitlines()[0]}",
                     code="TGT-110",
-                    hint="a long query or an idle transaction holds the table (pg_stat_activity); the next run tries again",
+                    hint="a long query or an idle transaction holds it (pg_stat_activity); the next run tries again",
                     retryable=True,
                 ) from None
             time.sleep(min(0.5 * 2**attempt, 8))
@@ -120,27 +120,6 @@ def _gone(program: Program) -> list[int]:
     return [step.table_id for step in program.steps if step.table_id not in program.standings]
 
 
-def _early(connection: Connection[Any], program: Program) -> None:
-    """Labels added to an enum must be committed before a row can hold them; adding one early harms nobody.
-
-    Where the type isn't there yet it comes to be inside the transaction, which is fine as well.
-    """
-    import psycopg
-
-    for statement in _own_transaction(program.steps):
-        try:
-            connection.execute(statement.encode())
-        except psycopg.Error:
-            continue
-
-
-def _own_transaction(steps: Iterable[Step]) -> Iterable[str]:
-    for step in steps:
-        for part in step.plan.steps if step.plan else ():
-            if part.own_transaction:
-                yield from part.sql
-
-
 class _Run:
     """One pass through a program inside its transaction."""
 
@@ -169,7 +148,7 @@ class _Run:
             return
         for change in step.plan.changes:
             self.applied.changes[change.split(" ", 1)[0]] += 1
-        self.applied.warnings += step.plan.hazards
+        self.applied.notes += step.plan.hazards
         for part in step.plan.steps:
             if part.kind is StepKind.WARN:
                 self.applied.warnings.append(part.why)
