@@ -47,7 +47,8 @@ def _run(folder: Path, given: argparse.Namespace) -> bool:
         with PrivateServer("source") as source, PrivateServer("target") as target:
             place = cycles.Place(folder, source.create_database("airflow"), target.create_database("airflow"))
             place.prepare()
-            report = cycles.run(place, given.seed, given.cycles, watch)
+            replicate_once = cycles.in_process(place) if given.in_process else cycles.by_dag(place, watch)
+            report = cycles.run(place, given.seed, given.cycles, watch, replicate_once)
     report.seconds = time.monotonic() - started
     show(report.lines())
     if given.json:
@@ -59,6 +60,9 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m airflow_ddlrepl.demo", description=__doc__)
     parser.add_argument("--cycles", type=int, default=12, help="DAG runs between the first and the last revision")
     parser.add_argument("--seed", type=int, default=1, help="of the rows written")
+    parser.add_argument(
+        "--in-process", action="store_true", help="without Airflow's DAG and Spark: the stages right here"
+    )
     parser.add_argument("--keep", metavar="DIR", help="work in this folder and keep it")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report there, too")
     return parser.parse_args(arguments)

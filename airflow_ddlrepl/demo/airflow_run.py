@@ -5,14 +5,13 @@ Call `airflow_database.isolate(folder)` first. What Airflow and Spark print goes
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from airflow_ddlrepl.demo.output import to_log
 
 DAG_FILE = """from airflow_ddlrepl import build_channel_dags
 
@@ -42,7 +41,7 @@ class PrivateAirflow:
 
     def prepare(self) -> None:
         """Creates Airflow's database and reads the DAG file, as its scheduler would."""
-        with self._to_log():
+        with to_log(self.log):
             from airflow.dag_processing.dagbag import DagBag
             from airflow.utils.db import initdb
 
@@ -56,7 +55,7 @@ class PrivateAirflow:
         """Runs the channel's replicate DAG once, all its tasks, here."""
         dag = next(dag for name, dag in self._dags.items() if name.endswith("replicate"))
         started = time.monotonic()
-        with self._to_log():
+        with to_log(self.log):
             run = dag.test(run_conf=conf or None)
             result = _result(run)
         return DagRunResult(
@@ -65,25 +64,6 @@ class PrivateAirflow:
             {**result.seconds, "dag": round(time.monotonic() - started, 2)},
             result.failures,
         )
-
-    @contextlib.contextmanager
-    def _to_log(self) -> Iterator[None]:
-        """Sends standard output and error of this process and its children to the log file meanwhile."""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        kept = os.dup(1), os.dup(2)
-        target = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            os.dup2(target, 1)
-            os.dup2(target, 2)
-            yield
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os.dup2(kept[0], 1)
-            os.dup2(kept[1], 2)
-            for number in (*kept, target):
-                os.close(number)
 
 
 def _result(run: Any) -> DagRunResult:

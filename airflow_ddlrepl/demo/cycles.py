@@ -6,20 +6,21 @@ In about a dozen cycles: run some revisions with rows written between them, then
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from airflow_ddlrepl.demo.airflow_database import AirflowDatabase
-from airflow_ddlrepl.demo.airflow_run import PrivateAirflow
+from airflow_ddlrepl.demo.airflow_run import DagRunResult, PrivateAirflow
 from airflow_ddlrepl.demo.order import restore
+from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
 from airflow_ddlrepl.demo.rows import RowWriter
 from airflow_ddlrepl.demo.second_opinion import compare as ask_servers
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow import activate, compare, open_channel
+from airflow_ddlrepl.flow import activate, compare, open_channel, replicate
 from airflow_ddlrepl.model.work import InProcess
 
 CHANNEL = """\
@@ -69,12 +70,9 @@ def differences(channel: Path) -> list[str]:
         return compare(cycle).lines()
 
 
-def run(place: Place, seed: int, cycles: int, watch: Watch) -> DemoReport:
-    """The whole story after the servers stand. Raises DdlReplError DEM-101 when a DAG run fails."""
+def run(place: Place, seed: int, cycles: int, watch: Watch, replicate_once: Callable[[], DagRunResult]) -> DemoReport:
+    """The whole story after the servers stand. Raises DdlReplError DEM-101 when a cycle fails."""
     report = DemoReport()
-    airflow = PrivateAirflow(place.folder, place.channel)
-    watch.doing("preparing Airflow and the channel")
-    airflow.prepare()
     activate_channel(place.channel)
     watch.say("the channel is active on an empty database")
     with AirflowDatabase(place.source) as database:
@@ -82,8 +80,8 @@ def run(place: Place, seed: int, cycles: int, watch: Watch) -> DemoReport:
         for number, revisions in enumerate(portions(database.revisions, cycles), 1):
             watch.doing(f"cycle {number}/{cycles}: {len(revisions)} revisions of Airflow, rows between them")
             written = _migrate(place, database, revisions, writer, watch)
-            watch.doing(f"cycle {number}/{cycles}: the DAG replicates {written:,} row changes")
-            report.cycles.append(_replicate(airflow, len(revisions), written))
+            watch.doing(f"cycle {number}/{cycles}: replicating {written:,} row changes")
+            report.cycles.append(_replicate(replicate_once, place, len(revisions), written))
             watch.step(len(revisions))
             watch.say(f"cycle {number}/{cycles}: {report.cycles[-1].line()}")
         if tuple(database.done) != database.revisions:
@@ -91,6 +89,25 @@ def run(place: Place, seed: int, cycles: int, watch: Watch) -> DemoReport:
     watch.doing("comparing every table, column and row")
     _compare(place, report)
     return report
+
+
+def by_dag(place: Place, watch: Watch) -> Callable[[], DagRunResult]:
+    """Every cycle is one run of the channel's Airflow DAG."""
+    airflow = PrivateAirflow(place.folder, place.channel)
+    watch.doing("preparing Airflow")
+    airflow.prepare()
+    return airflow.run
+
+
+def in_process(place: Place) -> Callable[[], DagRunResult]:
+    """Every cycle runs in this process, without Airflow and Spark: quick, for trying things out."""
+
+    def replicate_once() -> DagRunResult:
+        with to_log(place.folder / "replicate.log"), open_channel(place.channel, InProcess()) as cycle:
+            done = replicate(cycle).to_json()
+        return DagRunResult(True, done, {stage: done[stage]["seconds"] for stage in done})
+
+    return replicate_once
 
 
 def portions(revisions: Sequence[str], count: int) -> Iterator[Sequence[str]]:
@@ -110,11 +127,11 @@ def _migrate(place: Place, database: AirflowDatabase, revisions: Sequence[str], 
     return written
 
 
-def _replicate(airflow: PrivateAirflow, revisions: int, written: int) -> CycleReport:
-    result = airflow.run()
+def _replicate(replicate_once: Callable[[], DagRunResult], place: Place, revisions: int, written: int) -> CycleReport:
+    result = replicate_once()
     if not result.succeeded:
         told = "; ".join(f"{task}: {reason}" for task, reason in result.failures.items())
-        raise DdlReplError(f"the DAG run failed: {told}", code="DEM-101", hint=f"the whole log is in {airflow.log}")
+        raise DdlReplError(f"the DAG run failed: {told}", code="DEM-101", hint=f"logs are in {place.folder}")
     return CycleReport(revisions, written, result.returned, result.seconds)
 
 

@@ -95,7 +95,8 @@ class CycleReport:
 
     @property
     def applied(self) -> Counter[str]:
-        """Rows inserted, updated, deleted at the target: by adapt (those before a schema change) and by integrate."""
+        """Rows inserted, updated, deleted at the target: by adapt (those before a schema change) and by integrate;
+        "changes": the single changes that they are the net of."""
         return Counter(self.stage("adapt").get("rows", {})) + Counter(self.stage("integrate").get("rows", {}))
 
     @property
@@ -106,10 +107,10 @@ class CycleReport:
         return {table: str(reasons.get(table, "")) for table in {**reasons, **refresh.get("tables", {})}}
 
     def line(self) -> str:
-        ddl, applied = sum(self.ddl.values()), sum(self.applied.values())
+        ddl, applied = sum(self.ddl.values()), self.applied["changes"]
         times = " ".join(f"{name} {self.stage_seconds(name):.0f}s" for name in STAGES)
         refreshed = f", refreshed {', '.join(sorted(self.refreshes))}" if self.refreshes else ""
-        return f"{self.captured:,} rows and {ddl} DDL statements captured, {applied:,} rows applied{refreshed}; {times}"
+        return f"{self.captured:,} rows and {ddl} DDL statements captured, {applied:,} applied{refreshed}; {times}"
 
 
 @dataclass
@@ -134,9 +135,10 @@ class DemoReport:
     def lines(self) -> list[tuple[str, str]]:
         """The short table: what, how much."""
         refreshed = self.refreshes()
+        applied: Counter[str] = sum((c.applied for c in self.cycles), Counter())
         spent = [(name, sum(c.stage_seconds(name) for c in self.cycles)) for name in STAGES]
         return [
-            ("cycles", f"{len(self.cycles)}, each one run of the channel's Airflow DAG"),
+            ("cycles", f"{len(self.cycles)}"),
             ("revisions of Airflow", f"{self.revisions}"),
             ("DDL statements captured", _spelled(sum((c.ddl for c in self.cycles), Counter()))),
             ("schema changes applied", _spelled(sum((c.changes for c in self.cycles), Counter()))),
@@ -145,7 +147,7 @@ class DemoReport:
                 f"{sum(c.written for c in self.cycles):,} and what cascades and revisions did",
             ),
             ("rows captured", f"{sum(c.captured for c in self.cycles):,}"),
-            ("rows applied (net)", _spelled(sum((c.applied for c in self.cycles), Counter()))),
+            ("rows applied", f"{applied.pop('changes', 0):,}, net {_spelled(applied)}"),
             ("tables refreshed", f"{len(refreshed)}" + "".join(f"\n{t} (cycle {n}): {why}" for n, t, why in refreshed)),
             ("time per stage", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in spent)),
             ("compared", f"{self.tables} tables, {self.columns} columns, {self.rows:,} rows"),
