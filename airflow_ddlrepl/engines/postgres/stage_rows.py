@@ -66,7 +66,9 @@ class StageReader:
     def _batches(self, trail: Trail, file: RowFile, columns: list[str]) -> Iterator[pa.Table]:
         skipped = pa.array(sorted(self.task.skip_lsns), pa.int64())
         for batch in trail.batches(file, self.task.low, self.task.high, columns):
-            yield batch.filter(pc.invert(pc.is_in(batch["lsn"], skipped))) if len(skipped) else batch
+            kept = batch.filter(pc.invert(pc.is_in(batch["lsn"], skipped))) if len(skipped) else batch
+            if kept.num_rows:
+                yield kept
 
     def _wanted(self, file: RowFile) -> list[str]:
         names = self.columns
@@ -77,7 +79,7 @@ class StageReader:
     def _with_old_keys(self, batch: pa.Table) -> pa.Table:
         """Rows of a table whose log tells no old keys (inserts only) get empty ones."""
         for key in self.key:
-            if f"b_{key.name}" not in batch.column_names:
+            if f"b_{key.name}" not in batch.column_names and f"a_{key.name}" in batch.column_names:
                 batch = batch.append_column(f"b_{key.name}", pa.nulls(batch.num_rows, batch[f"a_{key.name}"].type))
         return batch
 

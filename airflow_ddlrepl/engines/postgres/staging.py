@@ -37,6 +37,7 @@ def stage(task: StageTask) -> Staged:
         drop_stages(cursor, all_names(task.stage_name))
         if not changes.num_rows:
             return plan.staged({}, 0)
+        plan.require_key()
         rows = plan.images(changes) if task.table.key is None else plan.net(changes, cursor)
         for kind, table in rows.items():
             load(cursor, stage_table(task.stage_name, kind), plan.staging_columns(table), table)
@@ -59,12 +60,15 @@ class _Plan:
         )
         self.names = tuple(column.name for column in self.layout)
         self.columns = staged_columns(task.table, task.target, self.encodings, self._loose_keys())
+
+    def require_key(self) -> None:
+        """Only rows need it: those that a refresh already contains may have a key that the target has no more."""
         missing = {c.name for c in self.key} - {c.source_name for c in self.columns}
-        if missing and self.layout:
+        if missing:
             raise TargetError(
                 f"key columns are missing in the rows or the target: {', '.join(sorted(missing))}",
                 code="INT-103",
-                table=task.target_name,
+                table=self.task.target_name,
                 hint="refresh the table, or keep its key columns in the target",
             )
 
