@@ -66,7 +66,7 @@ def run(dsn: str, *statements: str) -> None:
             connection.execute(statement)
 
 
-def channel_file(folder: Path, source: str, target: str, **more: Any) -> Path:
+def channel_file(folder: Path, source: str, target: str, /, **more: Any) -> Path:
     """A channel `shop` for all of public (and more), own defaults, state in `folder`."""
     data: dict[str, Any] = {
         "channel": "shop",
