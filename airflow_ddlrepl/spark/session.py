@@ -31,7 +31,7 @@ def _connected(settings: SparkSettings) -> SparkSession:
 
     if is_local(settings.remote):
         os.environ["JAVA_HOME"] = java.home()
-        _workers_run_this_python(settings.remote)
+        _stay_local(settings.remote)
     return SparkSession.builder.remote(settings.remote).getOrCreate()
 
 
@@ -43,7 +43,7 @@ def _submitted(app_name: str, settings: SparkSettings) -> SparkSession:
     SparkContext._ensure_initialized()
     given = SparkConf()
     master = str(given.get("spark.master", settings.effective_master))
-    _workers_run_this_python(master)
+    _stay_local(master)
     ours = SparkSettings(master, conf=settings.conf).properties()
     builder = SparkSession.builder.master(master)
     if not given.contains("spark.app.name"):
@@ -60,14 +60,15 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
     os.environ["JAVA_HOME"] = java.home()
     # SPARK_HOME of another Spark would mix its jars with our Python files.
     os.environ.pop("SPARK_HOME", None)
-    _workers_run_this_python(settings.effective_master)
+    _stay_local(settings.effective_master)
     builder = SparkSession.builder.appName(app_name).master(settings.effective_master)
     for name, value in settings.properties().items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
-def _workers_run_this_python(master: str) -> None:
-    """On one machine Spark would else start the first python3 of the PATH, which lacks our packages."""
+def _stay_local(master: str) -> None:
+    """On one machine Spark would else start the first python3 of the PATH, and ask the network for the host's name."""
     if is_local(master):
         os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

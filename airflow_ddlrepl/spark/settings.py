@@ -8,19 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from airflow_ddlrepl import java
 from airflow_ddlrepl.config.environment import expand
+from airflow_ddlrepl.spark.quickstart import java_options
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.config.channel import Channel
-
-# SerialGC and C1 only: our JVM hands work to Python processes and does little itself; it starts twice as fast.
-QUICK_START = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "640m",
-    "spark.driver.extraJavaOptions": QUICK_START,
 }
 
 # Nothing here costs a cluster anything; a user's own conf wins over all of it.
@@ -82,5 +80,13 @@ def is_local(master: str) -> bool:
 
 
 def local_properties() -> dict[str, str]:
-    """What only a Spark on this machine gets: workers run this very Python, nothing listens outside."""
-    return {**LOCAL, "spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
+    """What only a Spark on this machine gets: it starts quickly, runs this very Python, nothing listens outside.
+
+    Raises ConfigError CFG-401 when there is no Java 17+.
+    """
+    return {
+        **LOCAL,
+        "spark.driver.extraJavaOptions": java_options(java.home()),
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+    }

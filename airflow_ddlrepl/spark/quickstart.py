@@ -1,0 +1,86 @@
+"""Local Spark starts with a third less work when its Java has a class archive; `python -m` this module makes it once.
+
+Java ignores an archive that does not fit (another Java, other jars) and starts as without one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from airflow_ddlrepl import java
+from airflow_ddlrepl.spark.installation import inspect_installation
+
+# SerialGC and C1 only: our JVM hands the work to Python processes and does little itself.
+LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xlog:cds=off -Xlog:cds+dynamic=off"
+WARM_UP = "--warm-up"
+
+
+def java_options(java_home: str) -> str:
+    """For spark.driver.extraJavaOptions of a local Spark; with the archive when it was made."""
+    base, top = archives(java_home)
+    return f"{LIGHT} -XX:SharedArchiveFile={base}:{top} -Xshare:auto" if top.is_file() else LIGHT
+
+
+def archives(java_home: str) -> tuple[Path, Path]:
+    """Where the classes of that Java, and on top of them those of the installed Spark, are archived."""
+    key = hashlib.sha256(f"{java_home} {inspect_installation().pyspark}".encode()).hexdigest()[:12]
+    folder = java.state_folder()
+    return folder / f"classes-{key}-java.jsa", folder / f"classes-{key}-spark.jsa"
+
+
+def prepare() -> Path | None:
+    """Makes the archive (about 140 MB, half a minute) unless it is there. None when this Java can't have one."""
+    home = java.home()
+    base, top = archives(home)
+    if top.is_file():
+        return top
+    base.parent.mkdir(parents=True, exist_ok=True)
+    fresh = top.with_suffix(f".{os.getpid()}")
+    dump = [f"{home}/bin/java", "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={base}"]
+    options = f"{LIGHT} -XX:SharedArchiveFile={base} -XX:ArchiveClassesAtExit={fresh}"
+    try:
+        if not base.is_file():
+            subprocess.run(dump, check=True, capture_output=True, timeout=120)
+        subprocess.run(_submit(options), check=True, capture_output=True, timeout=300, env=_environment(home))
+        fresh.replace(top)
+    except (OSError, subprocess.SubprocessError):
+        fresh.unlink(missing_ok=True)
+        return None
+    return top
+
+
+def _submit(options: str) -> list[str]:
+    """A small job through spark-submit: what it loads is what every app loads."""
+    home = inspect_installation().home
+    properties = {
+        "spark.driver.extraJavaOptions": options,
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+    }
+    given = [word for name, value in properties.items() for word in ("--conf", f"{name}={value}")]
+    return [f"{home}/bin/spark-submit", "--master", "local[1]", *given, __file__, WARM_UP]
+
+
+def _environment(home: str) -> dict[str, str]:
+    spark_home = str(inspect_installation().home)
+    return {**os.environ, "JAVA_HOME": home, "SPARK_HOME": spark_home, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+def _warm_up() -> None:
+    from airflow_ddlrepl.spark.runner import SparkRunner
+
+    runner = SparkRunner(app_name="ddlrepl warm-up")
+    runner.map(abs, [-1, 1], "warm-up")
+    runner.stop()
+
+
+if __name__ == "__main__":
+    if WARM_UP in sys.argv[1:]:
+        _warm_up()
+    else:
+        made = prepare()
+        print(f"class archive: {made}" if made else "no class archive: this Java can't make one; Spark starts without")

