@@ -19,6 +19,7 @@ from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.planned import plan
 from airflow_ddlrepl.flow.refreshing import is_waiting, refresh
 from airflow_ddlrepl.flow.results import Replicated
+from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.flow.status import status
 from airflow_ddlrepl.model.work import InProcess, Runner
 
@@ -30,13 +31,13 @@ def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> Cycle:
     return Cycle(load_channel(Path(path)), runner, run_id)
 
 
+@stage("replicate")
 def replicate(cycle: Cycle) -> Replicated:
     """One cycle: everything that was committed before the call is in every target afterwards."""
-    with cycle.locked():
-        captured = capture(cycle)
-        adapted = adapt(cycle)
-        refreshed = refresh(cycle)
-        integrated = integrate(cycle)
+    captured = capture(cycle)
+    adapted = adapt(cycle)
+    refreshed = refresh(cycle)
+    integrated = integrate(cycle)
     return Replicated(captured, adapted, refreshed, integrated)
 
 

@@ -18,6 +18,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.results import Activated
+from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
@@ -26,45 +27,43 @@ from airflow_ddlrepl.repository.rows import ChannelState
 WHY = "the table joined the channel at activation"
 
 
+@stage("activate")
 def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     """Prepare the source, enroll its tables and load those that exist. Again: changes nothing.
 
     load: refresh now; else the next cycle does.
     """
-    with cycle.locked():
-        found = cycle.source.activate()
-        reach("activate.source")
-        row = cycle.repository.channel(cycle.channel.name)
-        captured = cycle.repository.captured(cycle.channel.name)
-        is_new = captured is None or found.is_new
-        position = Lsn(max(found.position, captured or 0)) if is_new else Lsn(captured or 0)
-        tables = _wanted(cycle)
-        revisions = _new_revisions(cycle, tables, position)
-        if revisions and not is_new:
-            settle(cycle.source.connection)
-        if revisions or is_new:
-            cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
-        reach("activate.enrolled")
-        for target in cycle.channel.targets:
-            _prepare_target(cycle, target.name, position, tables, start_over=found.is_new)
-        if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
-            cycle.repository.set_state(
-                cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint()
-            )
-        refreshed = refresh(cycle).tables if load else {}
+    found = cycle.source.activate()
+    reach("activate.source")
+    row = cycle.repository.channel(cycle.channel.name)
+    captured = cycle.repository.captured(cycle.channel.name)
+    is_new = captured is None or found.is_new
+    position = Lsn(max(found.position, captured or 0)) if is_new else Lsn(captured or 0)
+    tables = _wanted(cycle)
+    revisions = _new_revisions(cycle, tables, position)
+    if revisions and not is_new:
+        settle(cycle.source.connection)
+    if revisions or is_new:
+        cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
+    reach("activate.enrolled")
+    for target in cycle.channel.targets:
+        _prepare_target(cycle, target.name, position, tables, start_over=found.is_new)
+    if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
+        cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
+    refreshed = refresh(cycle).tables if load else {}
     names = tuple(sorted(str(t.name) for t in tables))
     return Activated(position, names, refreshed, found.left_out)
 
 
+@stage("deactivate")
 def deactivate(cycle: Cycle) -> Activated:
     """Remove what activation made at the source and what we remember; the targets' tables stay as they are."""
-    with cycle.locked():
-        position = cycle.repository.captured(cycle.channel.name) or Lsn(0)
-        cycle.source.deactivate()
-        for target in cycle.channel.targets:
-            with connect(cycle.target_dsn(target.name)) as connection:
-                state.forget(connection, cycle.channel.name)
-        cycle.repository.delete_channel(cycle.channel.name, cycle.token)
+    position = cycle.repository.captured(cycle.channel.name) or Lsn(0)
+    cycle.source.deactivate()
+    for target in cycle.channel.targets:
+        with connect(cycle.target_dsn(target.name)) as connection:
+            state.forget(connection, cycle.channel.name)
+    cycle.repository.delete_channel(cycle.channel.name, cycle.token)
     return Activated(position)
 
 

@@ -15,8 +15,8 @@ from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Timeline
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.engines.postgres.apply import Applied, StagedSlice, run_program
-from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, sections
-from airflow_ddlrepl.engines.postgres.staging import stage
+from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, groups, sections
+from airflow_ddlrepl.engines.postgres.staging import stage_all
 from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import ControlStop, TrailError
 from airflow_ddlrepl.failpoint import reach
@@ -139,9 +139,13 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
             buckets = buckets_of(task, bucket_count(task.files, cycle.runner.parallelism))
             tasks += buckets
             places += [(number, section)] * len(buckets)
-    results = cycle.runner.map(stage, tasks, f"integrate into {ahead.target}")
+    parts = groups(tasks, cycle.runner.parallelism)
+    work = [[tasks[i] for i in part] for part in parts]
+    results = cycle.runner.map(stage_all, work, f"integrate into {ahead.target}")
+    done = {i: one for part, given in zip(parts, results, strict=True) for i, one in zip(part, given, strict=True)}
     found: dict[int, StagedSlice] = {}
-    for (number, section), staged in zip(places, results, strict=True):
+    for place, (number, section) in enumerate(places):
+        staged = done[place]
         whole = found.setdefault(number, StagedSlice(program.slices[number], {}))
         whole.sections.setdefault(section, []).append(staged)
     return list(found.values())

@@ -12,9 +12,11 @@ from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stop_at_control, stretch
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Adapted, Integrated
+from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.position import Lsn
 
 
+@stage("adapt")
 def adapt(cycle: Cycle) -> Adapted:
     """At every target: the rows before each schema change, then the change, in log order.
 
@@ -23,13 +25,12 @@ def adapt(cycle: Cycle) -> Adapted:
     started = time.monotonic()
     total = Applied()
     refreshes: dict[str, str] = {}
-    with cycle.locked():
-        for target in cycle.channel.targets:
-            program = _bring(cycle, target.name, _to_last_change, total)
-            for table_id, standing in program.standings.items():
-                if standing.state is State.PENDING:
-                    refreshes[str(standing.name)] = reason(program, table_id)
-            stop_at_control(cycle, target.name, program)
+    for target in cycle.channel.targets:
+        program = _bring(cycle, target.name, _to_last_change, total)
+        for table_id, standing in program.standings.items():
+            if standing.state is State.PENDING:
+                refreshes[str(standing.name)] = reason(program, table_id)
+        stop_at_control(cycle, target.name, program)
     for note in dict.fromkeys(total.notes):
         log.info("%s", note)
     for warning in total.warnings:
@@ -77,16 +78,16 @@ def has_changes(cycle: Cycle) -> bool:
     return any(_to_last_change(ahead).high > ahead.low for ahead in _all(cycle))
 
 
+@stage("integrate")
 def integrate(cycle: Cycle) -> Integrated:
     """Merge what is left up to the captured position into every target."""
     started = time.monotonic()
     total = Applied()
     positions: dict[str, Lsn] = {}
-    with cycle.locked():
-        for target in cycle.channel.targets:
-            program = _bring(cycle, target.name, _to_the_end, total)
-            positions[target.name] = program.high
-            stop_at_control(cycle, target.name, program)
+    for target in cycle.channel.targets:
+        program = _bring(cycle, target.name, _to_the_end, total)
+        positions[target.name] = program.high
+        stop_at_control(cycle, target.name, program)
     return Integrated(dict(total.rows), positions, round(time.monotonic() - started, 2))
 
 

@@ -21,6 +21,7 @@ from airflow_ddlrepl.engines.postgres.stream import NeedsText, RangeTask, binary
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Captured
+from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.revision import Revision
@@ -34,24 +35,24 @@ RANGE_BYTES = 16 << 20
 STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.GAP, EventKind.RELATION)
 
 
+@stage("capture")
 def capture(cycle: Cycle) -> Captured:
     """Capture everything that was committed before the call."""
     started = time.monotonic()
-    with cycle.locked():
-        low = first = cycle.captured()
-        cycle.source.check()
-        tally = _Tally()
-        while segment := cycle.trail.find(cycle.epoch, low):
-            log.info("taking over the segment %s that an earlier run left", low)
-            low = tally.add(_register(cycle, segment))
+    low = first = cycle.captured()
+    cycle.source.check()
+    tally = _Tally()
+    while segment := cycle.trail.find(cycle.epoch, low):
+        log.info("taking over the segment %s that an earlier run left", low)
+        low = tally.add(_register(cycle, segment))
+    cycle.source.advance(low)
+    inspection = inspect_source(cycle)
+    end = cycle.source.flush_position()
+    while low < end:
+        high = Lsn(min(end, low + cycle.channel.capture.window_bytes))
+        low = tally.add(_window(cycle, low, high, inspection, is_last=high == end))
         cycle.source.advance(low)
-        inspection = inspect_source(cycle)
-        end = cycle.source.flush_position()
-        while low < end:
-            high = Lsn(min(end, low + cycle.channel.capture.window_bytes))
-            low = tally.add(_window(cycle, low, high, inspection, is_last=high == end))
-            cycle.source.advance(low)
-        return tally.result(first, low, time.monotonic() - started)
+    return tally.result(first, low, time.monotonic() - started)
 
 
 def has_news(cycle: Cycle) -> bool:

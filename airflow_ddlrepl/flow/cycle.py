@@ -16,7 +16,7 @@ from airflow_ddlrepl.config.location import resolve
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
-from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
@@ -41,6 +41,7 @@ class Cycle:
         self.runner = runner
         self.run_id = run_id or f"{socket.gethostname()}-{os.getpid()}"
         self._lock: ChannelLock | None = None
+        self._kept: BaseException | None = None
         self._connections: dict[str, Connection[Any]] = {}
 
     @cached_property
@@ -101,6 +102,12 @@ class Cycle:
         """Raises Fenced when this run has lost the channel. Call it before anything that can't be taken back."""
         if self._lock is not None:
             self._lock.check()
+
+    def keep_error(self, stage: str, raised: BaseException, told: DdlReplError) -> None:
+        """Record an error as `told`, once, however many stages it passes on its way out."""
+        if raised is not self._kept and "repository" in self.__dict__:
+            self._kept = raised
+            self.repository.record_error(self.channel.name, self.run_id, stage, told)
 
     def captured(self) -> Lsn:
         """Where capture stands. Raises ConfigError CFG-130 when the channel is not active."""

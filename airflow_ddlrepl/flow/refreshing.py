@@ -36,6 +36,7 @@ from airflow_ddlrepl.errors import CannotAdapt, ConfigError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Refreshed
+from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import cut
@@ -46,21 +47,21 @@ if TYPE_CHECKING:
 ASKED = "asked for by hand"
 
 
+@stage("refresh")
 def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
     """Load every table that waits, and those that match a `schema.table` pattern (of the source)."""
     started = time.monotonic()
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
-    with cycle.locked():
-        for target in cycle.channel.targets:
-            if patterns:
-                _ask(cycle, target.name, patterns)
-            why = {r.table_id: r.reason for r in cycle.repository.pending_refreshes(cycle.channel.name, target.name)}
-            for standing, count in _refresh_target(cycle, target.name):
-                reach("refresh.placed")
-                rows[str(standing.name)] = count
-                reasons[str(standing.name)] = why.get(standing.table_id, "")
-                cycle.repository.finish_refresh(cycle.channel.name, cycle.token, target.name, standing.table_id, count)
+    for target in cycle.channel.targets:
+        if patterns:
+            _ask(cycle, target.name, patterns)
+        why = {r.table_id: r.reason for r in cycle.repository.pending_refreshes(cycle.channel.name, target.name)}
+        for standing, count in _refresh_target(cycle, target.name):
+            reach("refresh.placed")
+            rows[str(standing.name)] = count
+            reasons[str(standing.name)] = why.get(standing.table_id, "")
+            cycle.repository.finish_refresh(cycle.channel.name, cycle.token, target.name, standing.table_id, count)
     return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
 
 

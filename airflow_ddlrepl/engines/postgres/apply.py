@@ -23,6 +23,7 @@ from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -128,7 +129,7 @@ class _Run:
         self.session = session
         self.waiting = staged
         self.applied = Applied()
-        self._done: set[tuple[tuple[int, int], tuple[str, ...]]] = set()
+        self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
 
     def merge_before(self, step: Step) -> None:
         """The rows of this table that stand before the step."""
@@ -157,9 +158,9 @@ class _Run:
 
     def _is_first(self, step: Step, sql: tuple[str, ...]) -> bool:
         """A step that several tables of one statement share runs once."""
-        if (tuple(step.key), sql) in self._done:
+        if (step.key, sql) in self._done:
             return False
-        self._done.add((tuple(step.key), sql))
+        self._done.add((step.key, sql))
         return True
 
     def _sql(self, step: Step, statements: Iterable[str]) -> None:

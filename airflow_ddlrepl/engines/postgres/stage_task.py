@@ -13,6 +13,7 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.trail.manifest import RowFile
 
+ROWS_ALONE = 100_000
 ROWS_PER_BUCKET = 1_000_000
 
 
@@ -66,6 +67,15 @@ def bucket_count(files: Sequence[RowFile], parallelism: int) -> int:
     if any(file.key_updates and file.identity is not Identity.FULL for file in files):
         return 1
     return max(1, min(parallelism, rows * 2 // ROWS_PER_BUCKET))
+
+
+def groups(tasks: Sequence[StageTask], parallelism: int) -> list[list[int]]:
+    """Which tasks (by place) are worth one connection together: big ones alone, the small ones evenly spread."""
+    sizes = [sum(file.rows for file in task.files) // task.buckets for task in tasks]
+    big = [[place] for place, size in enumerate(sizes) if size > ROWS_ALONE]
+    small = sorted((place for place, size in enumerate(sizes) if size <= ROWS_ALONE), key=lambda place: -sizes[place])
+    spread = [small[i::parallelism] for i in range(parallelism)]
+    return [*big, *(group for group in spread if group)]
 
 
 def buckets_of(task: StageTask, buckets: int) -> list[StageTask]:

@@ -31,16 +31,25 @@ def stage(task: StageTask) -> Staged:
     Raises TargetError INT-103 (key not in the target), INT-111 (an old row is missing), INT-120 (the
     target refuses the rows), TrailError for damaged files.
     """
+    return stage_all((task,))[0]
+
+
+def stage_all(tasks: Sequence[StageTask]) -> list[Staged]:
+    """Stages several tasks of one target over one connection, in one transaction; errors as `stage`."""
+    with loading(tasks[0].location, tasks[0].target_name) as cursor:
+        return [_stage(task, cursor) for task in tasks]
+
+
+def _stage(task: StageTask, cursor: Any) -> Staged:
     plan = _Plan(task)
     changes = plan.reader().read()
-    with loading(task.location, task.target_name) as cursor:
-        drop_stages(cursor, all_names(task.stage_name))
-        if not changes.num_rows:
-            return plan.staged({}, 0)
-        plan.require_key()
-        rows = plan.images(changes) if task.table.key is None else plan.net(changes, cursor)
-        for kind, table in rows.items():
-            load(cursor, stage_table(task.stage_name, kind), plan.staging_columns(table), table)
+    if not changes.num_rows:
+        return plan.staged({}, 0)
+    plan.require_key()
+    drop_stages(cursor, all_names(task.stage_name))
+    rows = plan.images(changes) if task.table.key is None else plan.net(changes, cursor)
+    for kind, table in rows.items():
+        load(cursor, stage_table(task.stage_name, kind), plan.staging_columns(table), table)
     return plan.staged(rows, changes.num_rows)
 
 
