@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import func, insert, select, update
 
+from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.repository.base import Base, put
 from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
@@ -43,10 +44,11 @@ class Runs(Base):
 
     def record_error(self, channel: str, run_id: str, stage: str, error: DdlReplError) -> None:
         """Keep an error for `ddlrepl errors`; needs no lock, because a run that lost its lock has errors too."""
-        values = {"channel": channel, "run_id": run_id, "stage": stage, "code": error.code, "message": error.message}
-        place = {"hint": error.hint, "table_name": error.table, "at": error.at}
+        values = {"channel": channel, "run_id": run_id, "stage": stage, "code": error.code}
+        text = {"message": redact(error.message), "hint": redact(error.hint)}
+        place = {"table_name": error.table, "at": error.at}
         with self._database.write() as connection:
-            connection.execute(insert(errors).values(**values, **place, created=self._database.now(connection)))
+            connection.execute(insert(errors).values(**values, **text, **place, created=self._database.now(connection)))
 
     def errors(self, channel: str, limit: int = 100) -> list[ErrorRow]:
         """Errors, newest first."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.errors import ConfigError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 
 if TYPE_CHECKING:
     from psycopg import Connection as Connection
@@ -53,6 +53,29 @@ def errors() -> Any:
     from psycopg import errors as conditions
 
     return conditions
+
+
+def explained(error: BaseException) -> DdlReplError | None:
+    """A driver's error that nobody expected, as one that says what to do; None when it is no driver's.
+
+    Unreachable CON-104: a connection broke; DdlReplError SQL-101: a right is missing, SQL-100: anything else.
+    """
+    import psycopg
+
+    if not isinstance(error, psycopg.Error):
+        return None
+    text, state = " ".join(str(error).split()), error.sqlstate or ""
+    if state.startswith(("08", "57P")) or (isinstance(error, psycopg.OperationalError) and not state):
+        return Unreachable(
+            f"a connection to the source or a target broke: {text}",
+            code="CON-104",
+            hint="is the server still running? What was not committed is undone; run again",
+            retryable=True,
+        )
+    if state == "42501":
+        hint = "give it to the role of the location, at the source or the target; `ddlrepl doctor` looks for more"
+        return DdlReplError(f"a right is missing: {text}", code="SQL-101", hint=hint)
+    return DdlReplError(f"the source or a target refuses: {text}", code="SQL-100", hint="its log tells more; run again")
 
 
 def describe(dsn: str) -> str:
