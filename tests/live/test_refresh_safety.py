@@ -82,10 +82,8 @@ def writing(dsn: str, write: Callable[[psycopg.Connection[Any], int], None], cou
 @pytest.mark.parametrize("databases", [18, 15], indirect=True)
 def test_the_snapshot_and_the_log_share_no_transaction_and_miss_none(databases: Any) -> None:
     run(databases.source, "create table t (id serial, xid xid8 default pg_current_xact_id())")
-    run(
-        databases.source,
-        "select pg_create_logical_replication_slot('s_" + databases.source[-8:] + "', 'test_decoding')",
-    )
+    slot = f"s_{databases.source[-8:]}"
+    run(databases.source, f"select pg_create_logical_replication_slot('{slot}', 'test_decoding')")
 
     def write(connection: psycopg.Connection[Any], number: int) -> None:
         connection.execute("savepoint a; insert into t default values; savepoint b; insert into t default values")
