@@ -112,6 +112,11 @@ class Standalone:
         value = self.get(path)["value"]
         return json.loads(value) if isinstance(value, str) else value
 
+    def task_logs(self) -> str:
+        """The end of every task's log, for a failing test."""
+        logs = sorted((self.home / "logs").rglob("attempt=*.log"))
+        return "\n".join(f"{file.parent.name}\n{file.read_text()[-3000:]}" for file in logs)
+
     def _read(self, path: str, token: str = "") -> bytes:
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {token}"} if token else {})
         with urllib.request.urlopen(request, timeout=20) as answer:

@@ -31,7 +31,7 @@ def test_a_triggered_run_replicates(databases: Any, tmp_path: Path) -> None:
             airflow.wait_for_dag(DAG)
             airflow.command("dags", "unpause", DAG, "--yes")
             airflow.command("dags", "trigger", DAG, "--run-id", "first")
-            assert airflow.wait_for_run(DAG, "first", 420) == "success", airflow.log.read_text()[-5000:]
+            assert airflow.wait_for_run(DAG, "first", 420) == "success", airflow.task_logs()
             assert airflow.returned(DAG, "first", "capture")["ddl"]["ALTER TABLE"] == 2
             for table in ("orders", "customers"):
                 assert shop.rows(databases.target, table) == shop.rows(databases.source, table)
