@@ -31,23 +31,26 @@ WHY = "the table joined the channel at activation"
 def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     """Prepare the source, enroll its tables and load those that exist. Again: changes nothing.
 
-    load: refresh now; else the next cycle does.
+    load: refresh now; else the next cycle does. Where the slot no longer has what comes next (it was lost, dropped,
+    or moved on by somebody else), every table starts over with a refresh. The targets are told first: killed in
+    between, the next activation still sees that the repository stands before the slot.
     """
     found = cycle.source.activate()
     reach("activate.source")
     row = cycle.repository.channel(cycle.channel.name)
     captured = cycle.repository.captured(cycle.channel.name)
-    is_new = captured is None or found.is_new
+    is_broken = captured is not None and (found.is_new or found.position > captured)
+    is_new = captured is None or is_broken
     position = Lsn(max(found.position, captured or 0)) if is_new else Lsn(captured or 0)
     tables = _wanted(cycle)
-    revisions = _new_revisions(cycle, tables, position)
+    revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if revisions and not is_new:
         settle(cycle.source.connection)
+    for target in cycle.channel.targets:
+        _prepare_target(cycle, target.name, position, tables, start_over=is_broken)
+    reach("activate.targets")
     if revisions or is_new:
         cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
-    reach("activate.enrolled")
-    for target in cycle.channel.targets:
-        _prepare_target(cycle, target.name, position, tables, start_over=found.is_new)
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
         cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
     refreshed = refresh(cycle).tables if load else {}
@@ -78,12 +81,14 @@ def _wanted(cycle: Cycle) -> list[Table]:
     return [t for i, t in every.items() if i in wanted and not t.unlogged and i not in left_out]
 
 
-def _new_revisions(cycle: Cycle, tables: Sequence[Table], position: Lsn) -> list[Revision]:
+def _new_revisions(cycle: Cycle, tables: Sequence[Table], position: Lsn, *, is_broken: bool) -> list[Revision]:
+    """Of tables that are new; when a part of the log is missing, also of those that changed in it."""
     latest = cycle.repository.latest_revisions(cycle.channel.name)
     found = []
     for table in tables:
         before = latest.get(table.id)
-        if before is None or before.table is None:
+        known = before.table if before else None
+        if known is None or (is_broken and known.fingerprint() != table.fingerprint()):
             key = LogKey(position - 1, LAST_IN_TRANSACTION)
             number = before.number + 1 if before else 0
             found.append(Revision(table.id, number, key, table, Origin.INSPECTED))

@@ -15,6 +15,7 @@ from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Timeline
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.engines.postgres.apply import Applied, StagedSlice, run_program
+from airflow_ddlrepl.engines.postgres.load import sweep
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, groups, sections
 from airflow_ddlrepl.engines.postgres.staging import stage_all
 from airflow_ddlrepl.engines.postgres.state import read_state
@@ -98,6 +99,7 @@ def _manifest(cycle: Cycle, low: Lsn) -> Segment:
 
 def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
+    sweep(cycle.target_connection(ahead.target), _stem(cycle.channel.name), cycle.token)
     staged = _stage(cycle, ahead, program)
     reach("integrate.staged")
     cycle.check_lock()
@@ -141,7 +143,8 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
             places += [(number, section)] * len(buckets)
     parts = groups(tasks, cycle.runner.parallelism)
     work = [[tasks[i] for i in part] for part in parts]
-    results = cycle.runner.map(stage_all, work, f"integrate into {ahead.target}")
+    size = sum(file.size for task in tasks for file in task.files)
+    results = cycle.runner.map(stage_all, work, f"integrate into {ahead.target}", size=size)
     done = {i: one for part, given in zip(parts, results, strict=True) for i, one in zip(part, given, strict=True)}
     found: dict[int, StagedSlice] = {}
     for place, (number, section) in enumerate(places):
@@ -165,9 +168,14 @@ def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile],
             table=piece.source,
             target=piece.target,
             target_name=piece.name,
-            stage_name=f"s_{hashlib.sha256(cycle.channel.name.encode()).hexdigest()[:8]}_{cycle.token}_{name}",
+            stage_name=f"{_stem(cycle.channel.name)}{cycle.token}_{name}",
             skip_lsns=_skipped(cycle, ahead, piece),
         )
+
+
+def _stem(channel: str) -> str:
+    """How the names of a channel's staging tables begin."""
+    return f"s_{hashlib.sha256(channel.encode()).hexdigest()[:8]}_"
 
 
 def _skipped(cycle: Cycle, ahead: Stretch, piece: Slice) -> frozenset[int]:

@@ -40,7 +40,7 @@ def capture(cycle: Cycle) -> Captured:
     """Capture everything that was committed before the call."""
     started = time.monotonic()
     low = first = cycle.captured()
-    cycle.source.check()
+    cycle.source.check(low)
     tally = _Tally()
     while segment := cycle.trail.find(cycle.epoch, low):
         log.info("taking over the segment %s that an earlier run left", low)
@@ -60,7 +60,7 @@ def has_news(cycle: Cycle) -> bool:
     low = cycle.captured()
     if cycle.trail.find(cycle.epoch, low):
         return True
-    cycle.source.check()
+    cycle.source.check(low)
     cycle.source.advance(low)
     inspection = inspect_source(cycle)
     end = cycle.source.flush_position()
@@ -160,7 +160,7 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str) -> list[Part]
             for index, (start, end) in enumerate(cuts)
         ]
         try:
-            return cycle.runner.map(capture_range, tasks, "capture")
+            return cycle.runner.map(capture_range, tasks, "capture", size=high - low)
         except NeedsText as reason:
             if not is_binary:
                 raise

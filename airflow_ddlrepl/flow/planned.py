@@ -48,7 +48,7 @@ class Planned:
 def plan(cycle: Cycle) -> Planned:
     """Plans for everything committed so far, captured or not. Reads the log beside the trail, confirms nothing."""
     low = cycle.captured()
-    cycle.source.check()
+    cycle.source.check(low)
     inspection = inspect_source(cycle)
     end = cycle.source.flush_position()
     with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:

@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import LOCK_TIMEOUT, patiently
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunk
 from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.exported import Exported, exported
+from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.stream import binary_safe
@@ -200,12 +200,14 @@ class _Refresh:
         often = Counter(chunk.table_id for chunk in chunks)
         tasks = [self._task(by_id[c.table_id], c.number, c.low, c.high, often[c.table_id] == 1) for c in chunks]
         counts = dict.fromkeys(by_id, 0)
-        for chunk, count in zip(chunks, self.cycle.runner.map(load_chunk, tasks, "refresh"), strict=True):
+        size = sum(pages.values()) * PAGE_BYTES
+        loaded = self.cycle.runner.map(load_chunk, tasks, "refresh", size=size)
+        for chunk, count in zip(chunks, loaded, strict=True):
             counts[chunk.table_id] += count
         large = [by_id[i] for i, number in often.items() if number > 1]
         dsn = self.cycle.target_dsn(self.target.name)
         rest = [FinishTask(dsn, self.after[t.id].shape, self._shadow(t)) for t in large]
-        self.cycle.runner.map(finish_shadow, rest, "refresh: keys")
+        self.cycle.runner.map(finish_shadow, rest, "refresh: keys", size=size)
         return counts
 
     def _task(self, table: Table, number: int, low: int, high: int | None, is_whole: bool) -> LoadTask:

@@ -21,8 +21,13 @@ class Runner(Protocol):
         """How many tasks run at once."""
         ...
 
-    def map(self, task: Callable[[Item], Result], items: Sequence[Item], label: str) -> list[Result]:
-        """label: what a person watching reads, e.g. "capture"."""
+    def map(
+        self, task: Callable[[Item], Result], items: Sequence[Item], label: str, size: int | None = None
+    ) -> list[Result]:
+        """label: what a person watching reads, e.g. "capture". size: bytes of all items together, if known.
+
+        A runner may do in this process what is too little to be worth a start.
+        """
         ...
 
 
@@ -31,5 +36,7 @@ class InProcess:
 
     parallelism = 1
 
-    def map(self, task: Callable[[Item], Result], items: Sequence[Item], label: str) -> list[Result]:
+    def map(
+        self, task: Callable[[Item], Result], items: Sequence[Item], label: str, size: int | None = None
+    ) -> list[Result]:
         return [task(item) for item in items]

@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+LITTLE = 8 << 20
 SCHEMA = "item long, ok boolean, payload binary"
 
 
@@ -44,8 +45,15 @@ class SparkRunner:
             return self._session_parallelism(self._session)
         return self.settings.parallelism
 
-    def map(self, task: Callable[[Item], Result], items: Sequence[Item], label: str) -> list[Result]:
-        """Results in the order of the items. A task's DdlReplError is raised here as itself."""
+    def map(
+        self, task: Callable[[Item], Result], items: Sequence[Item], label: str, size: int | None = None
+    ) -> list[Result]:
+        """Results in the order of the items. A task's DdlReplError is raised here as itself.
+
+        A session takes seconds to start: less than LITTLE bytes are done right here while none runs.
+        """
+        if self._session is None and size is not None and size < LITTLE:
+            return [task(item) for item in items]
         if not items:
             return []
         packed = [pickle.dumps((task, item)) for item in items]
