@@ -65,6 +65,14 @@ def leftovers(cursor: Any, prefix: str) -> list[str]:
     return [row[0] for row in cursor.fetchall()]
 
 
+def sweep(connection: Any, stem: str, token: int) -> None:
+    """Removes stages `<stem><token>_…` that killed runs of a channel left. connection: psycopg, autocommit."""
+    with connection.cursor() as cursor:
+        for name in leftovers(cursor, stem):
+            if int(name.removeprefix(stem).partition("_")[0]) < token:
+                cursor.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())
+
+
 def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Table) -> None:
     """Makes the staging table and fills it. columns: (name, SQL type) in the order of the rows' columns.
 
