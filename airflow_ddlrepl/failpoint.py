@@ -14,8 +14,8 @@ from collections import Counter
 
 VARIABLE = "DDLREPL_FAIL_AT"
 FAIL_POINTS = {
-    "activate.source": "the source is prepared, the repository knows no table yet",
-    "activate.enrolled": "the repository knows the tables, the targets are not prepared",
+    "activate.source": "the source is prepared, neither targets nor repository know of it",
+    "activate.targets": "the targets are prepared, the repository knows no table yet",
     "capture.files": "the rows are in the trail's files, no manifest names them",
     "capture.manifest": "the segment's manifest stands, the repository does not know it",
     "capture.repository": "the repository knows the segment, the source's slot still keeps its log",

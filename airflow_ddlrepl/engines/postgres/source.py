@@ -87,12 +87,22 @@ class PostgresSource:
         with self._as_error():
             return activation.deactivate(self.connection, self._plan())
 
-    def check(self) -> None:
-        """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss."""
+    def check(self, low: Lsn | None = None) -> None:
+        """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss.
+
+        low: the position to go on from. Raises SRC-141 when the slot has left it behind.
+        """
         health.require_server(self.connection)
         health.require_replication(self.connection)
         health.require_publication(self.connection, self.publication, self.channel)
-        health.require_slot(self.connection, self.slot)
+        slot = health.require_slot(self.connection, self.slot)
+        if low is not None and slot.confirmed > low:
+            raise SourceError(
+                f"the replication slot {self.slot} stands at {slot.confirmed}: what committed before it can't be read",
+                code="SRC-141",
+                at=low,
+                hint="somebody read it or created it anew. `ddlrepl activate`: what was missed comes by a refresh",
+            )
 
     def flush_position(self) -> Lsn:
         """A position that every transaction that committed before this call lies before, readable at once.
