@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import target_shape
+from airflow_ddlrepl.adapt.policy import policy_for
 from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.want import want
 from airflow_ddlrepl.config.pattern import matches_table
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
@@ -171,7 +173,10 @@ class _Refresh:
             parent=parent.name if parent else None,
             has_parent=parent is not None or table.partition is None,
         )
-        return Standing(table.id, name, target_shape(table, facts=facts), State.LIVE, self.source.snapshot)
+        channel, held = self.cycle.channel, target_shape(table, facts=facts)
+        actions = channel.target_actions(self.target.name), channel.source_actions()
+        shape = want(self.standings[table.id].shape, held, policy_for(table.name, *actions, channel.defaults))
+        return Standing(table.id, name, shape, State.LIVE, self.source.snapshot)
 
     def _refuse_foreign(self, table: Table) -> None:
         """A table with rows that this channel has never filled is not ours to overwrite."""
@@ -212,7 +217,8 @@ class _Refresh:
 
     def _task(self, table: Table, number: int, low: int, high: int | None, is_whole: bool) -> LoadTask:
         shape = self.after[table.id].shape
-        loaded = [(table.column(c.id), c) for c in shape.columns if not c.generated]
+        there = {c.id: c for c in table.columns}
+        loaded = [(there[c.id], c) for c in shape.columns if not c.generated and c.id in there]
         return LoadTask(
             source_dsn=self.cycle.source_dsn,
             target_dsn=self.cycle.target_dsn(self.target.name),
@@ -231,6 +237,8 @@ class _Refresh:
     def _placer(self, table: Table) -> Callable[[], str]:
         standing = self.after[table.id]
         before = self.standings[table.id]
+        ids = {c.id for c in table.columns}
+        kept = [c.name for c in standing.shape.columns if c.id not in ids]
 
         def place() -> str:
             return put_in_place(
@@ -242,6 +250,7 @@ class _Refresh:
                 epoch=self.cycle.epoch,
                 token=self.cycle.token,
                 lock_timeout=LOCK_TIMEOUT,
+                kept=kept,
             )
 
         return place

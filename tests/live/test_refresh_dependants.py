@@ -174,7 +174,8 @@ def test_without_the_right_to_let_triggers_and_keys_rest(replica: Replica, datab
     run(replica.source, f"drop role {role}")
 
 
-def test_a_kept_table_makes_way_but_nobody_elses(replica: Replica) -> None:
+@pytest.mark.req("HVR-P-92")
+def test_a_kept_table_is_used_again(replica: Replica) -> None:
     replica.at_source("create table t (id int primary key)", "insert into t values (1)")
     replica.activate()
     replica.at_source("drop table t")
@@ -182,3 +183,44 @@ def test_a_kept_table_makes_way_but_nobody_elses(replica: Replica) -> None:
     replica.at_source("create table t (id int primary key, v text)", "insert into t values (2, 'new')")
     replica.settle()
     assert replica.rows("select * from t") == [(2, "new")]
+    assert replica.rows(
+        "select relname from pg_class where relname like 't%' and relkind = 'r' and relnamespace <> 11"
+        " and relnamespace::regnamespace::text = 'public'"
+    ) == [("t",)]
+    assert replica.rows("select state from ddlrepl.tables") == [("live",)]
+
+
+def test_narrowed_without_a_wish_to_keep(replica: Replica) -> None:
+    replica.at_source("create table t (id int primary key, v varchar(12))", "insert into t values (1, 'a')")
+    replica.activate()
+    replica.at_source("alter table t alter v type varchar(5) using substr(v || 'bcdefg', 1, 5)")
+    assert list(replica.settle().refresh.tables) == ["public.t"]
+    assert replica.rows("select v from t") == [("abcde",)]
+
+
+@pytest.mark.req("HVR-P-94", "HVR-P-95", "HVR-P-100")
+@pytest.mark.parametrize("hanging", [False, True])
+def test_structure_that_is_kept(replica: Replica, tmp_path: Path, hanging: bool) -> None:
+    """A refresh keeps the columns that the source dropped, with their values, and types as wide as they stand."""
+    actions = [{"add_table_pattern": "*", "keep_existing_structure": True}]
+    channel_file(tmp_path, replica.source, replica.target, adapt_ddl=actions)
+    replica.at_source(
+        "create table t (id int primary key, old text not null, v varchar(12))",
+        "insert into t values (1, 'one', 'a'), (2, 'two', 'b'), (3, 'three', 'c')",
+    )
+    replica.activate()
+    if hanging:
+        replica.at_target("create view w as select id, old from t")
+    before = oids(replica, "t")
+    replica.at_source("alter table t drop old", "alter table t alter v type varchar(5)", "delete from t where id = 2")
+    replica.at_source("insert into t values (4, 'd')")
+    result = replica.settle()
+    assert list(result.refresh.tables) == ["public.t"]
+    assert replica.rows("select * from t order by id") == [(1, "one", "a"), (3, "three", "c"), (4, None, "d")]
+    assert replica.rows(
+        "select format_type(atttypid, atttypmod) from pg_attribute where attrelid = 't'::regclass and attname = 'v'"
+    ) == [("character varying(12)",)]
+    assert (oids(replica, "t") == before) is hanging
+    replica.at_source("insert into t values (5, 'e')", "update t set v = 'z' where id = 1")
+    replica.settle()
+    assert replica.rows("select old from t where id = 1") == [("one",)]

@@ -7,7 +7,7 @@ the shadow's rows. Either way a reader sees the old rows up to the commit, and t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -116,10 +116,12 @@ def put_in_place(
     epoch: int,
     token: int,
     lock_timeout: str,
+    kept: Sequence[str] = (),
 ) -> str:
     """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
 
     standing: as the table stands afterwards. previous: the table's name at the target before, if it is there.
+    kept: columns that the source doesn't have (any more): rows that stay, by key, keep their values there.
     Raises CannotAdapt ADP-104 (another table has the name) or ADP-131 (what hangs on the table does not let it
     change), Fenced LCK-102; a lock that can't be had passes as psycopg's error (`patiently`).
     """
@@ -133,6 +135,8 @@ def put_in_place(
             _make_way(cursor, channel, standing)
         hanging = dependants(connection, found) if found else []
         with _refusals(standing.name, hanging):
+            if found is not None:
+                _carry_over(cursor, found, standing.shape, shadow, kept)
             if found is not None and hanging:
                 _exchange(cursor, found, standing.shape, shadow, session)
             else:
@@ -200,6 +204,19 @@ def _forgotten(cursor: Any, channel: str, standing: Standing) -> list[int]:
         [channel, *standing.name, State.KEPT.value, standing.table_id],
     )
     return [int(row[0]) for row in cursor.fetchall()]
+
+
+def _carry_over(cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str]) -> None:
+    """Values of kept columns move on. Types may differ by now: they are assigned by their text."""
+    there = {c.name for c in old.columns}
+    keys = [c.name for c in wanted.key_columns()]
+    kept = [name for name in kept if name in there]
+    if not kept or not keys or not there.issuperset(keys):
+        return
+    types = {c.name: c.type.text for c in wanted.columns}
+    sets = ", ".join(f"{quote(n)} = CAST(o.{quote(n)}::text AS {types[n]})" for n in kept)
+    same = " AND ".join(f"s.{quote(n)}::text = o.{quote(n)}::text" for n in keys)
+    cursor.execute(f"UPDATE {qualified(shadow)} s SET {sets} FROM ONLY {qualified(old.name)} o WHERE {same}".encode())
 
 
 def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -> None:
