@@ -58,6 +58,9 @@ class Standalone:
             "AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT": str(worker_logs),
             "AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT": str(trigger_logs),
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+            "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
+            "AIRFLOW__CORE__PARALLELISM": "2",
+            "AIRFLOW__API__WORKERS": "1",
             **environment,
         }
         self.log = home / "standalone.log"

@@ -18,6 +18,8 @@ from airflow_ddlrepl.spark.runner import SparkRunner
 from airflow_ddlrepl.spark.settings import SparkSettings
 from tests.spark import tasks
 
+pytestmark = pytest.mark.xdist_group("spark")  # one session for all of them
+
 
 def test_starts_nothing_before_the_first_task() -> None:
     lazy = SparkRunner(SparkSettings("local[2]"))
