@@ -13,6 +13,7 @@ import signal
 from collections import Counter
 
 VARIABLE = "DDLREPL_FAIL_AT"
+SIGNAL = signal.SIGKILL
 FAIL_POINTS = {
     "activate.source": "the source is prepared, neither targets nor repository know of it",
     "activate.targets": "the targets are prepared, the repository knows no table yet",
@@ -38,4 +39,4 @@ def reach(name: str) -> None:
     point, _, times = wanted.partition(":")
     _reached[name] += 1
     if name == point and _reached[name] == int(times or 1):
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), SIGNAL)

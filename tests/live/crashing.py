@@ -5,12 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from airflow_ddlrepl import flow
+from airflow_ddlrepl import failpoint, flow
 from airflow_ddlrepl.failpoint import VARIABLE
 from airflow_ddlrepl.model.work import InProcess
 
@@ -19,10 +20,11 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["airflow_ddlrepl.flow", "psycopg", "adbc_driver_postgresql.dbapi", "alembic"])
 
 
-def act(stage: str, file: Path, fail_at: str = "") -> None:
+def act(stage: str, file: Path, fail_at: str = "", how: signal.Signals = signal.SIGKILL) -> None:
     """One stage of the channel, as a process does it."""
     if fail_at:
         os.environ[VARIABLE] = fail_at
+        failpoint.SIGNAL = how
     with flow.open_channel(file, InProcess()) as cycle:
         getattr(flow, stage)(cycle)
 
@@ -31,6 +33,28 @@ def start(stage: str, file: Path, fail_at: str = "") -> Any:
     process = _processes.Process(target=act, args=(stage, file, fail_at))
     process.start()
     return process
+
+
+def pause(stage: str, file: Path, point: str) -> Any:
+    """Run the stage up to a fail point, where it stops as if its machine slept. `wake` lets it go on."""
+    process = _processes.Process(target=act, args=(stage, file, point, signal.SIGSTOP))
+    process.start()
+    deadline = time.monotonic() + SECONDS
+    while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        if time.monotonic() > deadline or process.exitcode is not None:
+            process.kill()
+            pytest.fail(f"{stage} never reached {point}")
+        time.sleep(0.02)
+    return process
+
+
+def wake(process: Any) -> int | None:
+    """Let a paused stage go on to its end; its exit code."""
+    os.kill(process.pid, signal.SIGCONT)
+    process.join(SECONDS)
+    code: int | None = process.exitcode
+    process.kill()
+    return code
 
 
 def die(stage: str, file: Path, fail_at: str) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 OLDEST_VERSION = 150000
-AGAIN = "`ddlrepl deactivate`, then `ddlrepl activate`: what was missed comes by a refresh"
+AGAIN = "`ddlrepl activate` makes it anew: what was missed comes by a refresh"
 
 
 def require_server(connection: Connection[Any]) -> None:

@@ -49,16 +49,35 @@ class TargetState:
 
 
 def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> bool:
-    """Create our schema and the channel's position, if they are not there. True: the position is new."""
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
-        connection.execute(CREATE.encode())
-        row = connection.execute(
-            "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
-            " ON CONFLICT DO NOTHING RETURNING 1",
-            [channel, str(lsn), epoch, token],
-        ).fetchone()
+    """Create our schema and the channel's position, if they are not there. True: the position is new.
+
+    Raises TargetError TGT-102 without the right to.
+    """
+    import psycopg
+
+    try:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
+            connection.execute(CREATE.encode())
+            row = connection.execute(
+                "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
+                " ON CONFLICT DO NOTHING RETURNING 1",
+                [channel, str(lsn), epoch, token],
+            ).fetchone()
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise _no_right(connection, error) from None
     return row is not None
+
+
+def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
+    row = connection.execute("SELECT quote_ident(current_user), quote_ident(current_database())").fetchone()
+    assert row is not None
+    return TargetError(
+        f"{row[0]} may not keep our schema ddlrepl at the target: {str(error).splitlines()[0]}",
+        code="TGT-102",
+        hint=f"GRANT CREATE ON DATABASE {row[1]} TO {row[0]}; or, when another role made the schema before:"
+        f" ALTER SCHEMA ddlrepl OWNER TO {row[0]}; and its tables likewise",
+    )
 
 
 def read_state(connection: Connection[Any], channel: str) -> TargetState:
@@ -75,7 +94,8 @@ def read_state(connection: Connection[Any], channel: str) -> TargetState:
         raise TargetError(
             f"the target knows nothing of channel {channel}",
             code="TGT-101",
-            hint="was it restored, or its schema ddlrepl dropped? `ddlrepl activate` prepares it and refreshes its tables",
+            hint="was it restored, or its schema ddlrepl dropped? Set `existing_tables: replace` for it, so that its"
+            " tables may be overwritten, then `ddlrepl activate`",
         )
     tables = connection.execute(
         "SELECT table_id, schema_name, table_name, shape, state, snapshot FROM ddlrepl.tables WHERE channel = %s",
