@@ -190,8 +190,16 @@ class Timeline:
             self._standings.pop(table_id, None)
         else:
             self._standings[table_id] = after
+            self._forget_kept(after)
         self._since[table_id] = event.key
         return None
+
+    def _forget_kept(self, after: Standing) -> None:
+        """A kept table whose name a live one has now is that table, or has stepped aside: ours no more."""
+        if after.state is not State.KEPT:
+            for table_id, standing in list(self._standings.items()):
+                if standing.state is State.KEPT and standing.name == after.name:
+                    del self._standings[table_id]
 
     def _after(self, before: Standing | None, new: Table | None, plan: TablePlan, table_id: int) -> Standing | None:
         if plan.is_removed or plan.shape is None:

@@ -188,6 +188,8 @@ def test_a_kept_table_is_used_again(replica: Replica) -> None:
         " and relnamespace::regnamespace::text = 'public'"
     ) == [("t",)]
     assert replica.rows("select state from ddlrepl.tables") == [("live",)]
+    replica.at_source("alter table t rename to u", "create table t (id int primary key)", "insert into t values (3)")
+    replica.settle()
 
 
 def test_narrowed_without_a_wish_to_keep(replica: Replica) -> None:

@@ -36,6 +36,11 @@ VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s::jsonb)
 ON CONFLICT (channel, table_id) DO UPDATE SET schema_name = excluded.schema_name, table_name = excluded.table_name,
     shape = excluded.shape, state = excluded.state, snapshot = excluded.snapshot
 """
+_FORGET_KEPT = """
+DELETE FROM ddlrepl.tables k USING ddlrepl.tables l
+WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state <> 'kept'
+  AND l.schema_name = k.schema_name AND l.table_name = k.table_name
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +135,15 @@ def hold(cursor: Any, channel: str, *, epoch: int, token: int) -> None:
 
 
 def write_standings(cursor: Any, channel: str, standings: Mapping[int, Standing], gone: Iterable[int] = ()) -> None:
-    """Record how the tables stand, in the open transaction; `gone`: those that the target has dropped."""
+    """Record how the tables stand, in the open transaction; `gone`: those that the target has dropped.
+
+    A kept table whose name a live one has now is forgotten: it was used again, or has stepped aside.
+    """
     rows = [_row(channel, standing) for standing in standings.values()]
     if rows:
         cursor.executemany(_PUT, rows)
     cursor.execute("DELETE FROM ddlrepl.tables WHERE channel = %s AND table_id = ANY(%s)", [channel, list(gone)])
+    cursor.execute(_FORGET_KEPT, [channel])
 
 
 def forget(connection: Connection[Any], channel: str) -> None:

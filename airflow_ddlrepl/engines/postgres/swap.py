@@ -141,7 +141,7 @@ def put_in_place(
                 _exchange(cursor, found, standing.shape, shadow, session)
             else:
                 _replace(cursor, found, standing.shape, shadow)
-        state.write_standings(cursor, channel, {standing.table_id: standing}, _forgotten(cursor, channel, standing))
+        state.write_standings(cursor, channel, {standing.table_id: standing})
         forget_marks(connection)
         reach("refresh.transaction")
     return f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced"
@@ -194,16 +194,6 @@ def _make_way(cursor: Any, channel: str, standing: Standing) -> None:
             hint="rename or drop that table at the target",
         )
     cursor.execute(f"ALTER TABLE {qualified(standing.name)} RENAME TO {quote(aside)}".encode())
-
-
-def _forgotten(cursor: Any, channel: str, standing: Standing) -> list[int]:
-    """Tables dropped at the source whose kept target table is this one now."""
-    cursor.execute(
-        "SELECT table_id FROM ddlrepl.tables WHERE channel = %s AND schema_name = %s AND table_name = %s"
-        " AND state = %s AND table_id <> %s",
-        [channel, *standing.name, State.KEPT.value, standing.table_id],
-    )
-    return [int(row[0]) for row in cursor.fetchall()]
 
 
 def _carry_over(cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str]) -> None:
