@@ -14,7 +14,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.runner import SparkRunner
-from benchmarks import memory, ratios
+from benchmarks import memory, ours, ratios
 from benchmarks.pairs import Figure, show
 from benchmarks.workload import KINDS
 
@@ -44,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
         runner = SparkRunner()
         bench = ratios.Bench(source, target, folder, runner, given.changes, given.pairs, say)
         try:
+            ours.warm(runner)
+            say("two servers and Spark are up")
             for kind in (KINDS[name] for name in given.tables):
                 if "changes" in given.parts:
                     figures += ratios.changes(bench, kind)

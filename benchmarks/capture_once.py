@@ -12,6 +12,7 @@ from benchmarks import ours
 def main(channel: str, expected: str) -> None:
     runner = SparkRunner()
     try:
+        ours.warm(runner)
         with ours.opened(Path(channel), runner) as mine:
             mine.capture(int(expected))
     finally:

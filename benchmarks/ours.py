@@ -37,6 +37,11 @@ def write_channel(folder: Path, name: str, table: str, source: str, target: str)
     return path
 
 
+def warm(runner: Runner) -> None:
+    """Starts Spark and its Python workers, which a cycle does once."""
+    runner.map(abs, list(range(runner.parallelism)), "warm up")
+
+
 class Ours:
     """One active channel whose stages are measured."""
 

@@ -15,6 +15,7 @@ from benchmarks.pairs import Figure, Pair, measure
 from benchmarks.workload import Kind, change, fill, mark, prepare
 
 Say = Callable[[str], None]
+WARM_UP = 200_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def changes(bench: Bench, kind: Kind) -> list[Figure]:
         peers.make_slot(source, f"native_{kind.name}")
         subscription = peers.Subscription(source, native, kind, mine.publication, f"native_{kind.name}")
         for number in range(bench.pairs + 1):
-            amount = bench.changes if number else 1000
+            amount = bench.changes if number else min(bench.changes, WARM_UP)
             done, _ = change(source, kind, amount, number)
             until = mark(source, kind, 2 * number + 1)
             mark(source, kind, 2 * number + 2)
