@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
-from airflow_ddlrepl.adapt.hold import hides_values, hold
+from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.keep import keep_structure
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.reuse import as_seen
@@ -32,7 +32,8 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     wanted = keep_structure(as_seen(existing, held), held) if existing and policy.keep_existing_structure else held
     refreshes = evidence.filled is not False and not held.is_partitioned
     try:
-        steps = [*_types(held, facts, render), *_structure(existing, wanted, refreshes, render)]
+        warned = [Step(StepKind.WARN, why) for why in become_text(new, held)]
+        steps = [*warned, *_types(held, facts, render), *_structure(existing, wanted, refreshes, render)]
     except Unsupported as refusal:
         steps = [Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint)]
     for column in hides_values(new, held, facts):

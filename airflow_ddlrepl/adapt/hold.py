@@ -33,7 +33,7 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: Note = 
 
 
 def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
-    column = _typed(column, known, facts, note)
+    column = _typed(column, known, facts)
     if column.generated:
         return _generated(column, known, facts, note)
     if column.identity:
@@ -48,15 +48,26 @@ def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: Ta
     return replace(column, default=None)
 
 
-def _typed(column: Column, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
+def _typed(column: Column, known: set[tuple[str, str]], facts: TargetFacts) -> Column:
     of = column.type
     if of.is_builtin or of.extension in facts.extensions or (of.schema, of.name) in known:
         return column
-    if of.extension:
-        note(f"column {column.name}: type {of.text} needs the extension {of.extension}, which the target lacks: text")
-    else:
-        note(f"column {column.name}: type {of.text} can't be created at the target: text")
     return replace(column, type=AS_TEXT, collation=None)
+
+
+def become_text(table: Table, held: Table) -> tuple[str, ...]:
+    """Warnings: columns whose values travel as text, because the target can't have their type. held: see `hold`."""
+    return tuple(
+        f"column {column.name} of {table.name} becomes text: {_why_text(column.type)}"
+        for column in table.columns
+        if not column.type.is_builtin and held.column(column.id).type == AS_TEXT
+    )
+
+
+def _why_text(of: DataType) -> str:
+    if of.extension:
+        return f"its type {of.text} needs the extension {of.extension}, which the target lacks"
+    return f"its type {of.text} can't be created at the target"
 
 
 def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:

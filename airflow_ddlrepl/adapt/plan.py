@@ -7,7 +7,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.answer import answer
 from airflow_ddlrepl.adapt.arrive import created
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
-from airflow_ddlrepl.adapt.hold import hides_values, hold
+from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.judge import Case, judge
 from airflow_ddlrepl.adapt.leave import dropped
 from airflow_ddlrepl.adapt.policy import Policy
@@ -68,7 +68,9 @@ def _altered(
         verdicts = [judge(change, case) for change in found]
         verdict_steps, hidden = answer(verdicts, case), _hidden(new, held, facts, was)
         rendering = Rendering(render, case, standing, wanted, verdict_steps)
-        steps = (*hidden, *verdict_steps, *rendering.steps())
+        texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
+        warned = tuple(Step(StepKind.WARN, why) for why in texts)
+        steps = (*hidden, *verdict_steps, *warned, *rendering.steps())
     except Unsupported as refusal:
         steps = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),)
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)

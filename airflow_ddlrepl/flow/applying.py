@@ -19,7 +19,7 @@ from airflow_ddlrepl.engines.postgres.load import sweep
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, groups, sections
 from airflow_ddlrepl.engines.postgres.staging import stage_all
 from airflow_ddlrepl.engines.postgres.state import read_state
-from airflow_ddlrepl.errors import ControlStop, TrailError
+from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.planning import planner
@@ -62,7 +62,8 @@ def stretch(cycle: Cycle, target: str, ahead: Ahead = Ahead()) -> Stretch:
     captured = Lsn(max(cycle.captured(), ahead.high))
     connection = cycle.target_connection(target)
     state = read_state(connection, cycle.channel.name)
-    segments = [_manifest(cycle, row.low) for row in cycle.repository.segments(cycle.channel.name, state.lsn)]
+    captured_segments = cycle.repository.segments(cycle.channel.name, state.lsn)
+    segments = [cycle.trail.segment(cycle.epoch, row.low) for row in captured_segments]
     events = [e for s in segments for e in cycle.trail.events(s)] + list(ahead.events)
     events = sorted((e for e in events if e.key.lsn >= state.lsn), key=_by_key)
     history: dict[int, list[Revision]] = {}
@@ -83,18 +84,6 @@ def _shape_at(history: Mapping[int, Sequence[Revision]]) -> Callable[[int, LogKe
         return valid.table if valid else None
 
     return shape_at
-
-
-def _manifest(cycle: Cycle, low: Lsn) -> Segment:
-    segment = cycle.trail.find(cycle.epoch, low)
-    if segment is None:
-        raise TrailError(
-            "the manifest of a captured segment is missing in the trail",
-            code="TRL-101",
-            at=low,
-            hint="restore the trail, or `ddlrepl refresh` the channel's tables and go on from there",
-        )
-    return segment
 
 
 def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.hold import become_text
 from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_for
 from airflow_ddlrepl.adapt.timeline import Standing, State
@@ -174,6 +175,8 @@ class _Refresh:
             has_parent=parent is not None or table.partition is None,
         )
         channel, held = self.cycle.channel, target_shape(table, facts=facts)
+        for why in become_text(table, held):
+            log.warning("%s", why)
         actions = channel.target_actions(self.target.name), channel.source_actions()
         shape = want(self.standings[table.id].shape, held, policy_for(table.name, *actions, channel.defaults))
         return Standing(table.id, name, shape, State.LIVE, self.source.snapshot)

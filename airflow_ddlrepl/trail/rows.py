@@ -17,6 +17,7 @@ from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.trail.place import Place, crc_text
 
 _CHUNK = 1 << 22
+LOST = "If it is lost for good: `ddlrepl deactivate`, then `activate` with `existing_tables: replace` for the targets"
 
 
 class RowReader:
@@ -81,7 +82,7 @@ class RowReader:
             raise TrailError(
                 f"trail file {blob.path} is damaged: its checksum is {crc_text(crc)}, not {blob.checksum}",
                 code="TRL-103",
-                hint="restore the file, or rewind capture to before its window",
+                hint=f"restore the file. {LOST}",
             )
         return data
 
@@ -104,7 +105,7 @@ def _missing(blob: Blob) -> TrailError:
     return TrailError(
         f"trail file {blob.path} is missing",
         code="TRL-101",
-        hint="restore the file, or rewind capture to before its window",
+        hint=f"restore the file. {LOST}",
     )
 
 
@@ -112,7 +113,7 @@ def _wrong_size(blob: Blob, size: int) -> TrailError:
     return TrailError(
         f"trail file {blob.path} has {size} bytes, its manifest says {blob.size}",
         code="TRL-102",
-        hint="the file is truncated or was changed: restore it, or rewind capture to before its window",
+        hint=f"the file is truncated or was changed: restore it. {LOST}",
     )
 
 

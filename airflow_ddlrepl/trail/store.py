@@ -21,7 +21,7 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.manifest import Blob, Segment
 from airflow_ddlrepl.trail.place import Place, Sink, checksum
-from airflow_ddlrepl.trail.rows import RowReader
+from airflow_ddlrepl.trail.rows import LOST, RowReader
 
 MARKER = "trail.json"
 TRANSACTIONS = pa.schema(
@@ -106,6 +106,18 @@ class Trail(RowReader):
                 hint="give each channel its own trail folder",
             )
         return segment
+
+    def segment(self, epoch: int, low: Lsn) -> Segment:
+        """The captured segment that starts at the position. Raises TrailError TRL-101 when its manifest is gone."""
+        found = self.find(epoch, low)
+        if found is None:
+            raise TrailError(
+                f"the manifest {manifest_path(epoch, low)} of a captured segment is missing in the trail",
+                code="TRL-101",
+                at=low,
+                hint=f"restore the file. {LOST}",
+            )
+        return found
 
     def segments(self, epoch: int) -> list[Segment]:
         """Every segment of an epoch, in log order."""
