@@ -1,0 +1,285 @@
+"""Put a loaded shadow table in its place, in one transaction with the table's standing.
+
+Nothing hangs on the target table: the shadow takes its place. Something does: the table stays and gets
+the shadow's rows. Either way a reader sees the old rows up to the commit, and the new ones after it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.arrive import reshape
+from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.engines.postgres import state
+from airflow_ddlrepl.engines.postgres.chunk import forget_marks
+from airflow_ddlrepl.engines.postgres.connect import connect, errors
+from airflow_ddlrepl.engines.postgres.constraints import GRANT, Session, deferred, prepare_session, refuse_cascades
+from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, attach, create_table
+from airflow_ddlrepl.engines.postgres.ddl_keys import key_sql
+from airflow_ddlrepl.engines.postgres.ddl_types import create_schema, create_types
+from airflow_ddlrepl.engines.postgres.dependants import dependants, is_referenced
+from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
+from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+log = logging.getLogger("ddlrepl")
+SCHEMA = "ddlrepl"
+CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
+_RESTING = """
+SELECT 'TRIGGER', quote_ident(tgname) FROM pg_trigger
+WHERE tgrelid = {table}::regclass AND NOT tgisinternal AND tgenabled = 'O' AND tgparentid = 0
+UNION ALL SELECT 'RULE', quote_ident(rulename) FROM pg_rewrite
+WHERE ev_class = {table}::regclass AND ev_enabled = 'O'
+"""
+
+
+def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) -> None:
+    """An empty table of the wanted shape, without its key, where nobody looks. Types are created if missing."""
+    with connection.transaction():
+        for statement in create_types(table.types):
+            connection.execute(statement.encode())
+        connection.execute(f"DROP TABLE IF EXISTS {qualified(shadow)}".encode())
+        for statement in create_table(table.with_(partition=None), shadow, with_key=False):
+            connection.execute(statement.encode())
+        forget_marks(connection)
+
+
+def finish_sql(table: Table, shadow: TableName) -> tuple[str, ...]:
+    """What a loaded shadow table still needs: its key and statistics."""
+    return ("SET maintenance_work_mem = '256MB'", *key_sql(table, shadow), f"ANALYZE {qualified(shadow)}")
+
+
+@dataclass(frozen=True, slots=True)
+class FinishTask:
+    """A shadow table that was loaded in several chunks; picklable, its text never shows the location."""
+
+    target_dsn: str = field(repr=False)
+    table: Table
+    shadow: TableName
+
+
+def finish_shadow(task: FinishTask) -> None:
+    """Its key and statistics; nothing that stands already is done again. Raises TargetError TGT-121."""
+    import psycopg
+
+    with connect(task.target_dsn, application_name="ddlrepl refresh") as connection:
+        shape = Present(connection).table(task.shadow)
+        try:
+            for statement in finish_sql(task.table, task.shadow):
+                if shape is None or shape.key is None or not statement.startswith(("ALTER", "CREATE")):
+                    connection.execute(statement.encode())
+        except psycopg.Error as error:
+            raise TargetError(
+                f"the loaded rows take no key: {' '.join(str(error).split())}",
+                code="TGT-121",
+                table=task.table.name,
+                hint="the target's table is as it was; the next run starts this refresh over",
+                retryable=True,
+            ) from None
+
+
+def sweep(connection: Connection[Any], stem: str, token: int) -> None:
+    """Remove the shadow tables `<stem><token>_<id>` that killed refreshes left; one in use stays for the next."""
+    rows = connection.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'"
+        " AND starts_with(relname, %s)",
+        [SCHEMA, stem],
+    ).fetchall()
+    for (name,) in rows:
+        if int(name.removeprefix(stem).split("_")[0]) < token:
+            try:
+                with connection.transaction():
+                    connection.execute("SET LOCAL lock_timeout = '2s'")
+                    connection.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())
+            except errors().LockNotAvailable:
+                log.warning("%s is still being loaded by a run that is over; the next refresh removes it", name)
+
+
+def put_in_place(
+    connection: Connection[Any],
+    channel: str,
+    standing: Standing,
+    shadow: TableName,
+    *,
+    previous: TableName | None,
+    epoch: int,
+    token: int,
+    lock_timeout: str,
+    kept: Sequence[str] = (),
+) -> str:
+    """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
+
+    standing: as the table stands afterwards. previous: the table's name at the target before, if it is there.
+    kept: columns that the source doesn't have (any more): rows that stay, by key, keep their values there.
+    Raises CannotAdapt ADP-104 (another table has the name) or ADP-131 (what hangs on the table does not let it
+    change), Fenced LCK-102; a lock that can't be had passes as psycopg's error (`patiently`).
+    """
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL lock_timeout = {literal(lock_timeout)}".encode())
+        cursor.execute("SET LOCAL row_security = off")
+        state.hold(cursor, channel, epoch=epoch, token=token)
+        session = prepare_session(cursor)
+        found = _locked(connection, previous) if previous else None
+        if found is None or found.name != standing.name:
+            _make_way(cursor, channel, standing)
+        hanging = dependants(connection, found) if found else []
+        with _refusals(standing.name, hanging):
+            if found is not None:
+                _carry_over(cursor, found, standing.shape, shadow, kept)
+            if found is not None and hanging:
+                _exchange(cursor, found, standing.shape, shadow, session)
+            else:
+                _replace(cursor, found, standing.shape, shadow)
+        state.write_standings(cursor, channel, {standing.table_id: standing})
+        forget_marks(connection)
+        reach("refresh.transaction")
+    return f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced"
+
+
+def place_parent(connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int) -> None:
+    """A partitioned table holds no rows: it is created, or stands already."""
+    with connection.transaction(), connection.cursor() as cursor:
+        state.hold(cursor, channel, epoch=epoch, token=token)
+        found = Present(connection).table(standing.name)
+        if found is None:
+            for statement in [*create_types(standing.shape.types), *create_table(standing.shape)]:
+                cursor.execute(statement.encode())
+            if standing.shape.partition:
+                cursor.execute(attach(standing.name, standing.shape.partition).encode())
+        elif found.partition_key != standing.shape.partition_key:
+            raise CannotAdapt(
+                "the target's table is partitioned in another way",
+                code="ADP-107",
+                table=standing.name,
+                hint="drop or rename the target's table; the next run creates it anew",
+            )
+        state.write_standings(cursor, channel, {standing.table_id: standing})
+
+
+def _locked(connection: Connection[Any], name: TableName) -> Table | None:
+    """The table's shape, which nobody changes any more until the transaction ends."""
+    if Present(connection).table(name) is None:
+        return None
+    connection.execute(f"LOCK TABLE {qualified(name)} IN ACCESS EXCLUSIVE MODE".encode())
+    return Present(connection).table(name)
+
+
+def _make_way(cursor: Any, channel: str, standing: Standing) -> None:
+    """A kept table of that name (dropped at the source) steps aside; nobody else's does."""
+    occupant = Present(cursor.connection).table(standing.name)
+    if occupant is None:
+        return
+    aside = f"{standing.name.name[:40]}_kept_{occupant.id}"
+    cursor.execute(
+        "UPDATE ddlrepl.tables SET table_name = %s"
+        " WHERE channel = %s AND schema_name = %s AND table_name = %s AND state = %s",
+        [aside, channel, *standing.name, State.KEPT.value],
+    )
+    if not cursor.rowcount:
+        raise CannotAdapt(
+            f"another table stands under the name {standing.name}",
+            code="ADP-104",
+            table=standing.name,
+            hint="rename or drop that table at the target",
+        )
+    cursor.execute(f"ALTER TABLE {qualified(standing.name)} RENAME TO {quote(aside)}".encode())
+
+
+def _carry_over(cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str]) -> None:
+    """Values of kept columns move on. Types may differ by now: they are assigned by their text."""
+    there = {c.name for c in old.columns}
+    keys = [c.name for c in wanted.key_columns()]
+    kept = [name for name in kept if name in there]
+    if not kept or not keys or not there.issuperset(keys):
+        return
+    types = {c.name: c.type.text for c in wanted.columns}
+    sets = ", ".join(f"{quote(n)} = CAST(o.{quote(n)}::text AS {types[n]})" for n in kept)
+    same = " AND ".join(f"s.{quote(n)}::text = o.{quote(n)}::text" for n in keys)
+    cursor.execute(f"UPDATE {qualified(shadow)} s SET {sets} FROM ONLY {qualified(old.name)} o WHERE {same}".encode())
+
+
+def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -> None:
+    if old is not None:
+        cursor.execute(f"DROP TABLE {qualified(old.name)}".encode())
+    for statement in create_schema(wanted.name.schema):
+        cursor.execute(statement.encode())
+    between = TableName(wanted.name.schema, shadow.name)
+    cursor.execute(f"ALTER TABLE {qualified(shadow)} SET SCHEMA {quote(wanted.name.schema)}".encode())
+    cursor.execute(f"ALTER TABLE {qualified(between)} RENAME TO {quote(wanted.name.name)}".encode())
+    name_parts(cursor, wanted.name)
+    if old is None:
+        grant_defaults(cursor, wanted.name)
+    if wanted.partition is not None:
+        cursor.execute(attach(wanted.name, wanted.partition).encode())
+
+
+def _exchange(cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session) -> None:
+    """Same table, new rows: what hangs on it stays."""
+    refuse_cascades(cursor, old.name, session)
+    with _resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
+        _empty(cursor, old.name)
+        for statement in reshape(old, wanted, PostgresDdl(cursor.connection.info.server_version // 10000)):
+            if not statement.startswith("TRUNCATE TABLE"):
+                cursor.execute(statement.encode())
+        names = ", ".join(quote(c.name) for c in wanted.columns if not c.generated)
+        into = f" ({names}) OVERRIDING SYSTEM VALUE" if names else ""
+        cursor.execute(f"INSERT INTO {qualified(wanted.name)}{into} SELECT {names} FROM {qualified(shadow)}".encode())
+    cursor.execute(f"DROP TABLE {qualified(shadow)}".encode())
+
+
+def _empty(cursor: Any, table: TableName) -> None:
+    how = "DELETE FROM ONLY" if is_referenced(cursor.connection, table) else "TRUNCATE TABLE ONLY"
+    cursor.execute(f"{how} {qualified(table)}".encode())
+
+
+@contextmanager
+def _resting(cursor: Any, before: TableName, after: TableName, session: Session) -> Iterator[None]:
+    """The table's own triggers and rules sleep: what they do was done when the rows were first written.
+
+    before, after: its names at the start and at the end.
+    """
+    found: list[tuple[str, str]] = []
+    if session.enforces:
+        cursor.execute(_RESTING.format(table=literal(qualified(before))).encode())
+        found = cursor.fetchall()
+    for kind, name in found:
+        cursor.execute(f"ALTER TABLE {qualified(before)} DISABLE {kind} {name}".encode())
+    yield
+    for kind, name in found:
+        cursor.execute(f"ALTER TABLE {qualified(after)} ENABLE {kind} {name}".encode())
+
+
+@contextmanager
+def _refusals(table: TableName, hanging: list[str]) -> Iterator[None]:
+    """What the server refuses becomes an error that names what hangs on the table."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.Error as error:
+        if error.sqlstate in CONTENTION:
+            raise
+        hint = f"nothing was changed; on the table hang: {'; '.join(hanging)}. " if hanging else "nothing was changed. "
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            hint += "The role of the target's location must own the table and may need CREATE in its schema"
+        elif isinstance(error, psycopg.errors.ObjectInUse):
+            hint += f"Let the target's foreign keys rest: {GRANT}"
+        else:
+            hint += "Drop what is in the way, run again, create it anew"
+        raise CannotAdapt(
+            f"the target's table can't take the new rows: {' '.join(str(error).split())}",
+            code="ADP-131",
+            table=table,
+            hint=hint,
+        ) from None
