@@ -107,7 +107,8 @@ def _add_column(change: AddColumn, case: Case) -> Verdict:
         return Verdict(policy is not OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT, _OLD_ROWS, By.ADD_COLUMN)
     if column.missing is not None or (case.evidence.rewritten is False and not case.is_in_tree):
         return CARRIED
-    if column.default is None and not column.identity and not _has_domain_default(column, case.source):
+    lost = case.evidence.rewritten and case.evidence.may_drop_default
+    if column.default is None and not column.identity and not _has_domain_default(column, case.source) and not lost:
         return CARRIED
     by = By.ADD_COLUMN if policy is OnAddColumnWithDefault.FILL else By.ENROLL_BREAK
     return Verdict(True, f"column {column.name}: {_OLD_ROWS}", by)

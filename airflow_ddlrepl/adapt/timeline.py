@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.model.change import Event, EventKind
@@ -140,7 +141,7 @@ class Timeline:
             for table_id, _ in event.dropped:
                 self._truncate(event, table_id)
         elif event.kind is EventKind.RELATION and event.layout:
-            self._suspend(event, int(event.layout["table_id"]))
+            self._suspend(event, event.layout)
         elif event.kind is EventKind.DDL:
             for table_id, _ in event.dropped:
                 if stop := self._change(event, table_id, None):
@@ -157,10 +158,14 @@ class Timeline:
         self._close(table_id, event.key)
         self._steps.append(Step(event, table_id, None, standing, standing))
 
-    def _suspend(self, event: Event, table_id: int) -> None:
-        """Rows of an unknown layout: the table waits for a refresh."""
+    def _suspend(self, event: Event, layout: Mapping[str, Any]) -> None:
+        """Rows that no shape explains: the table waits for a refresh, unless one has seen the last of them."""
+        table_id = int(layout["table_id"])
         standing = self._standings.get(table_id)
         if standing is None or standing.state is not State.LIVE:
+            return
+        if standing.has(int(layout.get("until", event.key.lsn)), event.xid):
+            self._cut(table_id, event.key)
             return
         self._close(table_id, event.key)
         after = replace(standing, state=State.PENDING)

@@ -7,40 +7,20 @@ could see; and the layout that each file of rows was decoded with, against the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
+from airflow_ddlrepl.capture.doubt import doubt
 from airflow_ddlrepl.capture.enroll import belongs, shape_of
+from airflow_ddlrepl.capture.layouts import reshaped, unreadable
+from airflow_ddlrepl.capture.untangle import untangle
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn, Snapshot
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn, Snapshot
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
-
-
-class Column(Protocol):
-    """One column of a layout."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def type_oid(self) -> int: ...
-    @property
-    def typmod(self) -> int: ...
-
-
-class Rows(Protocol):
-    """Rows of one table that were decoded with one layout, from `first` on."""
-
-    @property
-    def table_id(self) -> int: ...
-    @property
-    def first(self) -> LogKey: ...
-    @property
-    def columns(self) -> Sequence[Column]: ...
-
 
 LAST_IN_TRANSACTION = (1 << 62) - 1
 
@@ -70,67 +50,56 @@ def unexplained(
             busy |= {t.id for t in event.tables} | {i for i, _ in event.dropped}
     key = LogKey(end - 1, LAST_IN_TRANSACTION)
     found: list[Event] = []
-    present = {table.id: table for table in inspection.tables}
-    for table in inspection.tables:
-        if table.id in busy or not belongs(table, latest, admits):
-            continue
-        known = shape_of(latest, table.id)
-        if known is None and table.unlogged:
-            continue
-        if known is None or spot(known, table):
-            found.append(_inspected(key, table, has_rows=known is None))
-    for table_id, revision in latest.items():
-        if revision.table is not None and table_id not in present and table_id not in busy:
-            found.append(
-                Event(
-                    EventKind.DDL, key, xid=0, committed=0, tag="DROP TABLE",
-                    dropped=((table_id, revision.table.name),), is_inspected=True,
-                )
-            )  # fmt: skip
-    return found
+    present = {table.id for table in inspection.tables}
+    standing = {i: r.table for i, r in latest.items() if r.table is not None}
+    for table_id in [i for i in standing if i not in present and i not in busy]:
+        found.append(_dropped(key, table_id, standing.pop(table_id).name))
+    news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, admits)]
+    places = Counter(t.id for t in untangle(standing, news))
+    for table in untangle(standing, news):
+        places[table.id] -= 1
+        before = standing.get(table.id)
+        place = LogKey(key.lsn, key.seq - places[table.id])
+        found.append(_new(place, table) if before is None else reshaped(place, before, table))
+        standing[table.id] = table
+    return sorted(found, key=lambda e: e.key)
 
 
-def foreign_layouts(
-    files: Sequence[Rows], shape_at: Callable[[int, LogKey], Table | None], inspection: Inspection
+def doubtful(
+    drift: Iterable[Event], before: Mapping[int, Table], has_rows: Container[int], since: Lsn, low: Lsn, high: Lsn
 ) -> list[Event]:
-    """For each file of rows that the revision valid at its first row doesn't explain: what to do about it.
+    """RELATION records for inspected shapes that leave open which shape rows had, where there are rows.
 
-    When the catalog shows just this layout, the table's new shape (ambiguous: the statement that made it is
-    unknown); else a RELATION record, which asks for a refresh of that table.
+    before: the shapes that the log explains. has_rows: tables with rows since the last inspection, which was at
+    `since`; low, high: the window that the inspection ends.
     """
-    present = {table.id: table for table in inspection.tables}
-    found: list[Event] = []
-    explained: dict[int, Table] = {}
-    for file in sorted(files, key=lambda f: f.first):
-        shape = explained.get(file.table_id) or shape_at(file.table_id, file.first)
-        if shape is None or fits(file, shape):
-            continue
-        now = present.get(file.table_id)
-        if now is not None and fits(file, now):
-            explained[file.table_id] = now
-            found.append(_inspected(file.first, now, has_rows=False))
-        else:
-            layout = {"table_id": file.table_id, "columns": [c.name for c in file.columns]}
-            found.append(Event(EventKind.RELATION, file.first, xid=0, committed=0, layout=layout, is_inspected=True))
-    return found
+    found: dict[int, str] = {}
+    for event in drift:
+        for table in event.tables:
+            if table.id in before and table.id in has_rows and (why := doubt(before[table.id], table)):
+                found.setdefault(table.id, why)
+    return [
+        unreadable(table_id, LogKey(start, START_OF_TRANSACTION), Lsn(high - 1), why)
+        for table_id, why in found.items()
+        for start in sorted({since, low})
+    ]
 
 
-def fits(file: Rows, shape: Table) -> bool:
-    """Were these rows decoded with this shape's published columns?"""
-    columns = {c.name: c for c in shape.columns}
-    seen = {c.name for c in file.columns}
-    if any(c.name not in seen for c in shape.columns if not c.generated):
+def _is_news(table: Table, latest: Mapping[int, Revision], admits: Callable[[TableName], bool]) -> bool:
+    if not belongs(table, latest, admits):
         return False
-    return all(
-        layout.name in columns
-        and columns[layout.name].type.oid in (0, layout.type_oid)
-        and columns[layout.name].type.typmod == layout.typmod
-        for layout in file.columns
-    )
+    known = shape_of(latest, table.id)
+    return bool(spot(known, table)) if known is not None else not table.unlogged
 
 
-def _inspected(key: LogKey, table: Table, *, has_rows: bool) -> Event:
+def _new(key: LogKey, table: Table) -> Event:
     return Event(
-        EventKind.DDL, key, xid=0, committed=0, tag="CREATE TABLE" if has_rows else "ALTER TABLE",
-        tables=(table,), filled=(table.id,) if has_rows else (), is_inspected=True,
+        EventKind.DDL, key, xid=0, committed=0, tag="CREATE TABLE", tables=(table,), filled=(table.id,),
+        is_inspected=True,
     )  # fmt: skip
+
+
+def _dropped(key: LogKey, table_id: int, name: TableName) -> Event:
+    return Event(
+        EventKind.DDL, key, xid=0, committed=0, tag="DROP TABLE", dropped=((table_id, name),), is_inspected=True
+    )

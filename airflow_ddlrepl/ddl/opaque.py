@@ -29,6 +29,6 @@ class Opaque(TableChange):
 def spot(old: Table, new: Table) -> Iterator[Opaque]:
     """Both shapes should be equal by now."""
     before, after = settled(old), settled(new)
-    parts = tuple(f.name for f in fields(Table) if getattr(before, f.name) != getattr(after, f.name))
+    parts = tuple(f.name for f in fields(Table) if f.compare and getattr(before, f.name) != getattr(after, f.name))
     if parts:
         yield Opaque(parts, new)

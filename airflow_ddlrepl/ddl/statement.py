@@ -38,6 +38,11 @@ class Evidence:
         """How the column's type was changed; what is not known is `other`."""
         return Conversion.ASSIGN if self.has_using is False else self.conversions.get(column, Conversion.OTHER)
 
+    @property
+    def may_drop_default(self) -> bool:
+        """May a default that filled rows be gone again, by the same statement or by one that nobody saw?"""
+        return self.statement is None or Token(Kind.WORD, "default") in tokens(self.statement)
+
     def lines(self) -> tuple[str, ...]:
         """For people."""
         said = [f"statement: {' '.join(self.statement.split())}"] if self.statement else ["statement: not known"]

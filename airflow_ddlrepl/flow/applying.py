@@ -19,7 +19,7 @@ from airflow_ddlrepl.engines.postgres.load import sweep
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, groups, sections
 from airflow_ddlrepl.engines.postgres.staging import stage_all
 from airflow_ddlrepl.engines.postgres.state import read_state
-from airflow_ddlrepl.errors import ControlStop
+from airflow_ddlrepl.errors import ControlStop, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.planning import planner
@@ -100,19 +100,19 @@ def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     return applied
 
 
-def stop_at_control(cycle: Cycle, target: str, program: Program) -> None:
+def stopped(cycle: Cycle, target: str, program: Program) -> DdlReplError | None:
     """The program ended before a change that a person has to decide on: say so, durably.
 
-    Raises ControlStop CTL-101 for a breakpoint, CannotAdapt for a change that was refused.
+    The error to raise: ControlStop CTL-101 for a breakpoint, CannotAdapt for a change that was refused.
     """
     if program.stop is None:
-        return
+        return None
     if refusal := program.stop.refusal(program.high):
-        raise refusal
+        return refusal
     control = next(s for s in program.stop.steps if s.kind is StepKind.CONTROL)
     key = LogKey(program.high, 0)
     row = cycle.repository.add_control(cycle.channel.name, cycle.token, target, key, control.why, control.policy)
-    raise ControlStop(
+    return ControlStop(
         f"target {target} stops before a change of {program.stop.name}: {control.why}",
         code="CTL-101",
         table=program.stop.name,
@@ -232,6 +232,8 @@ def reason(program: Program, table_id: int) -> str:
     for step in program.steps:
         if step.table_id == table_id and step.plan is not None and step.plan.needs_refresh:
             return next(s.why for s in step.plan.steps if s.kind is StepKind.REFRESH)
+        if step.table_id == table_id and step.event.layout and "why" in step.event.layout:
+            return str(step.event.layout["why"])
     return "rows of a layout that no revision explains"
 
 

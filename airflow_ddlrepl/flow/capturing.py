@@ -11,9 +11,11 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
-from airflow_ddlrepl.capture.drift import Inspection, foreign_layouts, unexplained
+from airflow_ddlrepl.capture.drift import Inspection, doubtful, unexplained
 from airflow_ddlrepl.capture.enroll import belongs, enroll, valid_at
+from airflow_ddlrepl.capture.layouts import foreign_layouts
 from airflow_ddlrepl.config.policies import CaptureFormat
 from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.settle import settle
@@ -32,6 +34,7 @@ from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import data_folder
 
 RANGE_BYTES = 16 << 20
+INSPECTED = "inspected"
 STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.GAP, EventKind.RELATION)
 
 
@@ -52,6 +55,7 @@ def capture(cycle: Cycle) -> Captured:
         high = Lsn(min(end, low + cycle.channel.capture.window_bytes))
         low = tally.add(_window(cycle, low, high, inspection, is_last=high == end))
         cycle.source.advance(low)
+    cycle.repository.set_position(cycle.channel.name, cycle.token, INSPECTED, low)
     return tally.result(first, low, time.monotonic() - started)
 
 
@@ -182,13 +186,33 @@ def find_drift(
         return valid.table if valid else None
 
     files = [file for file in segment.files() if file.table_id in history]
-    drift = foreign_layouts(files, shape_at, inspection)
-    if is_last:
-        latest = {i: revisions[-1] for i, revisions in history.items()}
-        for revision in enroll(drift, latest, cycle.scope.joins):
-            latest[revision.table_id] = revision
-        drift += unexplained(inspection, latest, events, segment.high, cycle.scope.joins)
-    return drift
+    xids = _Xids(cycle, segment)
+    drift = foreign_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at)
+    if not is_last:
+        return drift
+    latest = {i: revisions[-1] for i, revisions in history.items()}
+    explained = {i: r.table for i, r in latest.items() if r.table}
+    for revision in enroll(drift, latest, cycle.scope.joins):
+        latest[revision.table_id] = revision
+    drift += unexplained(inspection, latest, events, segment.high, cycle.scope.joins)
+    since = min(cycle.repository.position(cycle.channel.name, INSPECTED) or segment.low, segment.low)
+    has_rows = {file.table_id for file in files} if since == segment.low else set(explained)
+    return doubtful(drift, explained, has_rows, since, segment.low, segment.high) + drift
+
+
+class _Xids:
+    """Which transaction commits at a position of a segment; read when first asked for."""
+
+    def __init__(self, cycle: Cycle, segment: Segment) -> None:
+        self.cycle, self.segment = cycle, segment
+
+    @cached_property
+    def _known(self) -> dict[int, int]:
+        rows = self.cycle.trail.transactions(self.segment)
+        return dict(zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True))
+
+    def at(self, lsn: int) -> int:
+        return self._known.get(lsn, 0)
 
 
 def _join(cycle: Cycle, drift: Sequence[Event]) -> None:
@@ -196,8 +220,9 @@ def _join(cycle: Cycle, drift: Sequence[Event]) -> None:
     for event in drift:
         names = ", ".join(str(t.name) for t in event.tables) or ", ".join(str(n) for _, n in event.dropped)
         log.warning("no DDL record explains the shape of %s: inspected instead", names or event.layout)
-    if any(event.filled for event in drift):
+    if drift:
         cycle.source.tend()
+    if any(event.filled for event in drift):
         settle(cycle.source.connection)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.plan import plan
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.adapt.timeline import Planner, Standing, State
-from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, evidence
+from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.present import Present, publishes_generated
 from airflow_ddlrepl.flow.cycle import Cycle
@@ -53,7 +53,7 @@ class _Planner:
             before.shape if before else None,
             new,
             render=PostgresDdl(self.present.version),
-            evidence=NOTHING_KNOWN if event.is_inspected and before else evidence(event, table_id),
+            evidence=_inspected(event, table_id) if event.is_inspected and before else evidence(event, table_id),
             policy=self._policy(name, event),
             facts=self._facts(before, new, standings),
             source_before=self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1)) if before else None,
@@ -111,3 +111,8 @@ class _Planner:
         ours = {standing.name for standing in self.now.values()}
         shape = None if name in ours else self.present.table(name)
         return Standing(shape.id, name, shape) if shape else None
+
+
+def _inspected(event: Event, table_id: int) -> Evidence:
+    """Nothing is known of the statements; but whether the server has written the rows anew."""
+    return replace(NOTHING_KNOWN, rewritten=table_id in event.rewritten)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -69,6 +69,8 @@ class Table:
     index if one is set, else the primary key, else a unique index of non-null columns, else None.
     partition_key: of a partitioned table, e.g. `RANGE (day)`; such a table holds no rows itself.
     types: definitions of the user-defined types that the columns use, dependencies first.
+    storage: the file that holds the rows, another one whenever the server has written them all anew; no part of
+    the shape: shapes with different ones are equal.
     """
 
     id: int
@@ -80,6 +82,7 @@ class Table:
     partition: Partition | None = None
     partition_key: str | None = None
     types: tuple[TypeDefinition, ...] = ()
+    storage: int | None = field(default=None, compare=False)
 
     @property
     def is_partitioned(self) -> bool:
@@ -102,7 +105,7 @@ class Table:
 
     def fingerprint(self) -> str:
         """Equal exactly when the shape is equal; 32 hex digits."""
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps({**self.to_json(), "storage": None}, sort_keys=True).encode()).hexdigest()[:32]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -119,6 +122,7 @@ class Table:
             partition=_partition(data.get("partition")),
             partition_key=data.get("partition_key"),
             types=tuple(_definition(t) for t in data.get("types", ())),
+            storage=data.get("storage"),
         )
 
     def with_(self, **changes: Any) -> Table:

@@ -77,10 +77,10 @@ class StageReader:
         return ["lsn", "seq", "op", "before", "absent", *(f"a_{n}" for n in names), *(f"b_{n}" for n in old)]
 
     def _with_old_keys(self, batch: pa.Table) -> pa.Table:
-        """Rows of a table whose log tells no old keys (inserts only) get empty ones."""
-        for key in self.key:
-            if f"b_{key.name}" not in batch.column_names and f"a_{key.name}" in batch.column_names:
-                batch = batch.append_column(f"b_{key.name}", pa.nulls(batch.num_rows, batch[f"a_{key.name}"].type))
+        """Rows of a table whose log tells no old keys (inserts only) get empty ones; without a key, old rows."""
+        for name in [key.name for key in self.key] or self.columns:
+            if f"b_{name}" not in batch.column_names and f"a_{name}" in batch.column_names:
+                batch = batch.append_column(f"b_{name}", pa.nulls(batch.num_rows, batch[f"a_{name}"].type))
         return batch
 
 

@@ -6,6 +6,7 @@ SELECT jsonb_build_object(
     'name', jsonb_build_array(n.nspname, c.relname),
     'identity', CASE c.relreplident WHEN 'f' THEN 'full' WHEN 'i' THEN 'index' WHEN 'n' THEN 'nothing' ELSE 'default' END,
     'unlogged', c.relpersistence = 'u',
+    'storage', pg_relation_filenode(c.oid)::int8,
     'partition_key', CASE WHEN c.relkind = 'p' THEN pg_get_partkeydef(c.oid) END,
     'partition', (
         SELECT jsonb_build_object(

@@ -1,0 +1,41 @@
+"""Doubt: schema changes that leave no record, and after which rows can't be told from rows before them."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.ddl.add_column import AddColumn
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_key import ChangeKey
+from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.model.table import Identity, Table
+
+
+def doubt(before: Table, now: Table) -> str:
+    """Why rows written meanwhile may belong to either shape, or to one between; "" when the log tells.
+
+    The log shows each row's columns by name and type, in order. It doesn't show that a column of the same name
+    was dropped and added, nor what a type, a constraint or a key allowed at that moment.
+    """
+    found = spot(before, now)
+    return next((why for change in found if (why := _why(change, before, now))), _mixed(found, before))
+
+
+def _why(change: SchemaChange, before: Table, now: Table) -> str:
+    if isinstance(change, ChangeTypeDefinition | ReplaceType):
+        return "a type changed at a moment that the log does not tell"
+    if isinstance(change, ChangeNullability) and change.nullable:
+        return f"column {change.name} takes NULL since a moment that the log does not tell"
+    if isinstance(change, ChangeKey) and change.old is not None:
+        told = before.identity is now.identity is Identity.DEFAULT
+        return "" if told else "the key changed at a moment that the log does not tell"
+    return ""
+
+
+def _mixed(found: tuple[SchemaChange, ...], before: Table) -> str:
+    added = [c.column.id for c in found if isinstance(c, AddColumn)]
+    last = max((c.id for c in before.columns), default=0)
+    has_gap = added != list(range(last + 1, last + 1 + len(added)))
+    has_both = bool(added) and any(isinstance(c, DropColumn) for c in found)
+    return "columns came and went: rows may belong to either" if has_both or has_gap else ""

@@ -1,0 +1,115 @@
+"""Layouts: rows that were decoded with other columns than the enrolled shape has.
+
+The server says how each row is laid out. A row that the shape valid there doesn't explain comes from after a
+schema change that left no record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.table import Identity, Table
+
+SINGLE_ROW = "rows of a layout that no revision explains"
+
+
+class Column(Protocol):
+    """One column of a layout."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type_oid(self) -> int: ...
+    @property
+    def typmod(self) -> int: ...
+    @property
+    def is_key(self) -> bool: ...
+
+
+class Rows(Protocol):
+    """Rows of one table that were decoded with one layout; first and last are their places in the log."""
+
+    @property
+    def table_id(self) -> int: ...
+    @property
+    def identity(self) -> Identity: ...
+    @property
+    def first(self) -> LogKey: ...
+    @property
+    def last(self) -> LogKey: ...
+    @property
+    def columns(self) -> Sequence[Column]: ...
+
+
+def foreign_layouts(
+    files: Sequence[Rows],
+    shape_at: Callable[[int, LogKey], Table | None],
+    present: dict[int, Table],
+    xid_at: Callable[[int], int],
+) -> list[Event]:
+    """For each file of rows that the revision valid at its first row doesn't explain: what to do about it.
+
+    When the catalog shows just this layout, the table's new shape, still under its old name (ambiguous: the
+    statement that made it is unknown); else a RELATION record, which asks for a refresh of that table.
+    present: the tables as the catalog shows them. xid_at: the transaction that commits at a position.
+    """
+    found: list[Event] = []
+    explained: dict[int, Table] = {}
+    for file in sorted(files, key=lambda f: f.first):
+        shape = explained.get(file.table_id) or shape_at(file.table_id, file.first)
+        now = present.get(file.table_id)
+        if shape is None or _explains(shape, file, now):
+            continue
+        if now is not None and fits(file, now) and _has_key_of(file, now):
+            explained[file.table_id] = now = now.with_(name=shape.name)
+            found.append(reshaped(file.first, shape, now, xid_at(file.first.lsn)))
+        else:
+            found.append(unreadable(file.table_id, file.first, Lsn(file.last.lsn), SINGLE_ROW, xid_at(file.last.lsn)))
+    return found
+
+
+def reshaped(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event:
+    """A shape that an inspection found; `rewritten` when the server has written the rows anew since `before`."""
+    is_same_file = before.storage is not None and before.storage == now.storage
+    return Event(
+        EventKind.DDL, key, xid, committed=0, tag="ALTER TABLE", tables=(now,),
+        rewritten=() if is_same_file else (now.id,), is_inspected=True,
+    )  # fmt: skip
+
+
+def unreadable(table_id: int, key: LogKey, until: Lsn, why: str, xid: int = 0) -> Event:
+    """From here on rows can't be told apart: the table needs a refresh that has seen the transaction at `until`."""
+    layout = {"table_id": table_id, "until": int(until), "why": why}
+    return Event(EventKind.RELATION, key, xid, committed=0, layout=layout, is_inspected=True)
+
+
+def fits(file: Rows, shape: Table) -> bool:
+    """Were these rows decoded with just this shape's published columns, in its order?"""
+    names = {c.name for c in file.columns}
+    expected = [c for c in shape.columns if not c.generated or c.name in names]
+    return len(expected) == len(file.columns) and all(
+        (ours.name, ours.type.typmod) == (theirs.name, theirs.typmod) and ours.type.oid in (0, theirs.type_oid)
+        for ours, theirs in zip(expected, file.columns, strict=True)
+    )
+
+
+def _explains(shape: Table, file: Rows, now: Table | None) -> bool:
+    """Key columns count only where the shape has a primary key to compare, or the catalog shows a better one."""
+    if not fits(file, shape):
+        return False
+    if _has_key_of(file, shape):
+        return True
+    if now is not None and fits(file, now) and _has_key_of(file, now):
+        return False
+    return not (shape.key and shape.key.is_primary)
+
+
+def _has_key_of(file: Rows, shape: Table) -> bool:
+    """Does the log mark the columns that this shape has as its key? Only told under the default replica identity."""
+    if file.identity is not Identity.DEFAULT or shape.identity is not Identity.DEFAULT:
+        return True
+    key = {c.name for c in shape.key_columns()} if shape.key and shape.key.is_primary else set()
+    return key == {c.name for c in file.columns if c.is_key}
