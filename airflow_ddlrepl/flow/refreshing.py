@@ -254,6 +254,7 @@ class _Refresh:
                 token=self.cycle.token,
                 lock_timeout=LOCK_TIMEOUT,
                 kept=kept,
+                ours=None if before.state is State.NEW else {c.name for c in before.shape.columns},
             )
 
         return place

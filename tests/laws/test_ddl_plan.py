@@ -108,7 +108,7 @@ def test_a_policy_is_taken_from_the_first_action_that_has_one() -> None:
     )
 
 
-@pytest.mark.req("G-12", "HVR-P-43")
+@pytest.mark.req("HVR-P-43")
 def test_add_column_policy_wins_over_enroll_break() -> None:
     new = OLD.with_(columns=(*OLD.columns, Column(2, "c", INT4, default="7", missing="7")))
     policy = Policy(OnEnrollBreak.WARNING, OnAddColumnWithDefault.REFRESH)

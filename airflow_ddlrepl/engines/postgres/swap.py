@@ -7,9 +7,9 @@ the shadow's rows. Either way a reader sees the old rows up to the commit, and t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.arrive import reshape
@@ -28,7 +28,7 @@ from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
@@ -117,11 +117,13 @@ def put_in_place(
     token: int,
     lock_timeout: str,
     kept: Sequence[str] = (),
+    ours: Collection[str] | None = None,
 ) -> str:
     """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
 
     standing: as the table stands afterwards. previous: the table's name at the target before, if it is there.
     kept: columns that the source doesn't have (any more): rows that stay, by key, keep their values there.
+    ours: columns that the channel gave the table; others that people added stay with their values, by key.
     Raises CannotAdapt ADP-104 (another table has the name) or ADP-131 (what hangs on the table does not let it
     change), Fenced LCK-102; a lock that can't be had passes as psycopg's error (`patiently`).
     """
@@ -134,11 +136,14 @@ def put_in_place(
         if found is None or found.name != standing.name:
             _make_way(cursor, channel, standing)
         hanging = dependants(connection, found) if found else []
+        added = _added(found, standing.shape, ours)
+        hanging += [f"column {column.name}" for column in added]
         with _refusals(standing.name, hanging):
             if found is not None:
                 _carry_over(cursor, found, standing.shape, shadow, kept)
             if found is not None and hanging:
-                _exchange(cursor, found, standing.shape, shadow, session)
+                with _own_columns(cursor, found, standing.shape, added):
+                    _exchange(cursor, found, standing.shape, shadow, session, added)
             else:
                 _replace(cursor, found, standing.shape, shadow)
         state.write_standings(cursor, channel, {standing.table_id: standing})
@@ -224,12 +229,47 @@ def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -
         cursor.execute(attach(wanted.name, wanted.partition).encode())
 
 
-def _exchange(cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session) -> None:
+def _added(found: Table | None, wanted: Table, ours: Collection[str] | None) -> list[Column]:
+    """Columns that people gave the target's table; the id is one that no column of the source has."""
+    if found is None or ours is None:
+        return []
+    names = {*ours, *(c.name for c in wanted.columns)}
+    return [replace(c, id=-c.id) for c in found.columns if c.name not in names]
+
+
+@contextmanager
+def _own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column]) -> Iterator[None]:
+    """Their values are set aside and come back, by key. Raises CannotAdapt ADP-132 for a table without one."""
+    plain = [c for c in added if not c.generated]
+    if not plain:
+        yield
+        return
+    keys = [c.name for c in wanted.key_columns()]
+    if not keys or not {c.name for c in old.columns}.issuperset(keys):
+        raise CannotAdapt(
+            f"the target's table has columns of its own, and no key to keep their values by: {plain[0].name}",
+            code="ADP-132",
+            table=wanted.name,
+            hint="move those columns to a table beside it, or drop them, and run again",
+        )
+    names = ", ".join(quote(n) for n in (*keys, *(c.name for c in plain)))
+    aside = 'CREATE TEMPORARY TABLE "ddlrepl own columns" ON COMMIT DROP AS'
+    cursor.execute(f"{aside} SELECT {names} FROM ONLY {qualified(old.name)}".encode())
+    yield
+    sets = ", ".join(f"{quote(c.name)} = o.{quote(c.name)}" for c in plain)
+    same = " AND ".join(f"t.{quote(n)}::text = o.{quote(n)}::text" for n in keys)
+    cursor.execute(f'UPDATE {qualified(wanted.name)} t SET {sets} FROM "ddlrepl own columns" o WHERE {same}'.encode())
+
+
+def _exchange(
+    cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session, added: Sequence[Column]
+) -> None:
     """Same table, new rows: what hangs on it stays."""
+    whole = wanted.with_(columns=tuple(sorted((*wanted.columns, *added), key=lambda c: c.id)))
     refuse_cascades(cursor, old.name, session)
     with _resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
         _empty(cursor, old.name)
-        for statement in reshape(old, wanted, PostgresDdl(cursor.connection.info.server_version // 10000)):
+        for statement in reshape(old, whole, PostgresDdl(cursor.connection.info.server_version // 10000)):
             if not statement.startswith("TRUNCATE TABLE"):
                 cursor.execute(statement.encode())
         names = ", ".join(quote(c.name) for c in wanted.columns if not c.generated)
