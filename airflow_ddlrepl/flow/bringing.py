@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.timeline import Program, State
 from airflow_ddlrepl.engines.postgres.apply import Applied
-from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stop_at_control, stretch
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stopped, stretch
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Adapted, Integrated
 from airflow_ddlrepl.flow.stages import stage
@@ -25,16 +26,18 @@ def adapt(cycle: Cycle) -> Adapted:
     started = time.monotonic()
     total = Applied()
     refreshes: dict[str, str] = {}
+    stops: list[DdlReplError | None] = []
     for target in cycle.channel.targets:
         program = _bring(cycle, target.name, _to_last_change, total)
         for table_id, standing in program.standings.items():
             if standing.state is State.PENDING:
                 refreshes[str(standing.name)] = reason(program, table_id)
-        stop_at_control(cycle, target.name, program)
+        stops.append(stopped(cycle, target.name, program))
     for note in dict.fromkeys(total.notes):
         log.info("%s", note)
     for warning in total.warnings:
         log.warning("%s", warning)
+    _raise_first(stops)
     seconds = round(time.monotonic() - started, 2)
     return Adapted(
         dict(total.changes),
@@ -44,6 +47,15 @@ def adapt(cycle: Cycle) -> Adapted:
         dict(total.rows),
         seconds,
     )
+
+
+def _raise_first(stops: Sequence[DdlReplError | None]) -> None:
+    """Every target went as far as it could; what stops one of them ends the stage."""
+    found = [stop for stop in stops if stop is not None]
+    for other in found[1:]:
+        log.error("%s", other)
+    if found:
+        raise found[0]
 
 
 def _bring(cycle: Cycle, target: str, wanted: Callable[[Stretch], Program], total: Applied) -> Program:
@@ -84,10 +96,12 @@ def integrate(cycle: Cycle) -> Integrated:
     started = time.monotonic()
     total = Applied()
     positions: dict[str, Lsn] = {}
+    stops: list[DdlReplError | None] = []
     for target in cycle.channel.targets:
         program = _bring(cycle, target.name, _to_the_end, total)
         positions[target.name] = program.high
-        stop_at_control(cycle, target.name, program)
+        stops.append(stopped(cycle, target.name, program))
+    _raise_first(stops)
     return Integrated(dict(total.rows), positions, round(time.monotonic() - started, 2))
 
 
