@@ -232,6 +232,8 @@ def reason(program: Program, table_id: int) -> str:
     for step in program.steps:
         if step.table_id == table_id and step.plan is not None and step.plan.needs_refresh:
             return next(s.why for s in step.plan.steps if s.kind is StepKind.REFRESH)
+        if step.table_id == table_id and step.event.layout and "why" in step.event.layout:
+            return str(step.event.layout["why"])
     return "rows of a layout that no revision explains"
 
 
