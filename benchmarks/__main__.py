@@ -44,8 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
         runner = SparkRunner()
         bench = ratios.Bench(source, target, folder, runner, given.changes, given.pairs, say)
         try:
-            ours.warm(runner)
-            say("two servers and Spark are up")
+            if {"changes", "refresh"} & set(given.parts):
+                ours.warm(runner)
+                say("two servers and Spark are up")
             for kind in (KINDS[name] for name in given.tables):
                 if "changes" in given.parts:
                     figures += ratios.changes(bench, kind)
@@ -53,7 +54,8 @@ def main(arguments: list[str] | None = None) -> int:
                     figures += ratios.refreshes(bench, kind)
         finally:
             runner.stop()
-        show(figures)
+        if figures:
+            show(figures)
         if "memory" in given.parts:
             _memory(source, target, folder, given.rows)
     say("done")

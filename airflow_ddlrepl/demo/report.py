@@ -30,7 +30,10 @@ class Watch:
         self._total = total
         if self._console.is_terminal:
             columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-            self._bar = Progress(*columns, TimeElapsedColumn(), console=self._console)
+            # Not through rich: output that goes to a log file must not come back to the terminal.
+            self._bar = Progress(
+                *columns, TimeElapsedColumn(), console=self._console, redirect_stdout=False, redirect_stderr=False
+            )
             self._task = self._bar.add_task("starting", total=total)
 
     def __enter__(self) -> Self:
