@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-LITTLE = 8 << 20
+LITTLE = 1 << 20
 SCHEMA = "item long, ok boolean, payload binary"
 
 

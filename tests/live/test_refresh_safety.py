@@ -37,7 +37,7 @@ class Threads:
 
     parallelism = 3
 
-    def map(self, task: Callable[[Any], Any], items: Sequence[Any], label: str) -> list[Any]:
+    def map(self, task: Callable[[Any], Any], items: Sequence[Any], label: str, size: int | None = None) -> list[Any]:
         with ThreadPoolExecutor(self.parallelism) as pool:
             return list(pool.map(task, items))
 

@@ -63,7 +63,7 @@ class Breaks:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def map(self, task: Any, items: Sequence[Any], label: str) -> list[Any]:
+    def map(self, task: Any, items: Sequence[Any], label: str, size: int | None = None) -> list[Any]:
         raise self.error
 
 
