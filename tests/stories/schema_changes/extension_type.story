@@ -9,5 +9,6 @@ alter table t add column c ext.citext default 'x';
 -- spots --
 add_column c text
 -- postgres --
+warn
 ALTER TABLE "public"."t" ADD COLUMN "c" text DEFAULT 'x'::text
 ALTER TABLE "public"."t" ALTER COLUMN "c" DROP DEFAULT
