@@ -40,7 +40,8 @@ def _plain_default(column: Column, before: Column | None) -> Column:
     if column.generated or column.identity:
         return column
     if before is not None:
-        return replace(column, default=before.default)
+        stays_open = before.nullable and has_default(column) and EMPTY.get(column.type.oid) is None
+        return replace(column, default=before.default, nullable=column.nullable or stays_open)
     if not has_default(column):
         return column
     empty = None if column.nullable else EMPTY.get(column.type.oid)

@@ -33,8 +33,17 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
                 continue
             dsn = cycle.target_dsn(target.name)
             tasks.append(CompareTask(cycle.source_dsn, dsn, table, standing.name, standing.shape))
-    reports += cycle.runner.map(compare_table, tasks, "compare")
+    reports += cycle.runner.map(compare_table, tasks, "compare", size=_bytes(cycle, tasks))
     return Comparison(tuple(reports), seconds=round(time.monotonic() - started, 2))
+
+
+def _bytes(cycle: Cycle, tasks: Sequence[CompareTask]) -> int:
+    """What the tables take at the source."""
+    ids = [task.source.id for task in tasks]
+    row = cycle.source.connection.execute(
+        "SELECT coalesce(sum(pg_relation_size(i)), 0)::bigint FROM unnest(%s::oid[]) i", [ids]
+    ).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:
