@@ -19,7 +19,16 @@ from airflow_ddlrepl.capture.layouts import foreign_layouts
 from airflow_ddlrepl.config.policies import CaptureFormat
 from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.settle import settle
-from airflow_ddlrepl.engines.postgres.stream import NeedsText, RangeTask, binary_safe, capture_range, ranges, wire_types
+from airflow_ddlrepl.engines.postgres.stream import (
+    NeedsText,
+    RangeTask,
+    Reader,
+    binary_safe,
+    capture_range,
+    choose_reader,
+    ranges,
+    wire_types,
+)
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Captured
@@ -142,7 +151,9 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str) -> list[Part]
     tables = [r.table for r in cycle.repository.latest_revisions(cycle.channel.name).values() if r.table]
     wanted = cycle.channel.capture.format
     is_binary = wanted is not CaptureFormat.TEXT and all(binary_safe(t) for t in tables)
-    cuts = ranges(low, high, cycle.channel.capture.parallel or cycle.runner.parallelism, RANGE_BYTES)
+    reader = choose_reader(cycle.source.connection)
+    parallel = cycle.channel.capture.parallel or cycle.runner.parallelism
+    cuts = ranges(low, high, 1 if reader is Reader.PROTOCOL else parallel, RANGE_BYTES)
     while True:
         tasks = [
             RangeTask(
@@ -160,6 +171,7 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str) -> list[Part]
                 token=cycle.token,
                 wire_format="binary" if is_binary else "text",
                 types=tuple(wire_types(tables).items()),
+                reader=reader,
             )
             for index, (start, end) in enumerate(cuts)
         ]

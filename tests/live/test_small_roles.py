@@ -73,10 +73,8 @@ def test_a_small_role_goes_on_where_a_superuser_activated(
 ) -> None:
     replica = reading(title, roles, databases, tmp_path)
     if "narrow" in title:
-        run(
-            roles.superuser,
-            f"alter default privileges for role {roles.app} in schema public grant select on tables to {roles.made[-1]}",
-        )
+        default = f"alter default privileges for role {roles.app} in schema public"
+        run(roles.superuser, f"{default} grant select on tables to {roles.made[-1]}")
     assert set(replica.replicate().refresh.tables) == {"dw.t", "dw.keyless"}
     as_app(roles, *WORK)
     replica.settle()

@@ -16,6 +16,7 @@ from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres import activation, health, helper, slots
 from airflow_ddlrepl.engines.postgres.activation import Activation
 from airflow_ddlrepl.engines.postgres.connect import connect, errors
+from airflow_ddlrepl.engines.postgres.pgoutput import walsender
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
@@ -28,6 +29,7 @@ HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
 FLUSH_WAIT_SECONDS = 0.02
 NEWS_PEEK_BYTES = 64 << 20
 PATIENCE_SECONDS = 20.0
+PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
 
 
 @dataclass(eq=False)
@@ -128,7 +130,7 @@ class PostgresSource:
         if high <= low:
             return False
         self.advance(low)
-        if high - low > NEWS_PEEK_BYTES:
+        if high - low > NEWS_PEEK_BYTES or not self._may_peek():
             return True
         rows = self.connection.execute(
             "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
@@ -138,9 +140,17 @@ class PostgresSource:
         ).fetchall()
         return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
 
+    def _may_peek(self) -> bool:
+        row = self.connection.execute("SELECT has_function_privilege(%s, 'EXECUTE')", [PEEK]).fetchone()
+        return row is not None and bool(row[0])
+
     def advance(self, lsn: Lsn) -> None:
         """Lets the server forget what commits before this position, which must be safe in the trail."""
-        slots.advance(self.connection, self.slot, lsn)
+        try:
+            slots.advance(self.connection, self.slot, lsn)
+        except errors().InsufficientPrivilege:
+            options = (("proto_version", "1"), ("publication_names", _publication_list(self.publication)))
+            walsender.confirm(self.dsn, self.slot, lsn, options)
 
     def position(self) -> Lsn:
         """Where the slot stands: nothing before it can be read any more."""

@@ -1,7 +1,7 @@
 """The same messages over the streaming replication protocol, for servers that grant nothing else.
 
-About a third as fast as the SQL functions, and only one reader per slot. Nothing is confirmed: every
-status reply says "flushed up to nowhere".
+About a third as fast as the SQL functions, and only one reader per slot. Reading confirms nothing: every
+status reply says "flushed up to nowhere". `confirm` does.
 """
 
 from __future__ import annotations
@@ -44,6 +44,33 @@ def stream(
         yield from _batches(_payloads(link, high), high)
         link.put_copy_end()
         link.flush()
+
+
+def confirm(dsn: str, slot: str, to: Lsn, options: Sequence[tuple[str, str]]) -> None:
+    """Lets the server forget what commits before `to`. Raises SourceError SRC-149 when it does not within seconds."""
+    with contextlib.closing(connect(_replicating(dsn))) as connection:
+        link = connection.pgconn
+        listed = ", ".join(f"{name} {literal(value)}" for name, value in options)
+        _start(link, f"START_REPLICATION SLOT {quote(slot)} LOGICAL {to} ({listed})", to)
+        _reply(link, to)
+        _until_heard(link, to)
+        link.put_copy_end()
+        link.flush()
+
+
+def _until_heard(link: Any, to: Lsn) -> None:
+    """The server answers a reply in order: with its answer to the next question, the one before has been taken."""
+    patience = time.monotonic() + LEAVING_SECONDS
+    _reply(link, to)
+    while True:
+        size, data = link.get_copy_data(1)
+        if size > 0 and data[:1] == b"k":
+            return
+        if size < 0 or time.monotonic() > patience:
+            raise _refused(link.error_message.decode(errors="replace") or "no answer", to)
+        if not size:
+            select.select([link.socket], [], [], 1.0)
+            link.consume_input()
 
 
 def _start(link: Any, command: str, low: Lsn) -> None:
@@ -113,9 +140,9 @@ def _wait(link: Any, high: Lsn, heard: float) -> None:
     link.consume_input()
 
 
-def _reply(link: Any) -> None:
-    """A status reply that confirms nothing and asks for the server's position."""
-    link.put_copy_data(b"r" + struct.pack(">QQQqB", 0, 0, 0, 0, 1))
+def _reply(link: Any, flushed: int = 0) -> None:
+    """A status reply that asks for the server's position, and confirms what lies before `flushed` (0: nothing)."""
+    link.put_copy_data(b"r" + struct.pack(">QQQqB", flushed, flushed, flushed, 0, 1))
     link.flush()
 
 
