@@ -33,7 +33,8 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     refreshes = evidence.filled is not False and not held.is_partitioned
     try:
         warned = [Step(StepKind.WARN, why) for why in become_text(new, held)]
-        steps = [*warned, *_types(held, facts, render), *_structure(existing, wanted, refreshes and not facts.is_kept, render)]
+        structure = _structure(existing, wanted, refreshes and not facts.is_kept, render)
+        steps = [*warned, *_types(held, facts, render), *structure]
     except Unsupported as refusal:
         steps = [Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint)]
     for column in hides_values(new, held, facts):
