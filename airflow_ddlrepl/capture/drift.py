@@ -27,10 +27,14 @@ LAST_IN_TRANSACTION = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The source's catalog at one moment: every table in the channel's scope, and what the moment saw."""
+    """The source's catalog at one moment: every table in the channel's scope, and what the moment saw.
+
+    locked: ids of tables that an open transaction is altering; nothing is known of them.
+    """
 
     tables: tuple[Table, ...]
     snapshot: Snapshot
+    locked: frozenset[int] = frozenset()
 
 
 def unexplained(
@@ -42,9 +46,9 @@ def unexplained(
 ) -> list[Event]:
     """DDL records for what the catalog shows and no revision says; they stand at the window's end.
 
-    A table that a later, not yet visible statement of the window touches is left to the next window.
+    A locked table, and one that a later, not yet visible statement of the window touches, is left to the next window.
     """
-    busy: set[int] = set()
+    busy: set[int] = set(inspection.locked)
     for event in window_events:
         if not inspection.snapshot.sees(event.key.lsn, event.xid):
             busy |= {t.id for t in event.tables} | {i for i, _ in event.dropped}

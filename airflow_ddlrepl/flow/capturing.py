@@ -17,7 +17,7 @@ from airflow_ddlrepl.capture.drift import Inspection, doubtful, unexplained
 from airflow_ddlrepl.capture.enroll import belongs, enroll, valid_at
 from airflow_ddlrepl.capture.layouts import foreign_layouts
 from airflow_ddlrepl.config.policies import CaptureFormat
-from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
+from airflow_ddlrepl.engines.postgres.inspect import inspect_unlocked
 from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.engines.postgres.stream import (
     NeedsText,
@@ -87,14 +87,10 @@ def has_news(cycle: Cycle) -> bool:
 def inspect_source(cycle: Cycle) -> Inspection:
     """Every table of the channel, and those that could join it, as the catalog shows them now."""
     known = cycle.repository.latest_revisions(cycle.channel.name)
-    connection = cycle.source.connection
-    with connection.transaction():
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        seen = snapshot(connection)
-        tables = inspect(connection)
+    tables, locked, seen = inspect_unlocked(cycle.source.connection)
     bystanders = cycle.source.bystanders()
     ours = [t for t in tables if t.id not in bystanders and belongs(t, known, cycle.scope.joins)]
-    return Inspection(tuple(ours), seen)
+    return Inspection(tuple(ours), seen, locked)
 
 
 class _Tally:

@@ -44,6 +44,12 @@ _SHAPES_SQL = (
     " AS wanted(id, place) ORDER BY wanted.place"
 )
 
+_LOCKED_SQL = """
+SELECT DISTINCT l.relation FROM pg_catalog.pg_locks l
+WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()
+  AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
+"""
+
 
 def inspect(
     connection: Connection[Any], ids: Sequence[int] | None = None, patterns: Sequence[str] = ("*.*",)
@@ -58,6 +64,27 @@ def inspect(
     with _spelling(connection):
         rows = connection.execute(_SHAPES_SQL.encode(), [wanted]).fetchall()
     return [Table.from_json(shape) for (shape,) in rows if shape is not None]
+
+
+def inspect_unlocked(connection: Connection[Any]) -> tuple[list[Table], frozenset[int], Snapshot]:
+    """Every table's shape but of those that an open transaction is altering: their ids; and what was seen.
+
+    Newer servers lock a table to spell its expressions: waiting for the altering transaction could take for ever,
+    so a table that is locked now is left out. Shorter than deadlock_timeout, so that no user's statement is the victim.
+    """
+    from psycopg.errors import LockNotAvailable
+
+    while True:
+        try:
+            with connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                connection.execute("SET LOCAL lock_timeout = '200ms'")
+                seen = snapshot(connection)
+                locked = frozenset(int(i) for (i,) in connection.execute(_LOCKED_SQL))
+                ids = [i for i, _ in listed(connection, Scope(("*.*",))) if i not in locked]
+                return inspect(connection, ids), locked, seen
+        except LockNotAvailable:
+            continue
 
 
 def listed(connection: Connection[Any], scope: Scope) -> list[tuple[int, TableName]]:
