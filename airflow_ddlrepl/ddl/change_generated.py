@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
 from airflow_ddlrepl.ddl.edit import edit_column, shared_columns
+from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Table
 
 
@@ -33,6 +34,10 @@ def _expression(column: Column) -> str | None:
     return column.default if column.generated else None
 
 
+def _compared(column: Column) -> str:
+    return canonical(_expression(column) or "")
+
+
 def _say(generated: str, expression: str | None) -> str:
     return f"{generated} {expression}" if generated else "plain"
 
@@ -40,7 +45,7 @@ def _say(generated: str, expression: str | None) -> str:
 def spot(old: Table, new: Table) -> Iterator[ChangeGenerated]:
     """Columns that are generated before or after, and differ in how."""
     for before, after in shared_columns(old, new):
-        if (before.generated, _expression(before)) != (after.generated, _expression(after)):
+        if (before.generated, _compared(before)) != (after.generated, _compared(after)):
             yield ChangeGenerated(after.id, after.name, before, after.generated, _expression(after))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.model.table import Table
 
 
@@ -27,5 +28,5 @@ class ChangePartitionKey(TableChange):
 
 def spot(old: Table, new: Table) -> Iterator[ChangePartitionKey]:
     """Partition keys differ."""
-    if old.partition_key != new.partition_key:
+    if canonical(old.partition_key or "") != canonical(new.partition_key or ""):
         yield ChangePartitionKey(old.partition_key, new.partition_key)

@@ -65,11 +65,17 @@ def settled(table: Table) -> Table:
     table), names of keys, the current name of the partition's parent, spelling and order of types.
     """
     return table.with_(
-        columns=tuple(replace(c, missing=None, type=_settled_type(c.type)) for c in table.columns),
+        columns=tuple(_settled_column(c) for c in table.columns),
         key=replace(table.key, name="") if table.key else None,
         partition=replace(table.partition, of_name=TableName("", "")) if table.partition else None,
+        partition_key=canonical(table.partition_key) if table.partition_key else None,
         types=tuple(sorted((_settled_definition(t) for t in table.types), key=lambda t: t.oid)),
     )
+
+
+def _settled_column(column: Column) -> Column:
+    default = canonical(column.default) if column.generated and column.default else column.default
+    return replace(column, missing=None, type=_settled_type(column.type), default=default)
 
 
 def _settled_type(of: DataType) -> DataType:

@@ -80,7 +80,20 @@ def _end_of_comment(text: str, at: int) -> int:
 
 def canonical(text: str) -> str:
     """One spelling for texts that differ only in white space and needless quotes: `"a".b [ ]` is `a.b[]`."""
-    return " ".join(t.text if t.kind != Kind.QUOTED or _plain(t.text) else f'"{t.text}"' for t in tokens(text))
+    return " ".join(_spelled(t) for t in tokens(text))
+
+
+def renamed(text: str, old: str, new: str) -> str:
+    """The canonical text with every name `old` replaced: how an expression reads after a column was renamed.
+
+    What is no column but has its name is replaced, too: the result is a guess to be compared, never run.
+    """
+    names = (Kind.WORD, Kind.QUOTED)
+    return " ".join(_spelled(Token(Kind.QUOTED, new) if t.kind in names and t.text == old else t) for t in tokens(text))
+
+
+def _spelled(token: Token) -> str:
+    return token.text if token.kind != Kind.QUOTED or _plain(token.text) else f'"{token.text}"'
 
 
 def _plain(name: str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
 from airflow_ddlrepl.ddl.edit import edit_column, renames_in_order, shared_columns
+from airflow_ddlrepl.ddl.lexer import renamed
 from airflow_ddlrepl.model.table import Table
 
 
@@ -21,7 +22,14 @@ class RenameColumn(TableChange):
     new: str
 
     def alter(self, table: Table) -> Table:
-        return edit_column(table, self.id, name=self.new)
+        """Expressions and the partition key follow, as the server makes them follow."""
+        columns = tuple(
+            replace(c, default=renamed(c.default, self.old, self.new)) if c.generated and c.default else c
+            for c in table.columns
+        )
+        how, _, key = (table.partition_key or "").partition(" ")
+        partition_key = f"{how} {renamed(key, self.old, self.new)}" if key else None
+        return edit_column(table.with_(columns=columns, partition_key=partition_key), self.id, name=self.new)
 
     def describe(self) -> str:
         return f"{self.old} -> {self.new}"
