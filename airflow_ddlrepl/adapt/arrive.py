@@ -7,6 +7,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.keep import keep_structure
+from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
@@ -20,7 +21,6 @@ from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.ddl.statement import Evidence
 from airflow_ddlrepl.ddl.truncate import Truncate
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
 
@@ -45,6 +45,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     if refreshes:
         steps.append(Step(StepKind.REFRESH, "the table may hold rows from before it joined the channel"))
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
+    gives_way = existing is not None and existing.partition_key != wanted.partition_key
     return TablePlan(
         name=new.name,
         target=wanted.name,
@@ -53,6 +54,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
         steps=refusals or tuple(steps),
         hazards=tuple(notes),
         shape=None if refusals else wanted,
+        until_refresh=as_seen(existing, wanted) if existing and refreshes and not gives_way else None,
     )
 
 
@@ -77,8 +79,7 @@ def _structure(existing: Table | None, wanted: Table, refreshes: bool, render: R
     if existing is None:
         return [Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None))]
     if existing.partition_key != wanted.partition_key:
-        aside = TableName(existing.name.schema, f"{existing.name.name[:40]}_kept_{existing.id}")
-        away = RenameTable(existing.name, aside)
+        away = RenameTable(existing.name, kept_aside(existing))
         return [
             Step(StepKind.SQL, f"{away}: it can't become what the source has now", render.sql(away, existing)),
             Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None)),

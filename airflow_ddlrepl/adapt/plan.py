@@ -70,9 +70,10 @@ def _altered(
         rendering = Rendering(render, case, standing, wanted, verdict_steps)
         texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
-        steps = (*hidden, *verdict_steps, *warned, *rendering.steps())
+        rendered, reached = rendering.steps()
+        steps = (*hidden, *verdict_steps, *warned, *rendered)
     except Unsupported as refusal:
-        steps = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),)
+        steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), standing
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
     return TablePlan(
         name=new.name,
@@ -82,6 +83,7 @@ def _altered(
         steps=refusals or _ordered(steps),
         hazards=_hazards(spot(standing, wanted), [n for n in notes if n not in known]),
         shape=old if refusals else wanted,
+        until_refresh=reached if any(s.kind is StepKind.REFRESH for s in steps) else None,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.facts import Renderer
 from airflow_ddlrepl.adapt.judge import Case
+from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.partitions import is_carried_by_parent, parent_fill
 from airflow_ddlrepl.adapt.steps import Step, StepKind
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES, at_target
@@ -21,7 +22,6 @@ from airflow_ddlrepl.ddl.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.rename_table import RenameTable
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
 # what happens at once even where a refresh brings the rest: it touches no row
@@ -45,18 +45,23 @@ class Rendering:
     wanted: Table
     verdict: tuple[Step, ...]
 
-    def steps(self) -> tuple[Step, ...]:
-        """Nothing but type changes, renames and partitions while a refresh waits; it brings the rest."""
-        if any(s.kind is StepKind.REFUSE for s in self.verdict):
-            return ()
+    def steps(self) -> tuple[tuple[Step, ...], Table]:
+        """Nothing but type changes, renames and partitions while a refresh waits; it brings the rest.
+
+        Also the shape that the table has after these steps.
+        """
         shape = self.standing
+        if any(s.kind is StepKind.REFUSE for s in self.verdict):
+            return (), shape
         steps: list[Step] = []
         for change in spot(self.standing, self.wanted):
             if self._is_left_to_refresh(change):
+                if is_carried_by_parent(change, shape, self.wanted, self.case.facts):
+                    shape = change.apply(shape) or shape
                 continue
             steps += self._steps(change, shape)
             shape = change.apply(shape) or shape
-        return _committed_first(tuple(steps))
+        return _committed_first(tuple(steps)), shape
 
     def _is_left_to_refresh(self, change: SchemaChange) -> bool:
         return self._is_refreshed and not isinstance(change, _NEUTRAL)
@@ -116,8 +121,7 @@ class Rendering:
                 table=self.case.source.name,
                 hint="rename or drop that table at the target",
             )
-        aside = TableName(occupant.name.schema, f"{occupant.name.name[:40]}_kept_{occupant.id}")
-        away = RenameTable(occupant.name, aside)
+        away = RenameTable(occupant.name, kept_aside(occupant))
         yield Step(StepKind.SQL, f"{away}: dropped at the source, makes way", self.render.sql(away, occupant))
 
     def _check_free(self, change: AddColumn) -> None:

@@ -45,7 +45,8 @@ class TablePlan:
 
     name: at the source. target: name at the target afterwards. changes: what was found, as text. shape: of the
     target table afterwards, columns with the source's ids; None when the table is dropped there.
-    is_removed: the target table is dropped. is_kept: dropped at the source, kept at the target.
+    is_removed: the target table is dropped. is_kept: dropped at the source, kept at the target. until_refresh: the
+    shape that stands until the refresh brings `shape`, when that is another one.
     """
 
     name: TableName
@@ -57,6 +58,7 @@ class TablePlan:
     shape: Table | None
     is_removed: bool = False
     is_kept: bool = False
+    until_refresh: Table | None = None
 
     @property
     def needs_refresh(self) -> bool:

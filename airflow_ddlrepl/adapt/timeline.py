@@ -22,7 +22,8 @@ from airflow_ddlrepl.model.table import Table
 class State(StrEnum):
     """How a table stands at a target.
 
-    LIVE: applied in step. NEW: never loaded. PENDING: waits for a refresh. KEPT: dropped at the source and kept.
+    LIVE: applied in step. NEW: waits for its first refresh, nothing of ours stands there. PENDING: stands and waits
+    for a refresh. KEPT: dropped at the source and kept.
     """
 
     LIVE = "live"
@@ -178,10 +179,13 @@ class Timeline:
             if new is None or new.id not in self.enrolled:
                 return None
             before = None
-        elif before.has(event.key.lsn, event.xid) or (before.state is State.PENDING and new is not None):
+        elif before.has(event.key.lsn, event.xid):
             self._cut(table_id, event.key)
             return None
         plan = self.plan(before, new, event, self._standings)
+        if before is not None and before.state is State.NEW:
+            self._follow(event, before, plan)
+            return None
         if plan.stops:
             return plan
         if not plan.changes_anything and before is not None:
@@ -189,30 +193,40 @@ class Timeline:
             return None
         if table_id in self._standings:
             self._close(table_id, event.key)
-        after = self._after(before, new, plan, table_id)
-        self._steps.append(Step(event, table_id, plan, before, after))
-        if after is None:
-            self._standings.pop(table_id, None)
-        else:
-            self._standings[table_id] = after
-            self._forget_kept(after)
+        after = self._after(before, plan, table_id)
+        self._stand(Step(event, table_id, plan, before, after))
+        if after is not None and after.state is not State.KEPT:
+            for kept in self._kept(after.name):
+                self._stand(Step(event, kept.table_id, None, kept, None))
         self._since[table_id] = event.key
         return None
 
-    def _forget_kept(self, after: Standing) -> None:
-        """A kept table whose name a live one has now is that table, or has stepped aside: ours no more."""
-        if after.state is not State.KEPT:
-            for table_id, standing in list(self._standings.items()):
-                if standing.state is State.KEPT and standing.name == after.name:
-                    del self._standings[table_id]
+    def _follow(self, event: Event, before: Standing, plan: TablePlan) -> None:
+        """A table that was never loaded: only its name matters until then, or that it is gone."""
+        gone = plan.is_removed or plan.is_kept
+        after = None if gone else replace(before, name=plan.target, shape=plan.shape or before.shape)
+        self._stand(Step(event, before.table_id, None, before, after))
 
-    def _after(self, before: Standing | None, new: Table | None, plan: TablePlan, table_id: int) -> Standing | None:
+    def _kept(self, name: TableName) -> list[Standing]:
+        """A kept table whose name a live one gets is that table then, or has stepped aside: ours no more."""
+        return [s for s in self._standings.values() if s.state is State.KEPT and s.name == name]
+
+    def _stand(self, step: Step) -> None:
+        self._steps.append(step)
+        if step.after is None:
+            self._standings.pop(step.table_id, None)
+        else:
+            self._standings[step.table_id] = step.after
+
+    def _after(self, before: Standing | None, plan: TablePlan, table_id: int) -> Standing | None:
         if plan.is_removed or plan.shape is None:
             return None
         if plan.is_kept:
             return Standing(table_id, plan.target, plan.shape, State.KEPT)
-        state = State.PENDING if plan.needs_refresh else State.LIVE
-        return Standing(table_id, plan.target, plan.shape, state, before.snapshot if before else None)
+        state, shape = State.LIVE, plan.shape
+        if plan.needs_refresh:
+            state, shape = State.PENDING, plan.until_refresh or shape
+        return Standing(table_id, plan.target, shape, state, before.snapshot if before else None)
 
     def _cut(self, table_id: int, key: LogKey) -> None:
         """The target stays as it is, but rows from here on may have another shape: they get a slice of their own."""

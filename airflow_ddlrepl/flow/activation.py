@@ -109,7 +109,7 @@ def _prepare_target(cycle: Cycle, target: str, position: Lsn, tables: Sequence[T
                 name = channel.target_name(table.name)
                 shape = target_shape(table, facts=replace(facts, name_after=name))
                 pending[table.id] = Standing(table.id, name, shape, State.NEW)
-            elif start_over:
+            elif start_over and standing.state is not State.NEW:
                 pending[table.id] = replace(standing, state=State.PENDING, snapshot=None)
         with connection.transaction(), connection.cursor() as cursor:
             state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.arrive import reshape
+from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import forget_marks
@@ -185,7 +186,7 @@ def _make_way(cursor: Any, channel: str, standing: Standing) -> None:
     occupant = Present(cursor.connection).table(standing.name)
     if occupant is None:
         return
-    aside = f"{standing.name.name[:40]}_kept_{occupant.id}"
+    aside = kept_aside(occupant).name
     cursor.execute(
         "UPDATE ddlrepl.tables SET table_name = %s"
         " WHERE channel = %s AND schema_name = %s AND table_name = %s AND state = %s",
