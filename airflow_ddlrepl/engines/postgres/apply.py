@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_ddlrepl.adapt.steps import StepKind
@@ -98,13 +99,20 @@ def _transaction(
         cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
         advance(cursor, channel, program.low, program.high, epoch=epoch, token=token)
         run = _Run(cursor, list(staged), prepare_session(cursor))
-        for step in program.steps:
-            run.merge_before(step)
-            run.step(step)
+        for steps in _together(program.steps):
+            run.merge_before(steps)
+            for step in steps:
+                run.step(step)
         run.merge_rest()
         write_standings(cursor, channel, _changed(program), _gone(program))
         reach("integrate.transaction")
         return run.applied
+
+
+def _together(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """The steps of one statement: what it does to a type that its tables share hits all of them at once."""
+    for _, group in groupby(steps, key=lambda step: step.key):
+        yield list(group)
 
 
 def _changed(program: Program) -> dict[int, Standing]:
@@ -131,10 +139,10 @@ class _Run:
         self.applied = Applied()
         self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
 
-    def merge_before(self, step: Step) -> None:
-        """The rows of this table that stand before the step."""
-        due = [s for s in self.waiting if s.piece.table_id == step.table_id and s.piece.high <= step.key]
-        self._merge(due)
+    def merge_before(self, steps: Sequence[Step]) -> None:
+        """The rows of these tables that stand before the statement."""
+        ids, key = {step.table_id for step in steps}, steps[0].key
+        self._merge([s for s in self.waiting if s.piece.table_id in ids and s.piece.high <= key])
 
     def merge_rest(self) -> None:
         """Everything left, all tables together: deletes of all, then updates, then inserts."""
