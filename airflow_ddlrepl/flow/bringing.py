@@ -12,6 +12,7 @@ from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stopped, stretch
 from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.keeping import expire
 from airflow_ddlrepl.flow.results import Adapted, Integrated
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.position import Lsn
@@ -101,8 +102,9 @@ def integrate(cycle: Cycle) -> Integrated:
         program = _bring(cycle, target.name, _to_the_end, total)
         positions[target.name] = program.high
         stops.append(stopped(cycle, target.name, program))
+    expired = expire(cycle, min(positions.values()))
     _raise_first(stops)
-    return Integrated(dict(total.rows), positions, round(time.monotonic() - started, 2))
+    return Integrated(dict(total.rows), positions, round(time.monotonic() - started, 2), expired)
 
 
 def has_rows(cycle: Cycle) -> bool:

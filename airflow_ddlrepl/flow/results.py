@@ -75,11 +75,12 @@ class Refreshed(Printable):
 
 @dataclass(frozen=True)
 class Integrated(Printable):
-    """Rows merged (inserted, updated, deleted) and the position that each target stands at."""
+    """Rows merged (inserted, updated, deleted), each target's position, and segments that the trail let go."""
 
     rows: dict[str, int] = field(default_factory=dict)
     positions: dict[str, Lsn] = field(default_factory=dict)
     seconds: float = 0.0
+    expired: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""Keeping: how long the trail holds what every target has. Without `retention` in the channel file: for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from airflow_ddlrepl.config.channel import Retention
+from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.repository.rows import SegmentRow
+
+LEFTOVER_SECONDS = 24 * 3600.0
+
+
+def expire(cycle: Cycle, passed: Lsn) -> int:
+    """Remove segments that are older, or more in bytes, than the channel keeps; how many.
+
+    passed: every target has what lies before. Files of killed runs go with them, a day after they were written.
+    """
+    live = [row for row in cycle.repository.segments(cycle.channel.name) if row.state == "live"]
+    before = horizon(live, cycle.channel.retention, passed, datetime.now(UTC))
+    if before is None:
+        return 0
+    cycle.check_lock()
+    count = cycle.repository.expire_segments(cycle.channel.name, cycle.token, before)
+    cycle.trail.expire(before)
+    leftovers = cycle.trail.sweep(LEFTOVER_SECONDS)
+    log.info("trail: %d segments before %s expired, %d leftover files removed", count, before, len(leftovers))
+    return count
+
+
+def horizon(live: Sequence[SegmentRow], kept: Retention, passed: Lsn, now: datetime) -> Lsn | None:
+    """The position up to which segments (in log order) may go; None: nothing goes."""
+    before = None
+    size = sum(row.bytes for row in live)
+    for row in live:
+        is_old = kept.age is not None and row.created < now - timedelta(seconds=kept.age)
+        is_too_much = kept.size is not None and size > kept.size
+        if row.high > passed or not (is_old or is_too_much):
+            break
+        before, size = row.high, size - row.bytes
+    return before
