@@ -9,11 +9,13 @@ from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.capture.drift import LAST_IN_TRANSACTION
+from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.refreshing import refresh
@@ -47,7 +49,8 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     if revisions and not is_new:
         settle(cycle.source.connection)
     for target in cycle.channel.targets:
-        _prepare_target(cycle, target.name, position, tables, start_over=is_broken)
+        is_lost = captured is None and _is_foreign(cycle, target.name, position)
+        _prepare_target(cycle, target.name, position, tables, start_over=is_broken or is_lost)
     reach("activate.targets")
     if revisions or is_new:
         cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
@@ -93,6 +96,28 @@ def _new_revisions(cycle: Cycle, tables: Sequence[Table], position: Lsn, *, is_b
             number = before.number + 1 if before else 0
             found.append(Revision(table.id, number, key, table, Origin.INSPECTED))
     return found
+
+
+def _is_foreign(cycle: Cycle, target: str, position: Lsn) -> bool:
+    """Does the target hold a channel of this name that our repository does not know? Taken over where allowed.
+
+    Raises TargetError TGT-103 otherwise: two channels of one name would spoil each other's tables.
+    """
+    with connect(cycle.target_dsn(target)) as connection:
+        if state.prepare(connection, cycle.channel.name, position, cycle.epoch, cycle.token):
+            return False
+        now = state.read_state(connection, cycle.channel.name)
+        if now.token <= cycle.token and all(s.state is State.NEW for s in now.standings.values()):
+            return False  # an activation that was killed half way
+        if cycle.channel.target(target).existing_tables is ExistingTables.REPLACE:
+            state.restart(connection, cycle.channel.name, position, cycle.epoch, cycle.token)
+            return True
+    raise TargetError(
+        f"target {target} already holds a channel called {cycle.channel.name}, of another repository",
+        code="TGT-103",
+        hint="call this channel something else; or, if that repository is lost, set `existing_tables: replace` for the"
+        " target: its tables are loaded anew",
+    )
 
 
 def _prepare_target(cycle: Cycle, target: str, position: Lsn, tables: Sequence[Table], *, start_over: bool) -> None:

@@ -85,6 +85,14 @@ def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
     )
 
 
+def restart(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+    """Begin again at this position, whoever was here before: the channel's repository was made anew."""
+    connection.execute(
+        "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, epoch = %s, token = %s, updated = now() WHERE channel = %s",
+        [str(lsn), epoch, token, channel],
+    )
+
+
 def read_state(connection: Connection[Any], channel: str) -> TargetState:
     """Raises TargetError TGT-101 when the target was never prepared for the channel."""
     import psycopg
