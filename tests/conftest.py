@@ -9,7 +9,6 @@ from functools import cached_property
 import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.errors import Unreachable
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,17 +49,8 @@ def pg18() -> Iterator[PrivateServer]:
 
 @pytest.fixture(scope="session")
 def pg15() -> Iterator[PrivateServer]:
-    server = PrivateServer("source", 15)
-    try:
-        server.__enter__()
-    except Unreachable as error:
-        if error.code != "CON-110":
-            raise
-        pytest.skip(str(error))
-    try:
+    with PrivateServer("source", 15) as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture
