@@ -1,5 +1,21 @@
--- Removes all that activation ever put into the database beside publications and slots.
+-- Removes all that activation ever put into the database beside publications and slots. The schema itself stays
+-- where the database is a target, too.
 DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_end;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_sql_drop;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_table_rewrite;
-DROP SCHEMA IF EXISTS ddlrepl CASCADE;
+DO $$
+DECLARE
+    routine regprocedure;
+BEGIN
+    FOR routine IN SELECT oid FROM pg_catalog.pg_proc WHERE pronamespace = to_regnamespace('ddlrepl') LOOP
+        EXECUTE format('DROP ROUTINE %s', routine);
+    END LOOP;
+    DROP TABLE IF EXISTS ddlrepl.member, ddlrepl.channel;
+    DROP SEQUENCE IF EXISTS ddlrepl.fence;
+    IF EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('ddlrepl')) THEN
+        COMMENT ON SCHEMA ddlrepl IS NULL;
+    ELSE
+        DROP SCHEMA IF EXISTS ddlrepl;
+    END IF;
+END
+$$;
