@@ -28,7 +28,7 @@ def adapt(cycle: Cycle) -> Adapted:
     total = Applied()
     refreshes: dict[str, str] = {}
     stops: list[DdlReplError | None] = []
-    for target in cycle.channel.targets:
+    for target in cycle.targets():
         program = _bring(cycle, target.name, _to_last_change, total)
         for table_id, standing in program.standings.items():
             if standing.state is State.PENDING:
@@ -98,11 +98,11 @@ def integrate(cycle: Cycle) -> Integrated:
     total = Applied()
     positions: dict[str, Lsn] = {}
     stops: list[DdlReplError | None] = []
-    for target in cycle.channel.targets:
+    for target in cycle.targets():
         program = _bring(cycle, target.name, _to_the_end, total)
         positions[target.name] = program.high
         stops.append(stopped(cycle, target.name, program))
-    expired = expire(cycle, min(positions.values()))
+    expired = 0 if cycle.unreachable else expire(cycle, min(positions.values()))
     _raise_first(stops)
     return Integrated(dict(total.rows), positions, round(time.monotonic() - started, 2), expired)
 
@@ -118,7 +118,7 @@ def has_rows(cycle: Cycle) -> bool:
 
 
 def _all(cycle: Cycle) -> list[Stretch]:
-    return [stretch(cycle, target.name) for target in cycle.channel.targets]
+    return [stretch(cycle, target.name) for target in cycle.targets()]
 
 
 def _add(total: Applied, part: Applied) -> None:

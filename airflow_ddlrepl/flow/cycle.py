@@ -11,12 +11,12 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.config.location import resolve
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
-from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
@@ -43,6 +43,7 @@ class Cycle:
         self._lock: ChannelLock | None = None
         self._kept: BaseException | None = None
         self._connections: dict[str, Connection[Any]] = {}
+        self.unreachable: dict[str, Unreachable] = {}
 
     @cached_property
     def repository(self) -> Repository:
@@ -66,6 +67,24 @@ class Cycle:
 
     def target_dsn(self, name: str) -> str:
         return resolve(self.channel.target(name).location)
+
+    def targets(self) -> Iterator[Target]:
+        """The targets that answer. The others are left out for this cycle and raised at its end: `raise_unreachable`."""
+        for target in self.channel.targets:
+            if target.name in self.unreachable:
+                continue
+            try:
+                self.target_connection(target.name)
+            except Unreachable as error:
+                log.error("target %s is left out: %s", target.name, error)
+                self.unreachable[target.name] = error
+                continue
+            yield target
+
+    def raise_unreachable(self) -> None:
+        """Raises the Unreachable of the first target that was left out."""
+        for error in self.unreachable.values():
+            raise error
 
     def target_connection(self, name: str) -> Connection[Any]:
         """A connection for looking at a target, open as long as this cycle; in autocommit mode."""

@@ -56,7 +56,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
     started = time.monotonic()
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
-    for target in cycle.channel.targets:
+    for target in cycle.targets():
         if patterns:
             _ask(cycle, target.name, patterns)
         why = {r.table_id: r.reason for r in cycle.repository.pending_refreshes(cycle.channel.name, target.name)}
@@ -70,7 +70,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
 
 def is_waiting(cycle: Cycle) -> bool:
     """Does any table wait for a refresh?"""
-    for target in cycle.channel.targets:
+    for target in cycle.targets():
         with connect(cycle.target_dsn(target.name)) as connection:
             if _pending(state.read_state(connection, cycle.channel.name).standings):
                 return True
