@@ -44,7 +44,7 @@ def replicate(cycle: Cycle) -> Replicated:
 def has_work(channel: Channel, stage: str) -> bool:
     """Is there anything to do for a stage? Cheap: no Spark, no rows read. stage: capture, adapt, refresh, integrate."""
     with Cycle(channel, InProcess(), f"look-{int(time.time())}") as cycle:
-        return NEWS[stage](cycle)
+        return NEWS[stage](cycle) or bool(cycle.unreachable)
 
 
 __all__ = [

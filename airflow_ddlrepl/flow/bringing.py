@@ -112,7 +112,7 @@ def has_rows(cycle: Cycle) -> bool:
     for ahead in _all(cycle):
         if any(segment.rows or (segment.high > ahead.low and ahead.events) for segment in ahead.segments):
             return True
-    if any(ahead.low < ahead.high for ahead in _all(cycle)):
+    if not cycle.unreachable and any(ahead.low < ahead.high for ahead in _all(cycle)):
         integrate(cycle)
     return False
 

@@ -69,7 +69,7 @@ class Cycle:
         return resolve(self.channel.target(name).location)
 
     def targets(self) -> Iterator[Target]:
-        """The targets that answer. The others are left out for this cycle and raised at its end: `raise_unreachable`."""
+        """The targets that answer. The others are left out of this cycle; its end raises them: `raise_unreachable`."""
         for target in self.channel.targets:
             if target.name in self.unreachable:
                 continue

@@ -23,13 +23,21 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
     """Makes a function a stage: it holds the channel's lock, and its run and its error are recorded.
 
     A stage inside a stage (`replicate` calls `capture`) has a run of its own; an error is recorded once,
-    where it happened.
+    where it happened. A target that does not answer fails the outermost one, when the others have what is theirs.
     """
 
     def decorate(work: Work[Given, Result]) -> Work[Given, Result]:
         def run(cycle: Cycle, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+            is_outermost = not cycle.token
+
+            def whole() -> Result:
+                result = work(cycle, *args, **kwargs)
+                if is_outermost:
+                    cycle.raise_unreachable()
+                return result
+
             with _errors_kept(cycle, name), cycle.locked():
-                return _recorded(cycle, name, lambda: work(cycle, *args, **kwargs))
+                return _recorded(cycle, name, whole)
 
         update_wrapper(run, work)
         return run
