@@ -93,7 +93,10 @@ def renamed(text: str, old: str, new: str) -> str:
 
 
 def _spelled(token: Token) -> str:
-    return token.text if token.kind != Kind.QUOTED or _plain(token.text) else f'"{token.text}"'
+    if token.kind != Kind.QUOTED or _plain(token.text):
+        return token.text
+    doubled = token.text.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def _plain(name: str) -> bool:
