@@ -66,7 +66,7 @@ def _altered(
     case = Case(new, held, evidence, policy, facts)
     try:
         verdicts = [judge(change, case) for change in found]
-        verdict_steps, hidden = answer(verdicts, case), _hidden(new, held, facts, was)
+        verdict_steps, hidden = (*answer(verdicts, case), *_late(case)), _hidden(new, held, facts, was)
         rendering = Rendering(render, case, standing, wanted, verdict_steps)
         texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
@@ -85,6 +85,13 @@ def _altered(
         shape=old if refusals else wanted,
         until_refresh=reached if any(s.kind is StepKind.REFRESH for s in steps) else None,
     )
+
+
+def _late(case: Case) -> tuple[Step, ...]:
+    """Rows from before the table was published: no policy rules over them, as with a new table."""
+    if not case.evidence.filled or case.held.is_partitioned:
+        return ()
+    return (Step(StepKind.REFRESH, "the table holds rows from before the log carried them"),)
 
 
 def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:

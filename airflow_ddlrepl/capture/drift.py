@@ -29,12 +29,14 @@ LAST_IN_TRANSACTION = (1 << 62) - 1
 class Inspection:
     """The source's catalog at one moment: every table in the channel's scope, and what the moment saw.
 
-    locked: ids of tables that an open transaction is altering; nothing is known of them.
+    locked: ids of tables that an open transaction is altering; nothing is known of them. late: ids of tables that
+    were published some time after they were created; the log lacks their first rows.
     """
 
     tables: tuple[Table, ...]
     snapshot: Snapshot
     locked: frozenset[int] = frozenset()
+    late: frozenset[int] = frozenset()
 
 
 def unexplained(
@@ -66,6 +68,8 @@ def unexplained(
         place = LogKey(key.lsn, key.seq - places[table.id])
         found.append(_new(place, table) if before is None else reshaped(place, before, table))
         standing[table.id] = table
+    late = (t for t in inspection.tables if t.id in inspection.late and t.id in standing and t.id not in busy)
+    found += [_new(key, table) for table in late]
     return sorted(found, key=lambda e: e.key)
 
 

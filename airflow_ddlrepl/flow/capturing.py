@@ -58,13 +58,15 @@ def capture(cycle: Cycle) -> Captured:
         log.info("taking over the segment %s that an earlier run left", low)
         low = tally.add(_register(cycle, segment))
     cycle.source.advance(low)
-    inspection = inspect_source(cycle)
+    late = cycle.source.publish_late()
+    inspection = replace(inspect_source(cycle), late=frozenset(late))
     end = cycle.source.flush_position()
     while low < end:
         high = Lsn(min(end, low + cycle.channel.capture.window_bytes))
         low = tally.add(_window(cycle, low, high, inspection, is_last=high == end))
         cycle.source.advance(low)
     cycle.repository.set_position(cycle.channel.name, cycle.token, INSPECTED, low)
+    cycle.source.forget_late(late & tally.filled)
     return tally.result(first, low, time.monotonic() - started)
 
 
@@ -74,6 +76,8 @@ def has_news(cycle: Cycle) -> bool:
     if cycle.trail.find(cycle.epoch, low):
         return True
     cycle.source.check(low)
+    if cycle.source.has_late():
+        return True
     cycle.source.advance(low)
     inspection = inspect_source(cycle)
     end = cycle.source.flush_position()
@@ -99,6 +103,7 @@ class _Tally:
     def __init__(self) -> None:
         self.rows = self.transactions = self.segments = self.revisions = self.drift = 0
         self.ddl: Counter[str] = Counter()
+        self.filled: set[int] = set()
 
     def add(self, window: tuple[Segment, Sequence[Event], Sequence[Revision]]) -> Lsn:
         segment, events, found = window
@@ -107,6 +112,7 @@ class _Tally:
         self.segments += not segment.is_empty
         self.revisions += len(found)
         for event in events:
+            self.filled.update(event.filled)
             if event.kind is EventKind.TRUNCATE:
                 self.ddl["TRUNCATE"] += 1
             elif event.kind is EventKind.DDL and event.is_inspected:

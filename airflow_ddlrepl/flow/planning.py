@@ -114,5 +114,5 @@ class _Planner:
 
 
 def _inspected(event: Event, table_id: int) -> Evidence:
-    """Nothing is known of the statements; but whether the server has written the rows anew."""
-    return replace(NOTHING_KNOWN, rewritten=table_id in event.rewritten)
+    """Nothing is known of the statements; but whether the server has written the rows anew, or the log lacks some."""
+    return replace(NOTHING_KNOWN, rewritten=table_id in event.rewritten, filled=table_id in event.filled)

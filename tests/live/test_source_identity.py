@@ -195,5 +195,5 @@ def test_concurrent_creators_do_not_wait_for_each_other(shop: Shop) -> None:
         second.execute("CREATE TABLE two (v text); UPDATE two SET v = 'a'")
         first.commit()
     assert shop.left_out() == {"two"}
-    assert list(shop.source.tend().values()) == ["published"]
+    assert list(shop.source.tend().values()) == ["filled"]
     assert shop.left_out() == set() and len(shop.source.published()) == 2

@@ -6,7 +6,7 @@ Everything here is a statement over one connection; the rows of the log are read
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -29,6 +29,11 @@ HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
 FLUSH_WAIT_SECONDS = 0.02
 NEWS_PEEK_BYTES = 64 << 20
 PATIENCE_SECONDS = 20.0
+_LATE = "published late: its first rows come by a refresh"
+_IS_LATE = "state = 'left out' AND right(reason, 7) = '(55P03)'"
+_TEND_LATE = f"""
+SELECT table_id::bigint, ddlrepl.tend(channel, table_id) FROM ddlrepl.member WHERE channel = %s AND {_IS_LATE}
+"""
 PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
 
 
@@ -170,6 +175,49 @@ class PostgresSource:
             return {}
         return {int(i): outcome for i, outcome in rows}
 
+    def has_late(self) -> bool:
+        """Would `publish_late` have anything to do?"""
+        if not helper.present(self.connection).is_readable:
+            return False
+        row = self.connection.execute(
+            f"SELECT EXISTS (SELECT FROM ddlrepl.member WHERE channel = %s AND ({_IS_LATE} OR reason = %s))".encode(),
+            [self.channel, _LATE],
+        ).fetchone()
+        return bool(row and row[0])
+
+    def publish_late(self) -> set[int]:
+        """Publish tables that could not be when they were created, because another open transaction did the same.
+
+        Returns ids of those published now, and of those that `forget_late` has not been told of: the log lacks
+        their first rows. A table that still can't be published waits for the next call.
+        """
+        if not helper.present(self.connection).is_readable:
+            return set()
+        try:
+            with self.connection.transaction():
+                self.connection.execute("SET LOCAL lock_timeout = '500ms'")
+                tended = self.connection.execute(_TEND_LATE.encode(), [self.channel]).fetchall()
+                joined = [int(i) for i, outcome in tended if outcome in ("published", "filled")]
+                self.connection.execute(
+                    "UPDATE ddlrepl.member SET reason = %s WHERE channel = %s AND table_id = ANY(%s::oid[])",
+                    [_LATE, self.channel, joined],
+                )
+        except errors().InsufficientPrivilege:
+            pass
+        rows = self.connection.execute(
+            "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND reason = %s", [self.channel, _LATE]
+        )
+        return {int(i) for (i,) in rows}
+
+    def forget_late(self, table_ids: Iterable[int]) -> None:
+        """These tables wait for a refresh now: that is durable."""
+        if ids := list(table_ids):
+            self.connection.execute(
+                "UPDATE ddlrepl.member SET reason = NULL"
+                " WHERE channel = %s AND reason = %s AND table_id = ANY(%s::oid[])",
+                [self.channel, _LATE, ids],
+            )
+
     def published(self) -> set[int]:
         """Ids of the tables whose rows are in the stream."""
         rows = self.connection.execute(
@@ -183,8 +231,8 @@ class PostgresSource:
             return {}
         rows = self.connection.execute(
             "SELECT table_id::bigint, schema_name, table_name, reason FROM ddlrepl.member"
-            " WHERE channel = %s AND reason IS NOT NULL ORDER BY 2, 3",
-            [self.channel],
+            " WHERE channel = %s AND reason IS NOT NULL AND reason <> %s ORDER BY 2, 3",
+            [self.channel, _LATE],
         ).fetchall()
         return {int(i): (TableName(schema, name), reason) for i, schema, name, reason in rows}
 
