@@ -27,6 +27,7 @@ def object_store() -> Iterator[str]:
     """A private S3 (moto) with one bucket; its address reaches s3fs through the environment, as a user's would."""
     import boto3
     from moto.server import ThreadedMotoServer
+    from s3fs import S3FileSystem
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -40,7 +41,9 @@ def object_store() -> Iterator[str]:
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     boto3.client("s3").create_bucket(Bucket="ddlrepl-trail")
+    S3FileSystem.clear_instance_cache()  # one of another server, gone by now, would be used again
     yield "s3://ddlrepl-trail/base"
+    S3FileSystem.clear_instance_cache()
     server.stop()
     for name, value in before.items():
         os.environ.pop(name) if value is None else os.environ.update({name: value})
