@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.types import TYPE_CHANGES, at_target
+from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.create_table import CreateTable
@@ -66,8 +66,12 @@ def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]
     """
     if existing.partition_key != wanted.partition_key:
         raise Unsupported("the table is partitioned in another way", code="ADP-107", table=wanted.name)
-    shape: Table = as_seen(existing, wanted)
+    shape: Table = as_seen(existing, wanted).with_(types=wanted.types)
     sql = [*render.sql(Truncate(), shape)]
+    followed = {c.id: c.type for c in wanted.columns}
+    for column in shape.columns:
+        if not column.type.is_builtin and followed.get(column.id) == column.type:
+            sql += render.of_its_type(column, shape)
     for change in spot(shape, wanted):
         if not isinstance(change, TYPE_CHANGES):
             sql += render.sql(_without_rows(change), shape)
@@ -90,13 +94,7 @@ def _structure(existing: Table | None, wanted: Table, refreshes: bool, render: R
 
 
 def _types(held: Table, facts: TargetFacts, render: Renderer) -> list[Step]:
-    steps = []
-    for definition in held.types:
-        there = at_target(CreateType(definition), facts.types)
-        if there is not None:
-            own = bool(getattr(there, "needs_commit", False))
-            steps.append(Step(StepKind.SQL, str(there), render.sql(there, None), own_transaction=own, shared=True))
-    return steps
+    return [step for of in held.types for step in type_steps(CreateType(of), None, facts, render)]
 
 
 def _without_rows(change: SchemaChange) -> SchemaChange:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
 
@@ -18,8 +18,8 @@ class TargetFacts:
     name_before, name_after: the target's name of the table before and after the change; None: as the shape says.
     server_version: major. extensions: installed there. existing: what stands under name_before (a new table:
     under name_after), as inspected there. occupant: what stands under name_after when that is another table.
-    is_kept: occupant belongs to the channel, its source was dropped. types: user-defined types that stand at the
-    target; None: not known, then statements are written so that a type that stands does no harm.
+    is_kept: occupant belongs to the channel, its source was dropped. types: user-defined types of the channel's
+    other tables as they stand at the target; None: not known, then a type that stands is taken for the right one.
     parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
     at all. parent_shape: that table's shape after the change. publishes_generated: the log carries values of
     generated columns. is_pending: the table waits for a refresh that will bring any new shape.
@@ -48,6 +48,18 @@ class Renderer(Protocol):
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
         """before: the shape at the target just before. Raises Unsupported ADP-110 for a kind without a row."""
+        ...
+
+    def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:
+        """The edits of a type, each skipped where it was made already."""
+        ...
+
+    def make_way(self, of: TypeDefinition) -> tuple[str, ...]:
+        """A type of this name that can't serve as this one steps aside."""
+        ...
+
+    def of_its_type(self, column: Column, table: Table) -> tuple[str, ...]:
+        """Where the empty table's column has a former type of the same name: the type of that name now."""
         ...
 
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:

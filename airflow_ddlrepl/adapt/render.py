@@ -10,13 +10,13 @@ from airflow_ddlrepl.adapt.judge import Case
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.partitions import is_carried_by_parent, parent_fill
 from airflow_ddlrepl.adapt.steps import Step, StepKind
-from airflow_ddlrepl.adapt.types import TYPE_CHANGES, at_target
+from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.attach_partition import AttachPartition
 from airflow_ddlrepl.ddl.casts import Cast, cast
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.change_type import ChangeType, Using
-from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.change_type_definition import ReplaceType
 from airflow_ddlrepl.ddl.conversion import Conversion
 from airflow_ddlrepl.ddl.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.rename_table import RenameTable
@@ -97,12 +97,7 @@ class Rendering:
         return Using.BY_TEXT if found is Cast.UNKNOWN else Using.EXPLICIT
 
     def _type_steps(self, change: SchemaChange, shape: Table) -> Iterator[Step]:
-        there = at_target(change, self.case.facts.types)
-        if there is not None:
-            own = isinstance(there, ChangeTypeDefinition) and there.needs_commit
-            sql = self.render.sql(there, None)
-            if sql:
-                yield Step(StepKind.SQL, str(there), sql, own_transaction=own, shared=True)
+        yield from type_steps(change, shape, self.case.facts, self.render)
         if isinstance(change, ReplaceType) and not self._is_refreshed:
             yield from _sql(change, self.render.sql(change, shape))
 

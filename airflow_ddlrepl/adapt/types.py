@@ -1,32 +1,37 @@
-"""Type changes at a target where the type may stand already, because other tables use it too."""
+"""Type changes at a target, where a type is shared by tables that get to know of a change one after the other.
+
+What tells one type from another is the source's id of it, as the standing shapes of the other tables carry it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
+from airflow_ddlrepl.adapt.steps import Step, StepKind
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.ddl.rename_type import RenameType
-from airflow_ddlrepl.ddl.type_edits import edits
-from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
 TYPE_CHANGES = (CreateType, ForgetType, RenameType, ChangeTypeDefinition, ReplaceType)
 
 
-def at_target(change: SchemaChange, types: tuple[TypeDefinition, ...] | None) -> SchemaChange | None:
-    """The change that the target's type still needs; None: it stands as it should. types None: not known."""
-    if types is None:
-        return change
-    standing = {(t.schema, t.name): t for t in types}
-    if isinstance(change, RenameType):
-        return change if change.old in standing else None
+def type_steps(change: SchemaChange, shape: Table | None, facts: TargetFacts, render: Renderer) -> Iterator[Step]:
+    """The steps that all tables share, and what this table has to do besides. shape: the table just before."""
     if isinstance(change, CreateType):
-        return _missing(change, standing.get((change.definition.schema, change.definition.name)))
-    if isinstance(change, ChangeTypeDefinition | ReplaceType):
-        found = standing.get((change.new.schema, change.new.name))
-        return None if found is not None and likeness(found) == likeness(change.new) else change
-    return change
+        yield from _create(change, facts, render)
+    elif isinstance(change, RenameType):
+        yield from _rename(change, shape, facts, render)
+    elif isinstance(change, ChangeTypeDefinition):
+        sql = render.sql(change, None)
+        done = any(likeness(t) == likeness(change.new) for t in _elsewhere(change.new.oid, facts))
+        yield from _shared(change, render.unless_done(sql) if done else sql, own=change.needs_commit)
+    else:
+        yield from _shared(change, render.sql(change, None))
 
 
 def likeness(of: TypeDefinition) -> tuple[object, ...]:
@@ -36,16 +41,32 @@ def likeness(of: TypeDefinition) -> tuple[object, ...]:
     return (of.kind, of.labels, attributes, base, frozenset(of.constraints), of.not_null, of.default)
 
 
-def _missing(change: CreateType, found: TypeDefinition | None) -> SchemaChange | None:
-    if found is None:
-        return change
-    if likeness(found) == likeness(change.definition):
-        return None
-    steps = edits(found, change.definition)
-    if steps is None:
-        raise Unsupported(
-            f"the target has another type {found.schema}.{found.name}",
-            code="ADP-106",
-            hint="rename or drop that type at the target",
-        )
-    return ChangeTypeDefinition(found, change.definition, steps)
+def _elsewhere(oid: int, facts: TargetFacts) -> list[TypeDefinition]:
+    return [t for t in facts.types or () if t.oid == oid]
+
+
+def _create(change: CreateType, facts: TargetFacts, render: Renderer) -> Iterator[Step]:
+    """A type that another table has under an older name is renamed; one of that name that nobody has, makes way."""
+    of = change.definition
+    known = _elsewhere(of.oid, facts)
+    name = (of.schema, of.name)
+    if known and all((t.schema, t.name) != name for t in known):
+        renamed = RenameType(of.oid, (known[0].schema, known[0].name), name, ())
+        yield from _shared(renamed, render.sql(renamed, None))
+    elif facts.types is not None and not known:
+        yield from _shared(f"another type {of.schema}.{of.name} makes way", render.make_way(of))
+    yield from _shared(change, render.sql(change, None))
+
+
+def _rename(change: RenameType, shape: Table | None, facts: TargetFacts, render: Renderer) -> Iterator[Step]:
+    """Where another table has the new name already, the type has it too, or there are two: this table moves over."""
+    if any((t.schema, t.name) == change.new for t in _elsewhere(change.oid, facts)):
+        sql = render.sql(change, shape) if shape is not None else ()
+        yield from (Step(StepKind.SQL, str(change), sql) for _ in sql[:1])
+    else:
+        yield from _shared(change, render.sql(change, None))
+
+
+def _shared(change: SchemaChange | str, sql: tuple[str, ...], *, own: bool = False) -> Iterator[Step]:
+    if sql:
+        yield Step(StepKind.SQL, str(change), sql, own_transaction=own, shared=True)

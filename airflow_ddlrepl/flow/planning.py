@@ -20,6 +20,7 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import TypeDefinition
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -92,6 +93,7 @@ class _Planner:
             existing=fresh.shape if fresh else None,
             occupant=other.shape if other and before is not None else None,
             is_kept=other is not None and other.state is State.KEPT,
+            types=_types_elsewhere(new.id if new else before.table_id if before else 0, standings),
             parent=parent.name if parent else None,
             has_parent=parent is not None or new is None or new.partition is None,
             parent_shape=parent.shape if parent else None,
@@ -111,6 +113,12 @@ class _Planner:
         ours = {standing.name for standing in self.now.values()}
         shape = None if name in ours else self.present.table(name)
         return Standing(shape.id, name, shape) if shape else None
+
+
+def _types_elsewhere(table_id: int, standings: Mapping[int, Standing]) -> tuple[TypeDefinition, ...]:
+    """The user-defined types that the other tables stand with."""
+    others = (s for s in standings.values() if s.table_id != table_id and s.state in (State.LIVE, State.PENDING))
+    return tuple(of for standing in others for of in standing.shape.types)
 
 
 def _inspected(event: Event, table_id: int) -> Evidence:

@@ -171,6 +171,35 @@ STORIES: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         ("INSERT INTO m2 VALUES (1, 'a')", "INSERT INTO m1 VALUES (1, 'a')", "ALTER TYPE mood RENAME TO feeling"),
     ),
+    "a type's name is used again for another type, while a kept table still has the old one": (
+        (
+            "CREATE TYPE mood AS (street text, no int)",
+            "CREATE TABLE t(id int PRIMARY KEY, m mood)",
+            "INSERT INTO t VALUES (1, ('x', 1))",
+        ),
+        (
+            "DROP TABLE t",
+            "DROP TYPE mood",
+            "CREATE TYPE mood AS ENUM ('a')",
+            "CREATE TABLE u(id int PRIMARY KEY, m mood, ms mood[])",
+            "INSERT INTO u VALUES (1, 'a', '{a}')",
+        ),
+        ("CREATE TABLE t(id int PRIMARY KEY, m mood DEFAULT 'a')", "INSERT INTO t VALUES (2)"),
+        (
+            "DROP TABLE t, u",
+            "DROP TYPE mood",
+            "CREATE TYPE mood AS ENUM ('b', 'a')",
+            "CREATE TABLE t(id int PRIMARY KEY, m mood)",
+            "INSERT INTO t VALUES (1, 'b')",
+        ),
+        (
+            "DROP TABLE t",
+            "DROP TYPE mood",
+            "CREATE DOMAIN mood AS int CHECK (value > 0)",
+            "CREATE TABLE t(id mood PRIMARY KEY)",
+            "INSERT INTO t VALUES (1)",
+        ),
+    ),
     "a kept table's name is used again and again": (
         ("CREATE TABLE t(id int PRIMARY KEY)", "CREATE TABLE u(id int PRIMARY KEY)", "INSERT INTO t VALUES (1)"),
         ("DROP TABLE t", "CREATE TABLE t(a text)", "INSERT INTO t VALUES ('x')"),
@@ -354,6 +383,28 @@ def test_a_dropped_table_goes_at_the_target_where_the_policy_says_so(make: Make)
     replica.at_source("DROP TABLE t")
     replica.settle()
     assert replica.rows("SELECT to_regclass('t')") == [(None,)]
+
+
+def test_a_type_is_renamed_while_another_session_begins_to_use_it(make: Make) -> None:
+    replica = make("CREATE TYPE old AS ENUM ('a')", "CREATE TABLE t(id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TABLE t ADD m old DEFAULT 'a', ADD ms old[]")
+        replica.at_source("ALTER TYPE old RENAME TO new")
+    replica.at_source("CREATE TABLE u(id int PRIMARY KEY, m new)", "INSERT INTO u VALUES (1, 'a')")
+    replica.settle()
+    replica.at_source("ALTER TYPE new ADD VALUE 'b'", "INSERT INTO u VALUES (2, 'b')", "UPDATE t SET m = 'b'")
+    replica.settle()
+
+
+def test_a_composite_type_changes_in_a_transaction_that_does_not_see_all_its_tables(make: Make) -> None:
+    replica = make("CREATE TYPE c AS (a int)", "CREATE TABLE t(id int PRIMARY KEY, v c)")
+    with psycopg.connect(replica.source) as session:
+        session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        session.execute("SELECT 1 FROM t")
+        replica.at_source("CREATE TABLE u(id int PRIMARY KEY, v c)", "INSERT INTO u VALUES (1, ROW(1))")
+        session.execute("ALTER TYPE c RENAME ATTRIBUTE a TO b")
+    replica.at_source("INSERT INTO u VALUES (2, ROW(2))", "INSERT INTO t VALUES (2, ROW(2))")
+    replica.settle()
 
 
 @BOTH

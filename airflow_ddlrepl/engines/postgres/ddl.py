@@ -36,6 +36,7 @@ from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Partition, Table
+from airflow_ddlrepl.model.types import TypeDefinition
 
 __all__ = ["RENDER", "PostgresDdl", "attach", "create_table", "create_types", "key_sql", "truncate"]
 
@@ -155,6 +156,18 @@ class PostgresDdl:
                 hint="drop the target table and refresh this table",
             )
         return tuple(rows[type(change)](change, before))
+
+    def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:
+        """ADD VALUE IF NOT EXISTS bears it by itself, and may not stand in a block that catches errors."""
+        return tuple(s if " ADD VALUE IF NOT EXISTS " in s else ddl_types.unless_done(s) for s in sql)
+
+    def make_way(self, of: TypeDefinition) -> tuple[str, ...]:
+        """Under its own oid; what depends on it goes along."""
+        return tuple(ddl_types.make_way(of))
+
+    def of_its_type(self, column: Column, table: Table) -> tuple[str, ...]:
+        """Looks first: a view on the column would forbid even a change to the same type."""
+        return (ddl_types.of_its_type(column, table),)
 
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
         """For casts between timestamps with and without time zone. Needs a transaction."""

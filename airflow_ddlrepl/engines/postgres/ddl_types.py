@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.ddl_columns import set_default
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
 _NOT_VALID = " NOT VALID"
@@ -58,8 +58,77 @@ def forget_type(change: ForgetType, before: Table | None) -> list[str]:
     return []
 
 
+def unless_done(statement: str) -> str:
+    """Skips an edit of a type that was made before."""
+    done = "duplicate_column OR undefined_column OR duplicate_object OR undefined_object OR invalid_parameter_value"
+    return block(f"BEGIN {statement}; EXCEPTION WHEN {done} THEN NULL; END")
+
+
+def make_way(of: TypeDefinition) -> list[str]:
+    """A type of that name with other labels, attributes or checks is no type of the source's now."""
+    found = _text(_name(of))
+    stem = of.name.encode()[:40].decode(errors="ignore")
+    aside = f"{_text(stem)} || '_kept_' || there::oid::text"
+    return [
+        block(
+            f"DECLARE there regtype := to_regtype({found}); fits boolean;"
+            f" BEGIN SELECT {_FITS[of.kind](of)} INTO fits FROM pg_type t WHERE t.oid = there;"
+            f" IF NOT coalesce(fits, true) THEN EXECUTE format('ALTER TYPE {_escaped(of)} RENAME TO %I', {aside});"
+            " END IF; END"
+        )
+    ]
+
+
+def _escaped(of: TypeDefinition) -> str:
+    return _name(of).replace("%", "%%").replace("'", "''")
+
+
+def _labels_fit(of: TypeDefinition) -> str:
+    """Just the same: a label that is added now can't be used before the commit."""
+    seen = "SELECT array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid"
+    return f"typtype = 'e' AND ({seen}) IS NOT DISTINCT FROM {_array(of.labels)}"
+
+
+def _attributes_fit(of: TypeDefinition) -> str:
+    seen = (
+        "SELECT array_agg(attname || ' ' || format_type(atttypid, atttypmod) ORDER BY attnum) FROM pg_attribute"
+        " WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped"
+    )
+    return f"typtype = 'c' AND ({seen}) IS NOT DISTINCT FROM {_array(f'{a.name} {a.type}' for a in of.attributes)}"
+
+
+def _domain_fits(of: TypeDefinition) -> str:
+    seen = (
+        "SELECT array_agg(conname::text ORDER BY conname) FROM pg_constraint WHERE contypid = t.oid AND contype = 'c'"
+    )
+    return (
+        f"typtype = 'd' AND format_type(typbasetype, typtypmod) = {_text(of.base or '')}"
+        f" AND typnotnull = {str(of.not_null).lower()}"
+        f" AND ({seen}) IS NOT DISTINCT FROM {_array(sorted(name for name, _ in of.constraints))}"
+    )
+
+
+def _array(texts: Iterable[str]) -> str:
+    """As array_agg gives it: none is null."""
+    items = ", ".join(_text(text) for text in texts)
+    return f"ARRAY[{items}]::text[]" if items else "NULL::text[]"
+
+
+_FITS: dict[TypeKind, Callable[[TypeDefinition], str]] = {
+    TypeKind.ENUM: _labels_fit,
+    TypeKind.COMPOSITE: _attributes_fit,
+    TypeKind.DOMAIN: _domain_fits,
+    TypeKind.RANGE: lambda of: "typtype = 'r'",
+}
+
+
 def rename_type(change: RenameType, before: Table | None) -> list[str]:
-    """A type left behind under the new name goes, if nothing depends on it."""
+    """A type left behind under the new name goes, if nothing depends on it.
+
+    With a table: another table has the new name already; where the old one stands too, the columns move over.
+    """
+    if before is not None:
+        return _move_over(change, before)
     old, new = TableName(*change.old), TableName(*change.new)
     drop = f"DROP TYPE IF EXISTS {qualified(new)}"
     sql = [block(f"BEGIN {drop}; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END")]
@@ -69,6 +138,37 @@ def rename_type(change: RenameType, before: Table | None) -> list[str]:
         moved = qualified(TableName(old.schema, new.name))
         sql += [*create_schema(new.schema), f"ALTER TYPE {moved} SET SCHEMA {quote(new.schema)}"]
     return sql
+
+
+def _move_over(change: RenameType, before: Table) -> list[str]:
+    after = change.alter(before)
+    sql: list[str] = []
+    for column_id, to, default in change.columns:
+        name, was = after.column(column_id).name, before.column(column_id)
+        text = "text[]" if to.kind is TypeKind.ARRAY else "text"
+        sql += [set_default(before, name, None)] if was.default else []
+        sql.append(
+            f"ALTER TABLE {qualified(before.name)} ALTER COLUMN {quote(name)}"
+            f" TYPE {to.text} USING {quote(name)}::{text}::{to.text}"
+        )
+        sql += [set_default(before, name, default)] if was.default else []
+    if not sql:
+        return []
+    old = literal(qualified(TableName(*change.old))).strip()
+    return [block(f"BEGIN IF to_regtype({old}) IS NOT NULL THEN {'; '.join(sql)}; END IF; END")]
+
+
+def of_its_type(column: Column, table: Table) -> str:
+    """A type that made way for a new one of its name still is the column's type."""
+    at, name, to = qualified(table.name), quote(column.name), column.type.text
+    alter = f"ALTER TABLE {at} ALTER COLUMN {name}"
+    steps = [f"{alter} TYPE {to} USING NULL::{to}"]
+    if column.default is not None and not column.generated:
+        steps = [f"{alter} DROP DEFAULT", *steps, set_default(table, column.name, column.default)]
+    found = f"SELECT FROM pg_attribute WHERE attrelid = {_text(at)}::regclass AND attname = {_text(column.name)}"
+    return block(
+        f"BEGIN IF EXISTS ({found} AND atttypid <> {_text(to)}::regtype) THEN {'; '.join(steps)}; END IF; END"
+    )
 
 
 def change_type_definition(change: ChangeTypeDefinition, before: Table | None) -> list[str]:
