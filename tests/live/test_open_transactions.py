@@ -1,0 +1,68 @@
+"""Schema changes beside transactions that are still open: nothing is lost, nothing waits for ever."""
+# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.live.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
+
+
+def test_a_type_is_renamed_while_another_session_begins_to_use_it(make: Make) -> None:
+    replica = make("CREATE TYPE old AS ENUM ('a')", "CREATE TABLE t(id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TABLE t ADD m old DEFAULT 'a', ADD ms old[]")
+        replica.at_source("ALTER TYPE old RENAME TO new")
+    replica.at_source("CREATE TABLE u(id int PRIMARY KEY, m new)", "INSERT INTO u VALUES (1, 'a')")
+    replica.settle()
+    replica.at_source("ALTER TYPE new ADD VALUE 'b'", "INSERT INTO u VALUES (2, 'b')", "UPDATE t SET m = 'b'")
+    replica.settle()
+
+
+def test_a_composite_type_changes_in_a_transaction_that_does_not_see_all_its_tables(make: Make) -> None:
+    replica = make("CREATE TYPE c AS (a int)", "CREATE TABLE t(id int PRIMARY KEY, v c)")
+    with psycopg.connect(replica.source) as session:
+        session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        session.execute("SELECT 1 FROM t")
+        replica.at_source("CREATE TABLE u(id int PRIMARY KEY, v c)", "INSERT INTO u VALUES (1, ROW(1))")
+        session.execute("ALTER TYPE c RENAME ATTRIBUTE a TO b")
+    replica.at_source("INSERT INTO u VALUES (2, ROW(2))", "INSERT INTO t VALUES (2, ROW(2))")
+    replica.settle()
+
+
+@BOTH
+def test_a_table_born_while_another_one_is_not_yet_committed_joins_as_soon_as_it_can(make: Make) -> None:
+    """The server lets only one open transaction at a time change a publication."""
+    replica = make()
+    with psycopg.connect(replica.source) as session:
+        session.execute("CREATE TABLE first(id int PRIMARY KEY)")
+        replica.at_source("CREATE TABLE second AS SELECT 1 AS id", "INSERT INTO second VALUES (2)")
+        replica.replicate()
+        replica.at_source("DELETE FROM second WHERE id = 1")
+    replica.at_source("INSERT INTO second VALUES (3)")
+    assert replica.settle().refresh.tables == {"public.second": 2}
+    replica.at_source("INSERT INTO second VALUES (4)")
+    assert replica.settle().refresh.tables == {}
+    assert replica.rows("SELECT id FROM second ORDER BY id") == [(2,), (3,), (4,)]
+
+
+@BOTH
+def test_a_table_that_was_left_out_joins_with_the_rows_it_has(make: Make) -> None:
+    replica = make(source={"replica_identity": "leave"})
+    replica.at_source("CREATE TABLE t(id int)", "INSERT INTO t VALUES (1)")
+    replica.replicate()
+    replica.at_source("ALTER TABLE t ADD PRIMARY KEY (id)", "INSERT INTO t VALUES (2)")
+    replica.settle()
+    assert replica.rows("SELECT id FROM t ORDER BY id") == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("databases", [18], indirect=True)
+def test_a_schema_change_that_is_still_open_does_not_hold_up_a_cycle(make: Make) -> None:
+    replica = make("CREATE TABLE t(id int PRIMARY KEY, g int DEFAULT 1)", "CREATE TABLE u(id int PRIMARY KEY)")
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TABLE t ADD x int DEFAULT 2")
+        replica.at_source("INSERT INTO u VALUES (1)")
+        replica.replicate()
+        assert replica.rows("SELECT id FROM u") == [(1,)]
+    replica.settle()
