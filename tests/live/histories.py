@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -167,8 +168,10 @@ class Player:
 @contextmanager
 def player(server: Any, variant: int) -> Iterator[Player]:
     name = f"{random.SystemRandom().randrange(1 << 40):x}"
-    exported.LOCK_TIMEOUT = "300ms"
-    with tempfile.TemporaryDirectory(prefix="history-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="history-") as folder,
+        mock.patch.object(exported, "LOCK_TIMEOUT", "300ms"),
+    ):
         urls = [server.create_database(f"{side}_{name}") for side in ("source", "target")]
         playing = Player(urls[0], urls[1], Path(folder), variant)
         try:
