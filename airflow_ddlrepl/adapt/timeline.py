@@ -148,7 +148,9 @@ class Timeline:
                 if stop := self._change(event, table_id, None):
                     return stop
             for table in event.tables:
-                if stop := self._change(event, table.id, table):
+                enrolled = self.shape_at(table.id, event.key)
+                shape = table if enrolled == table else enrolled
+                if shape is not None and (stop := self._change(event, table.id, shape)):
                     return stop
         return None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.position import LogKey, Snapshot
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 
@@ -33,6 +33,7 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], admits: Scope
             origin=origin,
             statement=event.statement,
             is_ambiguous=event.is_inspected,
+            xid=None if event.is_inspected else event.xid,
         )
         latest[table_id] = revision
         found.append(revision)
@@ -40,14 +41,33 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], admits: Scope
     for event in events:
         if event.kind is not EventKind.DDL:
             continue
-        for table in event.tables:
-            if _is_news(table, latest, admits):
+        for seen in event.tables:
+            table = _now(seen, event, latest.get(seen.id))
+            if table is not None and _is_news(table, latest, admits):
                 add(event, table.id, table)
         for table_id, _ in event.dropped:
             before = latest.get(table_id)
             if before and before.table:
                 add(event, table_id, None)
     return found
+
+
+def _now(seen: Table, event: Event, newest: Revision | None) -> Table | None:
+    """The shape of a table that a statement saw, once the statement is committed; None: the table is gone by then.
+
+    A statement about a type tells the shapes of all tables that use it, without a lock on them; and one in a
+    REPEATABLE READ transaction tells what its snapshot shows. So another transaction can have changed or dropped the
+    table unseen and committed before. Then only the types are news; what else there is, the inspection finds.
+    """
+    if newest is None or event.is_inspected or newest.key.lsn == event.key.lsn:
+        return seen
+    snapshot = event.settings.get("snapshot")
+    if snapshot is None or newest.xid is None or Snapshot.parse(snapshot).sees(newest.key.lsn, newest.xid):
+        return seen
+    if newest.table is None:
+        return None
+    later = {definition.oid: definition for definition in seen.types}
+    return newest.table.with_(types=tuple(later.get(t.oid, t) for t in newest.table.types))
 
 
 def _is_news(table: Table, latest: Mapping[int, Revision], admits: Scope) -> bool:

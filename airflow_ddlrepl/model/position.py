@@ -50,6 +50,9 @@ class LogKey(NamedTuple):
 START_OF_TRANSACTION = -1
 
 
+_ANY = (Lsn(0), Lsn(1 << 64))
+
+
 class Snapshot(NamedTuple):
     """What a refresh has seen: PostgreSQL's pg_current_snapshot() plus the log positions around it.
 
@@ -87,6 +90,12 @@ class Snapshot(NamedTuple):
             "low": str(self.low),
             "high": str(self.high),
         }
+
+    @classmethod
+    def parse(cls, text: str) -> Snapshot:
+        """From pg_snapshot's text, `xmin:xmax:running,…`: only transaction ids decide."""
+        xmin, xmax, running = text.split(":")
+        return cls(int(xmin), int(xmax), frozenset(map(int, running.split(","))) if running else frozenset(), *_ANY)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Snapshot:

@@ -22,7 +22,8 @@ class Revision:
     """Shape `number` of a table; rows at or after `key` are decoded with it.
 
     table is None when the table was dropped at `key`. statement: the DDL that made it, if known.
-    is_ambiguous: found by comparing shapes, the statements between are not known.
+    is_ambiguous: found by comparing shapes, the statements between are not known. xid: of the transaction
+    that made it, as the log tells it (32 bits); None when it was found by inspection.
     """
 
     table_id: int
@@ -32,3 +33,4 @@ class Revision:
     origin: Origin
     statement: str | None = None
     is_ambiguous: bool = False
+    xid: int | None = None

@@ -182,6 +182,7 @@ def _revision_values(channel: str, revision: Revision) -> dict[str, Any]:
         "origin": str(revision.origin),
         "statement": revision.statement,
         "is_ambiguous": revision.is_ambiguous,
+        "xid": revision.xid,
     }
 
 
@@ -203,7 +204,8 @@ def _event_values(channel: str, epoch: int, event: Event) -> dict[str, Any]:
 def _revision(row: Any) -> Revision:
     table = None if row.shape is None else Table.from_json(row.shape)
     key = LogKey(row.lsn, row.seq)
-    return Revision(row.table_id, row.number, key, table, Origin(row.origin), row.statement, row.is_ambiguous)
+    origin = Origin(row.origin)
+    return Revision(row.table_id, row.number, key, table, origin, row.statement, row.is_ambiguous, row.xid)
 
 
 def _segment(row: Any) -> SegmentRow:

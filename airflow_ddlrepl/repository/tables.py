@@ -92,6 +92,7 @@ revisions = Table(
     Column("origin", Text, nullable=False),
     Column("statement", Text),
     Column("is_ambiguous", Boolean, nullable=False),
+    Column("xid", BigInteger),
     Column("created", Moment, nullable=False),
     PrimaryKeyConstraint("channel", "table_id", "number"),
 )

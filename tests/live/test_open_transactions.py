@@ -32,6 +32,41 @@ def test_a_composite_type_changes_in_a_transaction_that_does_not_see_all_its_tab
 
 
 @BOTH
+def test_a_type_changes_in_a_transaction_that_ends_after_its_tables_changed(make: Make) -> None:
+    replica = make(
+        "CREATE TYPE mood AS ENUM ('a')",
+        "CREATE TABLE t(id int PRIMARY KEY, m mood)",
+        "CREATE TABLE gone(id int PRIMARY KEY, m mood)",
+    )
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TYPE mood ADD VALUE 'b'")
+        replica.at_source("ALTER TABLE t ADD n int DEFAULT 7", "INSERT INTO t VALUES (1, 'a', 8)", "DROP TABLE gone")
+        replica.replicate()
+    replica.at_source("INSERT INTO t VALUES (2, 'b', 9)")
+    result = replica.settle()
+    assert result.refresh.tables == {}
+    assert replica.rows("SELECT id, m::text, n FROM t ORDER BY id") == [(1, "a", 8), (2, "b", 9)]
+
+
+@BOTH
+@pytest.mark.parametrize("cycles", ["one", "two"])
+def test_a_schema_change_whose_snapshot_is_older_than_the_last_one_drops_nothing(make: Make, cycles: str) -> None:
+    replica = make("CREATE TABLE t(id int PRIMARY KEY, m text)", "INSERT INTO t VALUES (1, 'a')")
+    with psycopg.connect(replica.source) as session:
+        session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        session.execute("SELECT 1 FROM pg_class")
+        replica.at_source("ALTER TABLE t ADD x int DEFAULT 7", "INSERT INTO t VALUES (2, 'b', 8)")
+        if cycles == "two":
+            replica.replicate()
+        session.execute("ALTER TABLE t ADD y int")
+        session.execute("INSERT INTO t VALUES (3, 'c', 9, 10)")
+    replica.at_source("INSERT INTO t VALUES (4, 'd', 11, 12)", "ALTER TABLE t DROP m")
+    replica.settle()
+    rows = [(1, 7, None), (2, 8, None), (3, 9, 10), (4, 11, 12)]
+    assert replica.rows("SELECT id, x, y FROM t ORDER BY id") == rows
+
+
+@BOTH
 def test_a_table_born_while_another_one_is_not_yet_committed_joins_as_soon_as_it_can(make: Make) -> None:
     """The server lets only one open transaction at a time change a publication."""
     replica = make()

@@ -13,6 +13,7 @@ from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Snapshot
 from airflow_ddlrepl.model.table import Identity
 from tests.conftest import Databases
 from tests.live.source_log import Said, run
@@ -119,6 +120,7 @@ def test_settings_are_the_users(story: Story) -> None:
     story.user.execute("SET search_path = app, public; SET TimeZone = 'Asia/Tokyo'")
     story.user.execute("SET application_name = 'migrator'; SET ddlrepl.tag = 'release 7'")
     message = story.do("/* why */ CREATE TABLE t (i int) -- so").one
+    assert Snapshot.parse(message["settings"].pop("snapshot")).xmax > 0
     assert message["settings"] == {
         "search_path": "app, public",
         "timezone": "Asia/Tokyo",

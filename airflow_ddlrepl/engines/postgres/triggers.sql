@@ -218,6 +218,7 @@ BEGIN
         'search_path', pg_catalog.current_setting('search_path'),
         'timezone', pg_catalog.current_setting('TimeZone'),
         'application_name', pg_catalog.current_setting('application_name'),
+        'snapshot', pg_catalog.pg_current_snapshot(),
         'tag', COALESCE(pg_catalog.current_setting('ddlrepl.tag', true), '')));
 EXCEPTION WHEN OTHERS THEN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(
@@ -234,6 +235,7 @@ BEGIN
         'search_path', pg_catalog.current_setting('search_path'),
         'timezone', pg_catalog.current_setting('TimeZone'),
         'application_name', pg_catalog.current_setting('application_name'),
+        'snapshot', pg_catalog.pg_current_snapshot(),
         'tag', COALESCE(pg_catalog.current_setting('ddlrepl.tag', true), '')));
 EXCEPTION WHEN OTHERS THEN
     PERFORM pg_catalog.pg_logical_emit_message(true, 'ddlrepl', pg_catalog.convert_to(CAST(

@@ -53,6 +53,7 @@ def upgrade() -> None:
         Column("origin", Text, nullable=False),
         Column("statement", Text),
         Column("is_ambiguous", Boolean, nullable=False),
+        Column("xid", BigInteger),
         Column("created", Moment, nullable=False),
         PrimaryKeyConstraint("channel", "table_id", "number"),
     )
