@@ -2,8 +2,10 @@
 
     DDLREPL_FAIL_AT=integrate.staged ddlrepl replicate shop.yml       dies the first time it gets there
     DDLREPL_FAIL_AT=refresh.chunk:3 ddlrepl replicate shop.yml        dies the third time
+    DDLREPL_FAIL_AT='*:7' ddlrepl replicate shop.yml                  dies at the seventh fail point, whichever it is
 
-SIGKILL, as from the kernel: nothing is cleaned up, no lock released, no connection closed.
+SIGKILL, as from the kernel: nothing is cleaned up, no lock released, no connection closed. With
+DDLREPL_FAIL_BY=STOP the process stops there instead: a test kills it together with its relatives, or wakes it.
 """
 
 from __future__ import annotations
@@ -13,20 +15,38 @@ import signal
 from collections import Counter
 
 VARIABLE = "DDLREPL_FAIL_AT"
-SIGNAL = signal.SIGKILL
+HOW = "DDLREPL_FAIL_BY"
 FAIL_POINTS = {
     "activate.source": "the source is prepared, neither targets nor repository know of it",
+    "activate.target": "a target is prepared, the repository does not know that its tables wait for a refresh",
     "activate.targets": "the targets are prepared, the repository knows no table yet",
+    "activate.enrolled": "the repository knows the tables, the channel is not active",
+    "capture.published": "tables that could not be published when they were created are now",
+    "capture.rows": "one table's rows are in a file of the trail, others of its range are not",
+    "capture.range": "a range's files are written, its task has not said so",
     "capture.files": "the rows are in the trail's files, no manifest names them",
+    "trail.temporary": "a manifest (or the trail's marker) is written, not under its name yet",
     "capture.manifest": "the segment's manifest stands, the repository does not know it",
     "capture.repository": "the repository knows the segment, the source's slot still keeps its log",
+    "capture.advanced": "the source has forgotten the segment's log, targets know nothing of it",
+    "capture.inspected": "how far the catalog was inspected is recorded, tables published late are not ticked off",
+    "integrate.loaded": "rows are copied into a staging table, not committed",
     "integrate.staged": "the net changes are staged at the target, nothing is merged",
+    "integrate.rows": "some tables' rows are merged in the target's transaction",
+    "integrate.altered": "a table is altered in the target's transaction",
     "integrate.transaction": "rows are merged and tables altered, the target's transaction is not committed",
     "integrate.committed": "the target is committed, the ledger and the refreshes asked for are not recorded",
+    "integrate.first_commit": "what must be committed before it can be used (an enum's label) is, its rows are not",
+    "record.repository": "ledger and refreshes are recorded, the target still has them as unrecorded",
+    "refresh.shadow": "the shadow tables are made and empty",
+    "refresh.copied": "a chunk is copied into a shadow table, not committed",
     "refresh.chunk": "one chunk is in the shadow table",
     "refresh.loaded": "every shadow table is loaded, none is in its place",
     "refresh.transaction": "a shadow table is in its place, the transaction is not committed",
-    "refresh.placed": "a table is refreshed at the target, the repository still has it waiting",
+    "refresh.placed": "tables are refreshed at the target, the repository still has them waiting",
+    "keep.repository": "old segments are expired in the repository, their files still stand",
+    "keep.manifest": "an old segment's manifest is gone, its files are not",
+    "keep.files": "old segments are gone, leftovers are not swept",
 }
 _reached: Counter[str] = Counter()
 
@@ -37,6 +57,6 @@ def reach(name: str) -> None:
     if wanted is None:
         return
     point, _, times = wanted.partition(":")
-    _reached[name] += 1
-    if name == point and _reached[name] == int(times or 1):
-        os.kill(os.getpid(), SIGNAL)
+    _reached.update((name, "*"))
+    if point in (name, "*") and _reached[point] == int(times or 1):
+        os.kill(os.getpid(), signal.SIGSTOP if os.environ.get(HOW) == "STOP" else signal.SIGKILL)

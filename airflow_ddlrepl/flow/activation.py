@@ -15,13 +15,16 @@ from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.results import Activated
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import ChannelState
@@ -54,6 +57,7 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     reach("activate.targets")
     if revisions or is_new:
         cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
+    reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
         cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
     refreshed = refresh(cycle).tables if load else {}
@@ -141,5 +145,6 @@ def _prepare_target(cycle: Cycle, target: str, position: Lsn, tables: Sequence[T
             if start_over and now.lsn != position:
                 state.advance(cursor, cycle.channel.name, now.lsn, position, epoch=cycle.epoch, token=cycle.token)
             state.write_standings(cursor, cycle.channel.name, pending)
-    for table_id in pending:
-        cycle.repository.request_refresh(cycle.channel.name, cycle.token, target, table_id, WHY, position)
+            leave(cursor, cycle.channel.name, [RefreshAsked(i, WHY, position) for i in pending])
+    reach("activate.target")
+    record(cycle, target)

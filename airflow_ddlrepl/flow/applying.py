@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_ddlrepl.adapt.steps import Step as PlanStep
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Timeline
 from airflow_ddlrepl.capture.enroll import valid_at
@@ -23,11 +22,12 @@ from airflow_ddlrepl.errors import ControlStop, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.planning import planner
+from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.record import Record, RefreshAsked, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.repository.rows import StepState
 from airflow_ddlrepl.trail.manifest import RowFile, Segment
 
 
@@ -92,11 +92,10 @@ def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     staged = _stage(cycle, ahead, program)
     reach("integrate.staged")
     cycle.check_lock()
-    applied = run_program(
-        cycle.target_dsn(ahead.target), cycle.channel.name, program, staged, epoch=cycle.epoch, token=cycle.token
-    )
+    place, records = (cycle.target_dsn(ahead.target), cycle.channel.name), _records(cycle, program)
+    applied = run_program(*place, program, staged, records, epoch=cycle.epoch, token=cycle.token)
     reach("integrate.committed")
-    _record(cycle, ahead.target, program)
+    record(cycle, ahead.target)
     return applied
 
 
@@ -191,40 +190,24 @@ def _files_by_table(segments: Sequence[Segment]) -> dict[int, list[RowFile]]:
     return found
 
 
-def _record(cycle: Cycle, target: str, program: Program) -> None:
-    """The ledger and the refreshes that the program asked for; the target itself holds the truth."""
+def _records(cycle: Cycle, program: Program) -> list[Record]:
+    """The ledger's rows and the refreshes that the program asks for."""
     history = {r.table_id: cycle.repository.revisions(cycle.channel.name, r.table_id) for r in _stepped(cycle, program)}
+    found: list[Record] = []
     for step in program.steps:
         revision = valid_at(history.get(step.table_id, ()), step.key)
         for number, part in enumerate(step.plan.steps if step.plan and revision else ()):
-            _record_step(cycle, target, revision, number, part)
-    for table_id, standing in program.standings.items():
-        if standing.state is State.PENDING:
-            cycle.repository.request_refresh(
-                cycle.channel.name, cycle.token, target, table_id, reason(program, table_id), program.high
-            )
+            if part.kind is StepKind.SQL and revision is not None:
+                sql_hash = hashlib.sha256("\n".join(part.sql).encode()).hexdigest()
+                found.append(StepApplied(step.table_id, revision.number, number, sql_hash, part.why))
+    waiting = [i for i, standing in program.standings.items() if standing.state is State.PENDING]
+    return found + [RefreshAsked(i, reason(program, i), program.high) for i in waiting]
 
 
 def _stepped(cycle: Cycle, program: Program) -> list[Revision]:
     """The newest revisions of the tables that the program changes."""
     touched = {step.table_id for step in program.steps}
     return [r for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if i in touched]
-
-
-def _record_step(cycle: Cycle, target: str, revision: Revision | None, number: int, part: PlanStep) -> None:
-    if part.kind is not StepKind.SQL or revision is None:
-        return
-    cycle.repository.record_ledger(
-        cycle.channel.name,
-        cycle.token,
-        target=target,
-        table_id=revision.table_id,
-        revision=revision.number,
-        step=number,
-        sql_hash=hashlib.sha256("\n".join(part.sql).encode()).hexdigest(),
-        state=StepState.DONE,
-        summary=part.why,
-    )
 
 
 def reason(program: Program, table_id: int) -> str:

@@ -10,9 +10,11 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.timeline import Program, State
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stopped, stretch
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.keeping import expire
+from airflow_ddlrepl.flow.recording import has_unrecorded, record
 from airflow_ddlrepl.flow.results import Adapted, Integrated
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.position import Lsn
@@ -61,6 +63,7 @@ def _raise_first(stops: Sequence[DdlReplError | None]) -> None:
 
 def _bring(cycle: Cycle, target: str, wanted: Callable[[Stretch], Program], total: Applied) -> Program:
     """Apply what is wanted, with a commit after each change that must be committed before it can be used."""
+    record(cycle, target)
     while True:
         ahead = stretch(cycle, target)
         program = wanted(ahead)
@@ -72,6 +75,7 @@ def _bring(cycle: Cycle, target: str, wanted: Callable[[Stretch], Program], tota
             _add(total, apply(cycle, ahead, program))
         if is_whole:
             return program
+        reach("integrate.first_commit")
 
 
 def _to_the_end(ahead: Stretch) -> Program:
@@ -87,7 +91,9 @@ def _to_last_change(ahead: Stretch) -> Program:
 
 
 def has_changes(cycle: Cycle) -> bool:
-    """Does any target have a schema change before it? Reads control records only."""
+    """Does any target have a schema change before it, or one to record? Reads control records only."""
+    if any(has_unrecorded(cycle, target.name) for target in cycle.targets()):
+        return True
     return any(_to_last_change(ahead).high > ahead.low for ahead in _all(cycle))
 
 

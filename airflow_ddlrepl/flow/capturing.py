@@ -59,13 +59,16 @@ def capture(cycle: Cycle) -> Captured:
         low = tally.add(_register(cycle, segment))
     cycle.source.advance(low)
     late = cycle.source.publish_late()
+    reach("capture.published")
     inspection = replace(inspect_source(cycle), late=frozenset(late))
     end = cycle.source.flush_position()
     while low < end:
         high = Lsn(min(end, low + cycle.channel.capture.window_bytes))
         low = tally.add(_window(cycle, low, high, inspection, is_last=high == end))
         cycle.source.advance(low)
+        reach("capture.advanced")
     cycle.repository.set_position(cycle.channel.name, cycle.token, INSPECTED, low)
+    reach("capture.inspected")
     cycle.source.forget_late(late & tally.filled)
     return tally.result(first, low, time.monotonic() - started)
 
@@ -257,6 +260,7 @@ def _register(cycle: Cycle, segment: Segment) -> tuple[Segment, Sequence[Event],
     ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}
     seen = [e for e in events if e.kind in STORED and _touches(e, ours)]
     cycle.repository.commit_segment(cycle.channel.name, cycle.token, facts, found, segment.high, seen=seen)
+    cycle.trail.tidy(segment)
     reach("capture.repository")
     return segment, seen, found
 

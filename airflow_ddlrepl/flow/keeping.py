@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from airflow_ddlrepl.config.channel import Retention
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.repository.rows import SegmentRow
@@ -24,7 +25,9 @@ def expire(cycle: Cycle, passed: Lsn) -> int:
         return 0
     cycle.check_lock()
     count = cycle.repository.expire_segments(cycle.channel.name, cycle.token, before)
+    reach("keep.repository")
     cycle.trail.expire(before)
+    reach("keep.files")
     leftovers = cycle.trail.sweep(LEFTOVER_SECONDS)
     log.info("trail: %d segments before %s expired, %d leftover files removed", count, before, len(leftovers))
     return count

@@ -35,12 +35,15 @@ from airflow_ddlrepl.engines.postgres.swap import (
     put_in_place,
     sweep,
 )
+from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.results import Refreshed
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import cut
 
@@ -57,14 +60,15 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
     for target in cycle.targets():
+        record(cycle, target.name)
         if patterns:
             _ask(cycle, target.name, patterns)
         why = {r.table_id: r.reason for r in cycle.repository.pending_refreshes(cycle.channel.name, target.name)}
         for standing, count in _refresh_target(cycle, target.name):
-            reach("refresh.placed")
             rows[str(standing.name)] = count
             reasons[str(standing.name)] = why.get(standing.table_id, "")
-            cycle.repository.finish_refresh(cycle.channel.name, cycle.token, target.name, standing.table_id, count)
+        reach("refresh.placed")
+        record(cycle, target.name)
     return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
 
 
@@ -103,8 +107,8 @@ def _ask(cycle: Cycle, target: str, patterns: Sequence[str]) -> None:
         with connection.transaction(), connection.cursor() as cursor:
             state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
             state.write_standings(cursor, cycle.channel.name, asked)
-    for table_id in asked:
-        cycle.repository.request_refresh(cycle.channel.name, cycle.token, target, table_id, ASKED, now.lsn)
+            leave(cursor, cycle.channel.name, [RefreshAsked(i, ASKED, now.lsn) for i in asked])
+    record(cycle, target)
 
 
 def _refresh_target(cycle: Cycle, target: str) -> list[tuple[Standing, int]]:
@@ -155,11 +159,12 @@ class _Refresh:
             done.append((self.after[table.id], 0))
         for table in leaves:
             make_shadow(self.connection, self.after[table.id].shape, self._shadow(table))
+        reach("refresh.shadow")
         counts = self._load(leaves)
         reach("refresh.loaded")
         for table in leaves:
             self.cycle.check_lock()
-            how = patiently(self._placer(table))
+            how = patiently(self._placer(table, counts[table.id]))
             log.info("refreshed %s: %d rows, %s", table.name, counts[table.id], how)
             done.append((self.after[table.id], counts[table.id]))
         return done
@@ -237,7 +242,7 @@ class _Refresh:
             after=finish_sql(shape, self._shadow(table)) if is_whole else (),
         )
 
-    def _placer(self, table: Table) -> Callable[[], str]:
+    def _placer(self, table: Table, rows: int) -> Callable[[], str]:
         standing = self.after[table.id]
         before = self.standings[table.id]
         ids = {c.id for c in table.columns}
@@ -249,6 +254,7 @@ class _Refresh:
                 self.cycle.channel.name,
                 standing,
                 self._shadow(table),
+                rows,
                 previous=before.name,
                 epoch=self.cycle.epoch,
                 token=self.cycle.token,

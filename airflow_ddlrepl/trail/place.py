@@ -18,6 +18,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from airflow_ddlrepl.errors import TrailError, Unreachable
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.trail.manifest import Blob
 
 _UNSAFE = re.compile(r"[\x00-\x1f\\:*?\[\]]")
@@ -224,6 +225,7 @@ def _link_if_absent(full: str, data: bytes) -> bool:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+    reach("trail.temporary")
     try:
         os.link(temporary, full)
     except FileExistsError:

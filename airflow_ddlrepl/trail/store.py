@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.manifest import Blob, Segment
@@ -33,6 +34,7 @@ TRANSACTIONS = pa.schema(
         ("changes", pa.int64()),
     ]
 )
+_DATA = re.compile(r"e(\d+)/data/([0-9a-f]{16})/")
 _CHANNEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -143,17 +145,29 @@ class Trail(RowReader):
     def expire(self, before: Lsn) -> int:
         """Delete the segments that end at or before the position, in every epoch. Returns how many.
 
-        The manifest goes first: a crash leaves files that no manifest names, which `sweep` removes.
+        The manifest goes first: a crash leaves files that no manifest names, which go with the next call.
         """
         gone = 0
         for epoch in self._epochs():
             for segment in self.segments(epoch):
                 if segment.high <= before:
                     self.place.remove(manifest_path(epoch, segment.low))
+                    reach("keep.manifest")
                     for blob in segment.blobs():
                         self.place.remove(blob.path)
                     gone += 1
+        for path in self.place.walk():
+            data = _DATA.match(path)
+            if data and int(data[2], 16) < before and not self.find(int(data[1]), Lsn(int(data[2], 16))):
+                self.place.remove(path)
         return gone
+
+    def tidy(self, segment: Segment) -> None:
+        """Delete what killed runs wrote for a segment's window. It must be published: nobody else's can be, then."""
+        named = {blob.path for blob in segment.blobs()}
+        for path in self.place.walk(data_folder(segment.epoch, segment.low)):
+            if path not in named:
+                self.place.remove(path)
 
     def sweep(self, older_than: float) -> list[str]:
         """Delete what no manifest names and is older than so many seconds: leftovers of killed runs.

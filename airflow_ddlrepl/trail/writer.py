@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event, Op
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Identity
@@ -130,6 +131,7 @@ class PartWriter:
     def _close(self, layout: Layout) -> None:
         writer = self._open.pop(layout)
         self._done.append((writer.number, writer.finish(self._trail)))
+        reach("capture.rows")
 
 
 class _TableWriter:

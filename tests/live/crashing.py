@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl import failpoint, flow
-from airflow_ddlrepl.failpoint import VARIABLE
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.failpoint import HOW, VARIABLE
 from airflow_ddlrepl.model.work import InProcess
 
 SECONDS = 60
@@ -20,11 +20,10 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["airflow_ddlrepl.flow", "psycopg", "adbc_driver_postgresql.dbapi", "alembic"])
 
 
-def act(stage: str, file: Path, fail_at: str = "", how: signal.Signals = signal.SIGKILL) -> None:
+def act(stage: str, file: Path, fail_at: str = "", how: str = "KILL") -> None:
     """One stage of the channel, as a process does it."""
     if fail_at:
-        os.environ[VARIABLE] = fail_at
-        failpoint.SIGNAL = how
+        os.environ |= {VARIABLE: fail_at, HOW: how}
     with flow.open_channel(file, InProcess()) as cycle:
         getattr(flow, stage)(cycle)
 
@@ -37,7 +36,7 @@ def start(stage: str, file: Path, fail_at: str = "") -> Any:
 
 def pause(stage: str, file: Path, point: str) -> Any:
     """Run the stage up to a fail point, where it stops as if its machine slept. `wake` lets it go on."""
-    process = _processes.Process(target=act, args=(stage, file, point, signal.SIGSTOP))
+    process = _processes.Process(target=act, args=(stage, file, point, "STOP"))
     process.start()
     deadline = time.monotonic() + SECONDS
     while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":

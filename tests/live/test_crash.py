@@ -1,30 +1,39 @@
-"""Killed at any point, a run leaves nothing that the next one can't mend: nothing is lost, nothing applied twice."""
+"""Killed at any point, a run leaves nothing that the next one can't mend: nothing is lost, nothing applied twice.
+
+`make chaos` does the same to many more channels (docs/testing.md). DDLREPL_CHAOS_FROM: the first seed of the sample.
+"""
 
 from __future__ import annotations
 
-import random
+import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-import psycopg
 import pytest
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.failpoint import FAIL_POINTS
-from tests.live.crashing import die, kill_after
+from airflow_ddlrepl.model.work import InProcess
+from tests.chaos.life import killed_anywhere
+from tests.chaos.source import START, work
+from tests.chaos.traces import look
+from tests.live.crashing import die
 from tests.live.replica import Replica, channel_file
 
-START = (
-    "create table orders (id int primary key, note text)",
-    "insert into orders select i, 'order ' || i from generate_series(1, 200) i",
-    "create table log (what text, n int)",
-    "insert into log select 'twice', i % 5 from generate_series(1, 40) i",
-    "create table rates (id int primary key, rate text)",
-    "insert into rates select i, i::text from generate_series(1, 300) i",
-)
-IN_CYCLE = [name for name in FAIL_POINTS if not name.startswith("activate.")]
+FIRST = int(os.environ.get("DDLREPL_CHAOS_FROM", "1"))
+LIVES, KILLS = 3, 10
 IN_ACTIVATION = [name for name in FAIL_POINTS if name.startswith(("activate.", "refresh."))]
+STRETCHES = {
+    stage: [name for name in FAIL_POINTS if name.startswith(stages)]
+    for stage, stages in {
+        "capture": ("capture.", "trail."),
+        "integrate": ("integrate.", "record."),
+        "refresh": ("refresh.",),
+        "keep": ("keep.",),
+    }.items()
+}
 _numbers = count(1)
 
 
@@ -33,7 +42,8 @@ def new_replica(server: PrivateServer, folder: Path) -> tuple[Replica, list[str]
     names = [f"crash_source_{number}", f"crash_target_{number}"]
     source, target = (server.create_database(name) for name in names)
     slot = {"slot": f"crash_{number}"}  # slots are the server's, not the database's
-    return Replica(source, target, channel_file(folder, source, target, source=slot)), names
+    file = channel_file(folder, source, target, source=slot, retention={"size": 0})
+    return Replica(source, target, file), names
 
 
 @pytest.fixture(scope="module")
@@ -47,71 +57,80 @@ def replica(pg18: PrivateServer, tmp_path_factory: pytest.TempPathFactory) -> It
         pg18.drop_database(name)
 
 
-def work(replica: Replica, number: int) -> None:
-    """Rows with and without a key, DDL among them, and a change of type that needs a refresh."""
-    replica.at_source(
-        f"insert into orders (id, note) values ({number}000, 'new'), ({number}001, 'short-lived')",
-        "insert into log values ('twice', 1), ('twice', 1), ('once', 2)",
-        "begin; update orders set note = note || '.' where id % 7 = 0; "
-        f"alter table orders add column c{number} int default {number}; "
-        f"insert into orders (id, note, c{number}) values ({number}002, 'in between', 5); commit",
-        "delete from log where ctid = (select min(ctid) from log where what = 'twice')",
-        f"delete from orders where id = {number}001",
-        f"create table made_{number} (n int)",
-        f"insert into made_{number} values (1), (1), (2)",
-        f"alter table rates add column u{number} uuid default gen_random_uuid()",
-        "update rates set rate = rate || 'x' where id < 10",
-    )
-
-
-def check_traces(replica: Replica) -> None:
-    """A row that was applied twice, or not at all, shows where no key hides it; and nothing of ours lies about."""
-    query = "select what, n, count(*) from log group by 1, 2 order by 1, 2"
-    with psycopg.connect(replica.source) as connection:
-        assert connection.execute(query).fetchall() == replica.rows(query)
-    left = "select relname from pg_class where relnamespace = 'ddlrepl'::regnamespace and relname ~ '^[rs]_'"
-    assert replica.rows(left) == []
-
-
-@pytest.mark.req("XR-09")
-@pytest.mark.parametrize("point", IN_CYCLE)
-def test_a_cycle_killed_at_a_fail_point_is_made_good_by_the_next(replica: Replica, point: str) -> None:
-    number = next(_numbers)
-    work(replica, number)
-    die("replicate", replica.file, point)
-    replica.at_source(
-        "insert into log values ('after the crash', 3)",
-        f"update orders set note = 'after' where id = {number}002",
-        f"alter table made_{number} add column t text default 'd'",
-    )
+def settle(replica: Replica) -> None:
     replica.settle()
-    check_traces(replica)
+    assert not look(replica), str(look(replica))
 
 
 @pytest.mark.req("XR-09")
-@pytest.mark.parametrize("point", IN_ACTIVATION)
-def test_a_killed_activation_can_be_done_again(pg18: PrivateServer, tmp_path: Path, point: str) -> None:
+@pytest.mark.parametrize("stretch", STRETCHES)
+def test_cycles_killed_at_every_fail_point_in_turn_are_made_good(replica: Replica, stretch: str) -> None:
+    """Each run dies a little later than the one before; meanwhile more happens at the source."""
+    for point in STRETCHES[stretch]:
+        number = next(_numbers)
+        replica.at_source(*work(number))
+        die("replicate", replica.file, point)
+        replica.at_source(
+            "insert into kept.log values ('after the crash', 3)",
+            f"update kept.orders set note = 'after' where id = {number}002",
+            f"alter table kept.made_{number} add column t text default 'd'",
+        )
+    settle(replica)
+
+
+@pytest.mark.req("XR-09")
+def test_activations_killed_at_every_fail_point_are_made_good_in_the_end(pg18: PrivateServer, tmp_path: Path) -> None:
     replica, names = new_replica(pg18, tmp_path)
     replica.at_source(*START)
-    die("activate", replica.file, point)
-    replica.at_source("insert into orders values (1000, 'x')", "alter table log add column at int default 7")
+    for number, point in enumerate(IN_ACTIVATION):
+        die("activate", replica.file, point)
+        replica.at_source(
+            f"insert into kept.orders (id) values ({1000 + number})",
+            f"alter table kept.log add column c{number} int default 7",
+        )
     replica.activate()
-    replica.at_source("insert into log values ('late', 1, 2)")
-    replica.settle()
-    check_traces(replica)
+    replica.at_source("insert into kept.log values ('late', 1, 2)")
+    settle(replica)
     for name in names:
         pg18.drop_database(name)
 
 
 @pytest.mark.req("XR-09")
-@pytest.mark.parametrize("time", ["first", "second", "third"])
-def test_a_cycle_killed_at_any_moment_is_made_good_by_the_next(replica: Replica, time: str) -> None:
-    seed = random.SystemRandom().randrange(10**6)
-    moments = random.Random(seed)
-    for _ in range(2):
-        work(replica, next(_numbers))
-        seconds = moments.uniform(0.05, 1.5)
-        ended = kill_after("replicate", replica.file, seconds)
-        print(f"seed {seed}: killed after {seconds:.3f} s, exit code {ended}")
-    replica.settle()
-    check_traces(replica)
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + LIVES))
+def test_runs_killed_at_any_moment_are_made_good(pg18: PrivateServer, seed: int) -> None:
+    """Random histories, several sessions, a writer that goes on; one of the killed runs is one of Spark."""
+    story = killed_anywhere(pg18, seed, KILLS)
+    print(f"seed {seed}: {'; '.join(story.kills)}")
+    if story.trouble:
+        pytest.fail(f"seed {seed}: {story.trouble}\n{story.history}", pytrace=False)
+
+
+def recorded(replica: Replica) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
+    """The ledger and the refreshes, by what does not differ between two channels."""
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        names = {row.table_id: str(row.name) for row in cycle.repository.tables("shop")}
+        steps = [(names[r.table_id], r.revision, r.step, r.summary) for r in cycle.repository.ledger("shop")]
+        loads = [(names[r.table_id], r.reason, r.state, r.rows) for r in cycle.repository.refreshes("shop")]
+        return sorted(steps), sorted(loads)
+
+
+@pytest.mark.parametrize("point", ["integrate.committed", "record.repository", "refresh.placed"])
+def test_what_a_killed_run_did_is_recorded_by_the_next(pg18: PrivateServer, tmp_path: Path, point: str) -> None:
+    """Ledger and refreshes are the same as those of a channel that nobody killed."""
+    found = []
+    for folder, fail_at in ((tmp_path / "calm", ""), (tmp_path / "killed", point)):
+        folder.mkdir()
+        replica, names = new_replica(pg18, folder)
+        replica.at_source(*START)
+        replica.activate()
+        replica.at_source(*work(1))
+        if fail_at:
+            die("replicate", replica.file, fail_at)
+        settle(replica)
+        found.append(recorded(replica))
+        for name in names:
+            pg18.drop_database(name)
+    calm, killed = found
+    assert ("kept.rates", "done") in {(load[0], load[2]) for load in calm[1]}
+    assert any(step[0] == "kept.orders" for step in calm[0])
+    assert killed == calm

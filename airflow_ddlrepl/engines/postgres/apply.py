@@ -20,11 +20,13 @@ from airflow_ddlrepl.engines.postgres.merge import Session, merge, prepare_sessi
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.staged import Staged
 from airflow_ddlrepl.engines.postgres.state import advance, write_standings
+from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.record import Record
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
@@ -54,15 +56,23 @@ class Applied:
 
 
 def run_program(
-    dsn: str, channel: str, program: Program, staged: Sequence[StagedSlice], *, epoch: int, token: int
+    dsn: str,
+    channel: str,
+    program: Program,
+    staged: Sequence[StagedSlice],
+    records: Sequence[Record],
+    *,
+    epoch: int,
+    token: int,
 ) -> Applied:
     """Apply everything and move the position from program.low to program.high, or nothing.
 
+    records: what the repository has to know of it; they are left at the target for `flow.recording`.
     Raises Fenced LCK-102 when another run moved the target, TargetError INT-… when rows don't fit,
     CannotAdapt ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
     """
     with connect(dsn, application_name="ddlrepl integrate") as connection:
-        return patiently(lambda: _transaction(connection, channel, program, staged, epoch, token))
+        return patiently(lambda: _transaction(connection, channel, program, staged, records, epoch, token))
 
 
 def patiently(work: Callable[[], Result]) -> Result:
@@ -93,7 +103,13 @@ def _is_contention(error: BaseException) -> bool:
 
 
 def _transaction(
-    connection: Connection[Any], channel: str, program: Program, staged: Sequence[StagedSlice], epoch: int, token: int
+    connection: Connection[Any],
+    channel: str,
+    program: Program,
+    staged: Sequence[StagedSlice],
+    records: Sequence[Record],
+    epoch: int,
+    token: int,
 ) -> Applied:
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
@@ -105,6 +121,7 @@ def _transaction(
                 run.step(step)
         run.merge_rest()
         write_standings(cursor, channel, _changed(program), _gone(program))
+        leave(cursor, channel, records)
         reach("integrate.transaction")
         return run.applied
 
@@ -189,6 +206,7 @@ class _Run:
                     " or refresh this table: ddlrepl refresh --table",
                 ) from None
             self.applied.statements += 1
+            reach("integrate.altered")
 
     def _truncate(self, name: TableName, *, restart: bool) -> None:
         """Where foreign keys point to the table TRUNCATE is refused: its rows are deleted instead."""
@@ -212,3 +230,4 @@ class _Run:
                     self.applied.rows.update(
                         changes=counts.changes, inserted=counts.inserted, updated=updated, deleted=counts.deleted
                     )
+                reach("integrate.rows")

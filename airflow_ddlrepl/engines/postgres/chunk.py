@@ -127,6 +127,7 @@ def _load(source: Connection[Any], target: Connection[Any], task: LoadTask) -> i
     count = _pipe(source, target, *_copies(task))
     for statement in task.after:
         target.execute(statement.encode())
+    reach("refresh.copied")
     target.execute("UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s", [count, *mark])
     target.commit()
     reach("refresh.chunk")

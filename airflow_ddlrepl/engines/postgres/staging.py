@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count,
 from airflow_ddlrepl.engines.postgres.staged import Stage, Staged, StagedColumn, staged_columns
 from airflow_ddlrepl.engines.postgres.target_keys import numbered
 from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, equality
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.net import NetRows, net
@@ -50,6 +51,7 @@ def _stage(task: StageTask, cursor: Any) -> Staged:
     rows = plan.images(changes) if task.table.key is None else plan.net(changes, cursor)
     for kind, table in rows.items():
         load(cursor, stage_table(task.stage_name, kind), plan.staging_columns(table), table)
+        reach("integrate.loaded")
     return plan.staged(rows, changes.num_rows)
 
 

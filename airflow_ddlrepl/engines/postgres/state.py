@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.engines.postgres import unrecorded
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn, Snapshot
@@ -63,7 +64,7 @@ def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, tok
     try:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
-            connection.execute(CREATE.encode())
+            connection.execute((CREATE + unrecorded.CREATE).encode())
             row = connection.execute(
                 "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
                 " ON CONFLICT DO NOTHING RETURNING 1",
@@ -91,6 +92,7 @@ def restart(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, tok
         "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, epoch = %s, token = %s, updated = now() WHERE channel = %s",
         [str(lsn), epoch, token, channel],
     )
+    connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
 
 
 def read_state(connection: Connection[Any], channel: str) -> TargetState:
@@ -162,6 +164,7 @@ def forget(connection: Connection[Any], channel: str) -> None:
             return
         connection.execute("DELETE FROM ddlrepl.position WHERE channel = %s", [channel])
         connection.execute("DELETE FROM ddlrepl.tables WHERE channel = %s", [channel])
+        connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"
         ).fetchone()

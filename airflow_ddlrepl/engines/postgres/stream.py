@@ -25,6 +25,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.layout import NeedsText
 from airflow_ddlrepl.engines.postgres.pgoutput.types import binary_safe, wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.walsender import stream
 from airflow_ddlrepl.errors import ConfigError, SourceError
+from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
@@ -147,7 +148,9 @@ def _capture(task: RangeTask, writer: PartWriter) -> Part:
             if decoded.transactions is not None:
                 writer.transactions(decoded.transactions)
         decoder.finish()
-    return writer.finish(task.low, task.high, decoder.bytes_read)
+    part = writer.finish(task.low, task.high, decoder.bytes_read)
+    reach("capture.range")
+    return part
 
 
 @contextmanager

@@ -26,9 +26,11 @@ from airflow_ddlrepl.engines.postgres.dependants import dependants, is_reference
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.record import RefreshDone
 from airflow_ddlrepl.model.table import Column, Table
 
 if TYPE_CHECKING:
@@ -112,6 +114,7 @@ def put_in_place(
     channel: str,
     standing: Standing,
     shadow: TableName,
+    rows: int,
     *,
     previous: TableName | None,
     epoch: int,
@@ -122,7 +125,8 @@ def put_in_place(
 ) -> str:
     """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
 
-    standing: as the table stands afterwards. previous: the table's name at the target before, if it is there.
+    standing: as the table stands afterwards. rows: how many were loaded.
+    previous: the table's name at the target before, if it is there.
     kept: columns that the source doesn't have (any more): rows that stay, by key, keep their values there.
     ours: columns that the channel gave the table; others that people added stay with their values, by key.
     Raises CannotAdapt ADP-104 (another table has the name) or ADP-131 (what hangs on the table does not let it
@@ -148,6 +152,7 @@ def put_in_place(
             else:
                 _replace(cursor, found, standing.shape, shadow)
         state.write_standings(cursor, channel, {standing.table_id: standing})
+        leave(cursor, channel, [RefreshDone(standing.table_id, rows)])
         forget_marks(connection)
         reach("refresh.transaction")
     return f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced"
@@ -171,6 +176,7 @@ def place_parent(connection: Connection[Any], channel: str, standing: Standing, 
                 hint="drop or rename the target's table; the next run creates it anew",
             )
         state.write_standings(cursor, channel, {standing.table_id: standing})
+        leave(cursor, channel, [RefreshDone(standing.table_id, 0)])
 
 
 def _locked(connection: Connection[Any], name: TableName) -> Table | None:

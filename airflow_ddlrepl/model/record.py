@@ -1,0 +1,57 @@
+"""What a target's transaction did that the repository has to know: steps for the ledger, refreshes asked for and done.
+
+The target keeps such records in the transaction that made them true, until the repository has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from airflow_ddlrepl.model.position import Lsn
+
+
+@dataclass(frozen=True, slots=True)
+class StepApplied:
+    """A step of the plan towards a revision ran; step: its number in the plan; summary: what it was for."""
+
+    table_id: int
+    revision: int
+    step: int
+    sql_hash: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshAsked:
+    """The table waits for a refresh since `at`."""
+
+    table_id: int
+    reason: str
+    at: Lsn
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshDone:
+    """The table was loaded, with so many rows."""
+
+    table_id: int
+    rows: int
+
+
+Record = StepApplied | RefreshAsked | RefreshDone
+
+
+def to_json(record: Record) -> dict[str, Any]:
+    kind = next(name for name, one in _KINDS.items() if isinstance(record, one))
+    return {"kind": kind, **asdict(record)}
+
+
+def from_json(data: dict[str, Any]) -> Record:
+    values = {name: value for name, value in data.items() if name != "kind"}
+    if "at" in values:
+        values["at"] = Lsn(values["at"])
+    return _KINDS[data["kind"]](**values)
+
+
+_KINDS: dict[str, type[Record]] = {"step": StepApplied, "refresh asked": RefreshAsked, "refresh done": RefreshDone}

@@ -1,0 +1,200 @@
+"""The life of one channel whose runs are killed again and again; all of it follows from a seed."""
+
+from __future__ import annotations
+
+import logging
+import random
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
+
+from airflow_ddlrepl.engines.postgres import exported
+from airflow_ddlrepl.failpoint import FAIL_POINTS
+from tests.chaos.runs import LONGEST, OneProcess, Run, WithSpark
+from tests.chaos.source import START, Writer, visible, work
+from tests.chaos.traces import Traces, look
+from tests.live.histories import ACTIVATE, REPLICATE, VARIANTS, Player, Step
+from tests.live.history_statements import ALL, SETUP, Words
+from tests.live.replica import Replica, channel_file
+
+log = logging.getLogger("chaos")
+KILLS = 5  # of one life
+TRIES = 8
+SPARK_SECONDS = 12.0
+NOTHING_KEPT = {"retention": {"size": 0}}
+
+
+@dataclass
+class Story:
+    """What became of a life. kills: how the runs died, one line each; trouble: empty when all is well."""
+
+    kills: list[str] = field(default_factory=list)
+    traces: Traces = field(default_factory=Traces)
+    trouble: str = ""
+    seconds: float = 0.0
+    history: str = ""
+
+
+class Life:
+    """A channel between two fresh databases, random sessions at the source, and a clock."""
+
+    def __init__(self, server: Any, seed: int, folder: Path) -> None:
+        self.rng = random.Random(seed)
+        self.server = server
+        self.names = [f"{side}_{random.SystemRandom().randrange(1 << 40):x}" for side in ("source", "target")]
+        source, target = (server.create_database(name) for name in self.names)
+        variant = seed % len(VARIANTS)
+        self.player = Player(source, target, folder, variant)
+        channel_file(folder, source, target, **{**VARIANTS[variant], **NOTHING_KEPT})
+        self.replica: Replica = self.player.replica
+        self.length = 1.0  # seconds that a run takes, as far as we have seen
+        self.number = 0
+        self.story = Story()
+
+    def close(self) -> None:
+        self.player.close()
+        for name in self.names:
+            self.server.drop_database(name)
+
+    # -- the source
+
+    def begin(self) -> None:
+        """Tables to replicate, ours and random ones."""
+        self.replica.at_source(*START)
+        self.player.play(Step(0, 'CREATE SCHEMA s2; CREATE SCHEMA "S p%s"'))
+        for _ in range(self.rng.randrange(2, 6)):
+            self._say(0, SETUP)
+
+    def go_on(self) -> None:
+        """The next piece of work, with random statements of several sessions before, among and after it."""
+        self.number += 1
+        for statement in work(self.number):
+            self.replica.at_source(statement)
+            if self.rng.random() < 0.5:
+                self._say(self.rng.randrange(3), ALL)
+
+    def _say(self, session: int, what: Any) -> None:
+        told = Words(self.rng, visible(self.player.sessions[session], self.rng)).one(what)
+        begins, ends = self.rng.random() < 0.1, self.rng.random() < 0.4
+        if begins:
+            self.player.play(Step(session, "BEGIN"))
+        self.player.play(Step(session, told, guarded=True))
+        if ends:
+            self.player.play(Step(session, self.rng.choice(["COMMIT", "COMMIT", "ROLLBACK"])))
+
+    # -- killing
+
+    def die_anywhere(self, stage: str, run: Callable[[str, Path], Run], length: float = 0) -> bool:
+        """Kill a run after a random part of the time that one takes. False: it was faster every time."""
+        for _ in range(TRIES):
+            seconds = self.rng.random() * (length or self.length)
+            running, started = run(stage, self.replica.file), time.monotonic()
+            code = running.wait(seconds)
+            running.kill()
+            if code is None:
+                self.length *= 1.1
+                self.story.kills.append(f"{stage} {type(running).__name__} after {seconds:.3f} s")
+                return True
+            self.length = 0.5 * (self.length + time.monotonic() - started) if not length else self.length
+            self.go_on()
+        return False
+
+    def die_at(self, stage: str, point: str, run: Callable[[str, Path, str], Run]) -> bool:
+        """Have a run die at a fail point (`name`, `name:3`); False: it never came there."""
+        running = run(stage, self.replica.file, point)
+        code = running.wait(LONGEST)
+        running.kill()
+        if code is None:
+            raise AssertionError(f"{stage} hangs on its way to {point}")
+        if code == -signal.SIGKILL:
+            self.story.kills.append(f"{stage} {type(running).__name__} at {point}")
+        return code == -signal.SIGKILL
+
+    def settle(self) -> None:
+        """One more cycle, and all is as if nothing had happened."""
+        self.player.finish()
+        self.story.traces = look(self.replica)
+        if self.story.traces:
+            raise AssertionError(str(self.story.traces))
+
+
+@contextmanager
+def life(server: Any, seed: int) -> Iterator[Life]:
+    with TemporaryDirectory(prefix="chaos-") as folder, mock.patch.object(exported, "LOCK_TIMEOUT", "300ms"):
+        living = Life(server, seed, Path(folder))
+        try:
+            yield living
+        finally:
+            living.close()
+
+
+def killed_anywhere(server: Any, seed: int, kills: int = KILLS) -> Story:
+    """One life with so many kills at random moments; of every second one, one kill is of a run with Spark."""
+
+    def live(living: Life) -> None:
+        rng, spark = living.rng, kills // 2 if seed % 2 == 0 else -1
+        if rng.random() < 0.4:
+            living.die_anywhere("activate", OneProcess)
+        living.player.play(ACTIVATE)
+        while len(living.story.kills) < kills:
+            living.go_on()
+            with Writer(living.replica.source, rng.randrange(1 << 30)):
+                if len(living.story.kills) == spark:
+                    died = living.die_anywhere("replicate", WithSpark, SPARK_SECONDS)
+                else:
+                    died = living.die_anywhere("replicate", OneProcess)
+                assert died, "no run lived long enough to be killed"
+            if rng.random() < 0.7:
+                living.settle()
+        living.settle()
+
+    return _lived(server, seed, live)
+
+
+def killed_at(server: Any, seed: int, point: str) -> Story:
+    """One life whose runs die at a fail point: the first, the second, the third time they get there."""
+    assert point in FAIL_POINTS
+
+    def live(living: Life) -> None:
+        if point.startswith("activate."):
+            assert living.die_at("activate", point, OneProcess), f"{point} is never reached"
+            living.go_on()
+            living.player.play(ACTIVATE)
+            living.settle()
+            return
+        living.player.play(ACTIVATE)
+        for nth in (1, 2, 3):
+            living.go_on()
+            with Writer(living.replica.source, living.rng.randrange(1 << 30)):
+                died = living.die_at("replicate", f"{point}:{nth}", OneProcess)
+                assert died or nth > 1, f"{point} is never reached"
+            living.settle()
+
+    return _lived(server, seed, live)
+
+
+def _lived(server: Any, seed: int, live: Callable[[Life], None]) -> Story:
+    started = time.monotonic()
+    with life(server, seed) as living:
+        try:
+            living.begin()
+            live(living)
+        except AssertionError as error:
+            living.story.trouble = str(error)
+        except Exception as error:
+            where = "".join(traceback.format_tb(error.__traceback__)[-4:])
+            living.story.trouble = f"{type(error).__name__}: {error}\n{where}"
+        if living.story.trouble:
+            living.story.history = "\n".join(str(step) for step in living.player.outcome.steps)
+        living.story.seconds = time.monotonic() - started
+        return living.story
+
+
+__all__ = ["REPLICATE", "Story", "killed_anywhere", "killed_at"]
