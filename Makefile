@@ -3,8 +3,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_WORKERS ?= 2
+KILLS ?= 300
+HISTORIES ?= 5000
+FROM ?= 1
+VERSION ?= 18
 
-.PHONY: help setup setup-pg15 demo test unit lint bench requirements clean
+.PHONY: help setup setup-pg15 demo test unit lint bench chaos requirements clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -34,6 +38,9 @@ lint: setup ## ruff, mypy, import contracts
 
 bench: setup ## the benchmarks
 	@$(BIN)/python -m benchmarks
+
+chaos: setup ## kill runs at all fail points and at KILLS=300 random moments, play HISTORIES=5000; hours
+	@$(BIN)/python -m tests.chaos $(VERSION) --points --kills $(KILLS) --histories $(HISTORIES) --from $(FROM)
 
 requirements: setup ## which requirements have a passing test (of the last `make test`)
 	@$(BIN)/python -m tests.requirements_report

@@ -1,24 +1,24 @@
 """Kill runs of random channels, everywhere, and count what is lost or there twice.
 
     python -m tests.chaos 18 --points --kills 300 --histories 5000     what `make chaos` does
-    python -m tests.chaos 18 --kills 5 --from 12                       the life of seed 12 again
+    python -m tests.chaos 18 --kills 5 --from 12                       the life of seed 12 again: it dies five times
     python -m tests.chaos 18 --points refresh.chunk                    one fail point
+    python -m tests.chaos 18 --histories 1 --from 77                   one random history that nobody kills
 
-A life of one seed dies five times. Exit code 1 when anything was lost, twice, or not made good.
+Exit code 1 when anything was lost, twice, or not made good.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.failpoint import FAIL_POINTS
-from tests.chaos.life import KILLS, Story, killed_anywhere, killed_at
-from tests.live.histories import generate, report, script
+from tests.chaos.jobs import Done, Job, work_off
+from tests.chaos.life import KILLS
 
 
 @dataclass
@@ -31,59 +31,43 @@ class Count:
     twice: int = 0
     troubles: int = 0
 
-    def add(self, story: Story) -> None:
-        self.kills += len(story.kills)
-        self.lost += story.traces.lost
-        self.twice += story.traces.twice
-        self.troubles += bool(story.trouble)
+    def add(self, done: Done) -> None:
+        self.kills += done.kills
+        self.histories += done.job.is_history
+        self.lost += done.lost
+        self.twice += done.twice
+        self.troubles += bool(done.trouble)
 
     def __str__(self) -> str:
         told = f"{self.kills} kills, {self.histories} histories: {self.lost} lost, {self.twice} twice"
         return f"{told}, {self.troubles} NOT MADE GOOD" if self.troubles else told
 
 
-def stories(server: PrivateServer, points: list[str], kills: int, first: int) -> Iterator[tuple[str, Story]]:
-    for number, point in enumerate(points):
-        yield f"{point}, seed {first + number}", killed_at(server, first + number, point)
-    done, seed = 0, first
-    while done < kills:
-        story = killed_anywhere(server, seed, min(KILLS, kills - done))
-        done += max(len(story.kills), 1)
-        yield f"seed {seed}", story
-        seed += 1
-
-
-def play(version: int, points: list[str], kills: int, histories: int, first: int) -> Count:
-    count = Count()
-    with PrivateServer("source", version) as server:
-        for name, story in stories(server, points, kills, first):
-            count.add(story)
-            said = f"FAILED: {story.trouble}" if story.trouble else "equal"
-            print(f"{name}: {'; '.join(story.kills)}: {said}, {story.seconds:.1f} s [{count}]", flush=True)
-            if story.trouble:
-                print(story.history, flush=True)
-        for seed in range(first, first + histories):
-            outcome = generate(server, seed)
-            count.histories += 1
-            count.troubles += bool(outcome.failure)
-            print(f"{report(seed, outcome)} [{count}]", flush=True)
-            if outcome.failure:
-                print(script(seed, outcome), flush=True)
-    return count
+def wanted(points: list[str], kills: int, histories: int, first: int) -> list[Job]:
+    """Every job is reproducible from its seed (and its fail point) alone."""
+    lives = -(-kills // KILLS)
+    jobs = [Job(first + number, point=point) for number, point in enumerate(points)]
+    jobs += [Job(first + n, kills=min(KILLS, kills - n * KILLS)) for n in range(lives)]
+    return jobs + [Job(first + n) for n in range(histories)]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("version", type=int, help="of PostgreSQL: 18 or 15")
     parser.add_argument("--points", nargs="*", metavar="NAME", help="kill at these fail points; without names: at all")
     parser.add_argument("--kills", type=int, default=0, help="at random moments")
     parser.add_argument("--histories", type=int, default=0, help="random histories without a kill")
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="SEED", help="the first seed")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once; default: one per core")
     given = parser.parse_args()
     for name in ("ddlrepl", "alembic"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     points = [] if given.points is None else given.points or list(FAIL_POINTS)
-    count = play(given.version, points, given.kills, given.histories, given.first)
+    jobs = wanted(points, given.kills, given.histories, given.first)
+    count = Count()
+    for number, done in enumerate(work_off(given.version, jobs, given.jobs), 1):
+        count.add(done)
+        print(f"{number} of {len(jobs)}: {done} [{count}]", flush=True)
     print(count)
     return 1 if count.lost or count.twice or count.troubles else 0
 
