@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: three ratios on a 6-column and a 20-column table, and the memory of a large transaction.
+"""`python -m benchmarks`: ratios against PostgreSQL's own programs, seconds of small cycles, memory of large amounts.
 
 Both sides run in turns on the same machine in the same run, so what counts is the ratio, not the rate. The servers
 are private ones without fsync. Results are compared before they count.
@@ -10,13 +10,14 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.runner import SparkRunner
-from benchmarks import memory, ours, ratios
-from benchmarks.pairs import Figure, show
-from benchmarks.workload import KINDS
+from benchmarks import cycles, keys, many, memory, ours, ratios
+from benchmarks.pairs import Figure, show, show_peaks, show_seconds
+from benchmarks.workload import KINDS, NARROW, Kind
 
 SETTINGS = {
     "shared_buffers": "512MB",
@@ -24,7 +25,10 @@ SETTINGS = {
     "checkpoint_timeout": "1h",
     "wal_retrieve_retry_interval": "100ms",
 }
-PARTS = ("changes", "refresh", "memory")
+PARTS = ("changes", "keys", "refresh", "cycles", "small", "many", "memory")
+CHANGES, KEYS, ROWS = 2_000_000, 500_000, 5_000_000
+COLD, WARM = 5_000_000, 1_000_000
+MEMORY = (1_000_000, 20_000_000)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,51 +38,54 @@ def main(arguments: list[str] | None = None) -> int:
     def say(text: str) -> None:
         print(f"[{time.monotonic() - started:5.0f} s] {text}", file=sys.stderr, flush=True)
 
-    figures: list[Figure] = []
     with (
         tempfile.TemporaryDirectory(prefix="ddlrepl-bench-") as name,
         PrivateServer("source", settings=SETTINGS) as source,
         PrivateServer("target", settings=SETTINGS) as target,
     ):
-        folder = Path(name)
         runner = SparkRunner()
-        bench = ratios.Bench(source, target, folder, runner, given.changes, given.pairs, say)
+        bench = ratios.Bench(source, target, Path(name), runner, given.pairs, say)
         try:
-            if {"changes", "refresh"} & set(given.parts):
+            if set(PARTS[:-1]) & set(given.parts):
                 ours.warm(runner)
                 say("two servers and Spark are up")
-            for kind in (KINDS[name] for name in given.tables):
-                if "changes" in given.parts:
-                    figures += ratios.changes(bench, kind)
-                if "refresh" in given.parts:
-                    figures += ratios.refreshes(bench, kind)
+            _ratios(bench, given)
         finally:
             runner.stop()
-        if figures:
-            show(figures)
         if "memory" in given.parts:
-            _memory(source, target, folder, given.rows)
+            sizes = [max(1, int(size * given.scale)) for size in MEMORY]
+            show_peaks(memory.measure(source, target, Path(name), sizes))
     say("done")
     return 0
 
 
-def _memory(source: PrivateServer, target: PrivateServer, folder: Path, rows: int) -> None:
-    empty, full = memory.measure(source, target, folder, rows)
-    mib = 1 << 20
-    print(
-        f"capture of one transaction of {rows:,} rows: peak {full.resident // mib:,} MiB resident in all processes"
-        f" in {full.seconds:.0f} s; of one row: {empty.resident // mib:,} MiB in {empty.seconds:.0f} s;"
-        f" difference {(full.resident - empty.resident) // mib:,} MiB"
-    )
+def _ratios(bench: ratios.Bench, given: argparse.Namespace) -> None:
+    def scaled(amount: int) -> int:
+        return int(amount * given.scale)
+
+    measures: dict[str, Callable[[Kind], list[Figure]]] = {
+        "changes": lambda kind: ratios.changes(bench, kind, scaled(CHANGES)),
+        "keys": lambda kind: keys.integrates(bench, kind, scaled(KEYS)),
+        "refresh": lambda kind: ratios.refreshes(bench, kind, scaled(ROWS)),
+    }
+    for part in (part for part in measures if part in given.parts):
+        for kind in (KINDS[name] for name in given.tables):
+            show(measures[part](kind))
+    if "cycles" in given.parts:
+        show(cycles.cycles(bench, NARROW, scaled(COLD), scaled(WARM)))
+    if "small" in given.parts:
+        show_seconds(cycles.small(bench, NARROW, given.connect))
+    if "many" in given.parts:
+        show(many.tables(bench))
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--changes", type=int, default=2_000_000, help="row changes per measurement (and rows)")
-    parser.add_argument("--pairs", type=int, default=3, help="measurements of each side")
-    parser.add_argument("--rows", type=int, default=5_000_000, help="rows of the large transaction")
+    parser.add_argument("--scale", type=float, default=1.0, help="part of the full amounts, e.g. 0.1")
+    parser.add_argument("--pairs", type=int, default=5, help="measurements of each side")
     parser.add_argument("--tables", nargs="+", choices=sorted(KINDS), default=sorted(KINDS))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--connect", default="", metavar="URL", help="of a running Spark Connect server, for `small`")
     return parser.parse_args(arguments)
 
 

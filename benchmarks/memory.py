@@ -1,6 +1,7 @@
-"""Memory of a capture: peak resident set of all its processes, JVM included, for one large transaction.
+"""Memory: the peak resident set of capture, integrate and refresh, all processes, for a small and a large amount.
 
-The capture runs as a process of its own; what counts is its peak above that of a capture of one row.
+Each stage runs in a process of its own: the app, its JVM and its Python workers count. One transaction holds all
+changes of a capture.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,45 +19,55 @@ from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.model.work import InProcess
 from benchmarks import ours
-from benchmarks.workload import NARROW, mark, prepare
+from benchmarks.workload import NARROW, prepare
 
 PAUSE = 0.05
+STAGES = ("capture", "integrate", "refresh")
 
 
 @dataclass(frozen=True)
 class Peak:
     """resident: bytes, summed over the processes (shared pages count in each). seconds: whole run, start included."""
 
+    stage: str
+    rows: int
     resident: int
     seconds: float
-    rows: int
 
 
-def measure(source: PrivateServer, target: PrivateServer, folder: Path, rows: int) -> tuple[Peak, Peak]:
-    """(capture of one row, capture of one transaction of so many rows)."""
-    here, there = source.create_database("memory"), target.create_database("memory")
-    prepare(here, NARROW)
-    path = ours.write_channel(folder, "memory", NARROW.name, here, there)
-    with ours.opened(path, InProcess()) as mine:
-        mine.activate()
-    mark(here, NARROW, 1)
-    empty = _captured(path, 1)
-    with connect(here) as connection:
-        connection.execute(NARROW.insert("1", str(rows)).encode())
-    return empty, _captured(path, rows)
+def measure(source: PrivateServer, target: PrivateServer, folder: Path, sizes: Sequence[int]) -> list[Peak]:
+    """Each stage with each number of rows: written in one transaction, captured, integrated, then refreshed."""
+    found = []
+    for rows in sizes:
+        here, there = source.create_database(f"memory{rows}"), target.create_database(f"memory{rows}")
+        prepare(here, NARROW)
+        path = ours.write_channel(folder, f"memory{rows}", NARROW.name, here, there)
+        with ours.opened(path, InProcess()) as mine:
+            mine.activate()
+        with connect(here) as connection:
+            connection.execute(NARROW.insert("1", str(rows)).encode())
+        found += [_peak(path, stage, rows) for stage in STAGES]
+        _must_hold(there, rows)
+    return found
 
 
-def _captured(channel: Path, expected: int) -> Peak:
+def _peak(channel: Path, stage: str, rows: int) -> Peak:
     started = time.monotonic()
-    command = [sys.executable, "-m", "benchmarks.capture_once", str(channel), str(expected)]
+    command = [sys.executable, "-m", "benchmarks.stage_once", str(channel), stage, NARROW.name]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     peak = 0
     while process.poll() is None:
         peak = max(peak, _resident(process.pid))
         time.sleep(PAUSE)
     if process.returncode:
-        raise RuntimeError("the measured capture failed")
-    return Peak(peak, time.monotonic() - started, expected)
+        raise RuntimeError(f"the measured {stage} failed")
+    return Peak(stage, rows, peak, time.monotonic() - started)
+
+
+def _must_hold(dsn: str, rows: int) -> None:
+    with connect(dsn) as connection:
+        row = connection.execute(f"SELECT count(*) FROM public.{NARROW.name}".encode()).fetchone()
+        assert row == (rows,), row
 
 
 def _resident(pid: int) -> int:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from benchmarks.memory import Peak
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,42 @@ class Figure:
         theirs = statistics.median(pair.amount / pair.peer for pair in self.pairs)
         spread = f"{min(ratios):.2f}  {statistics.median(ratios):.2f}  {max(ratios):.2f}"
         return self.what, str(len(ratios)), f"{mine / 1000:,.0f}k/s", f"{theirs / 1000:,.0f}k/s", spread
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """One line of the second table: what was measured, what it should take at most."""
+
+    what: str
+    wanted: float
+    seconds: tuple[float, ...]
+
+    def row(self) -> tuple[str, ...]:
+        found = self.seconds
+        spread = f"{min(found):.1f}  {statistics.median(found):.1f}  {max(found):.1f}"
+        return self.what, str(len(found)), f"{self.wanted:g}", spread
+
+
+def show_seconds(lines: Iterable[Seconds]) -> None:
+    """Prints the table of seconds."""
+    table = Table(title="seconds, on this machine, in this run")
+    for name in ("what", "runs", "at most", "min  median  max"):
+        table.add_column(name, overflow="fold")
+    for line in lines:
+        table.add_row(*line.row())
+    Console(width=130).print(table)
+
+
+def show_peaks(peaks: Iterable[Peak]) -> None:
+    """Prints the peaks, and how many times the smallest amount's each is."""
+    table = Table(title="peak memory of all processes of a stage")
+    for name in ("stage", "rows", "MiB resident", "times the smallest amount's", "seconds"):
+        table.add_column(name)
+    first: dict[str, int] = {}
+    for peak in peaks:
+        times = peak.resident / first.setdefault(peak.stage, peak.resident)
+        table.add_row(peak.stage, f"{peak.rows:,}", f"{peak.resident >> 20:,}", f"{times:.2f}", f"{peak.seconds:.0f}")
+    Console(width=130).print(table)
 
 
 def show(figures: Iterable[Figure]) -> None:

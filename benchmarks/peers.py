@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -12,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from airflow_ddlrepl.demo import binaries
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.names import literal, quote
+from airflow_ddlrepl.engines.postgres.stream import ranges
 from airflow_ddlrepl.model.position import Lsn
 from benchmarks.workload import Kind, has_mark
 
@@ -45,6 +47,33 @@ def receive(dsn: str, slot: str, publication: str, until: Lsn) -> float:
     command.append(f"--endpos={until}")
     subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE, env=environment)
     return time.monotonic() - started
+
+
+def decode(dsn: str, slot: str, publication: str, low: Lsn, high: Lsn, count: int) -> float:
+    """Seconds in which the server itself decodes the log, cut into so many ranges, one session each, and counts."""
+    cuts = ranges(low, high, count, 1)
+    started = time.monotonic()
+    with ThreadPoolExecutor(len(cuts)) as pool:
+        list(pool.map(lambda cut: _decode(dsn, slot, publication, *cut), cuts))
+    return time.monotonic() - started
+
+
+def _decode(dsn: str, slot: str, publication: str, low: Lsn, high: Lsn) -> None:
+    copy = f"limit_{low:x}"
+    with connect(dsn) as here:
+        here.execute("SET work_mem = '256MB'; SET logical_decoding_work_mem = '256MB'")
+        here.execute("SELECT pg_copy_logical_replication_slot(%s, %s, true)", [slot, copy])
+        here.execute(
+            "SELECT pg_replication_slot_advance(%s, %s::pg_lsn) FROM pg_replication_slots"
+            " WHERE slot_name = %s AND confirmed_flush_lsn < %s::pg_lsn",
+            [copy, str(low), copy, str(low)],
+        )
+        options = ["proto_version", "1", "publication_names", quote(publication), "messages", "true", "binary", "true"]
+        here.execute(
+            "SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, VARIADIC %s::text[])",
+            [copy, str(high), options],
+        )
+        here.execute("SELECT pg_drop_replication_slot(%s)", [copy])
 
 
 def copy_across(source: str, target: str, kind: Kind, processes: int) -> float:

@@ -9,10 +9,11 @@ from pathlib import Path
 from airflow_ddlrepl.demo.second_opinion import compare
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import Runner
 from benchmarks import ours, peers
 from benchmarks.pairs import Figure, Pair, measure
-from benchmarks.workload import Kind, change, fill, mark, prepare
+from benchmarks.workload import Kind, change, fill, log_end, mark, prepare
 
 Say = Callable[[str], None]
 WARM_UP = 200_000
@@ -20,23 +21,23 @@ WARM_UP = 200_000
 
 @dataclass(frozen=True)
 class Bench:
-    """What all measurements share. changes: row changes (or rows) per measurement."""
+    """What all measurements share. pairs: measurements of each side."""
 
     source: PrivateServer
     target: PrivateServer
     folder: Path
     runner: Runner
-    changes: int
     pairs: int
     say: Say
 
 
-def changes(bench: Bench, kind: Kind) -> list[Figure]:
+def changes(bench: Bench, kind: Kind, wanted: int) -> list[Figure]:
     """Capture against pg_recvlogical, integrate against a native subscription, on the same changes."""
-    source, copy, native = _databases(bench, kind.name, "copy", "native")
+    source, copy, native = databases(bench, kind.name, "copy", "native")
     prepare(source, kind)
     path = ours.write_channel(bench.folder, kind.name, kind.name, source, copy)
     captures: list[Pair] = []
+    limits: dict[int, list[Pair]] = {1: [], bench.runner.parallelism: []}
     integrates: list[Pair] = []
     both: list[Pair] = []
     with ours.opened(path, bench.runner) as mine:
@@ -44,8 +45,9 @@ def changes(bench: Bench, kind: Kind) -> list[Figure]:
         peers.make_slot(source, f"peer_{kind.name}")
         peers.make_slot(source, f"native_{kind.name}")
         subscription = peers.Subscription(source, native, kind, mine.publication, f"native_{kind.name}")
+        low = position(source)
         for number in range(bench.pairs + 1):
-            amount = bench.changes if number else min(bench.changes, WARM_UP)
+            amount = wanted if number else min(wanted, WARM_UP)
             done, _ = change(source, kind, amount, number)
             until = mark(source, kind, 2 * number + 1)
             mark(source, kind, 2 * number + 2)
@@ -54,45 +56,56 @@ def changes(bench: Bench, kind: Kind) -> list[Figure]:
             first = measure(
                 done, seconds, lambda u=until: peers.receive(source, f"peer_{kind.name}", mine.publication, u), number
             )
+            decoded = {
+                count: peers.decode(source, f"native_{kind.name}", mine.publication, low, until, count)
+                for count in limits
+            }
+            low = until
             second = measure(done, mine.integrate, lambda n=number: subscription.apply(2 * n + 2), number)
             if number:  # the first round only warms up
                 captures.append(first)
                 integrates.append(second)
+                for count, seconds in decoded.items():
+                    limits[count].append(Pair(done, first.ours, seconds))
                 both.append(Pair(done, first.ours + second.ours, second.peer))
                 bench.say(
                     f"{kind.name} {number}/{bench.pairs}: capture x{first.ratio:.2f}, integrate x{second.ratio:.2f}"
                 )
         subscription.drop()
-    _check(source, copy)
-    _check(source, native)
+    check(source, copy)
+    check(source, native)
     return [
         Figure(f"capture {kind.name}: Spark to Parquet / pg_recvlogical to /dev/null", tuple(captures)),
+        *(
+            Figure(f"capture {kind.name}: the same / the server's own decoding, {count} session(s)", tuple(pairs))
+            for count, pairs in limits.items()
+        ),
         Figure(f"integrate {kind.name}: ours / native subscription (which decodes, too)", tuple(integrates)),
         Figure(f"capture + integrate {kind.name} / native subscription", tuple(both)),
     ]
 
 
-def refreshes(bench: Bench, kind: Kind) -> list[Figure]:
+def refreshes(bench: Bench, kind: Kind, rows: int) -> list[Figure]:
     """Refresh against COPY | COPY with as many processes."""
     name = f"refresh_{kind.name}"
-    source, copy, peer = _databases(bench, name, "copy", "peer")
+    source, copy, peer = databases(bench, name, "copy", "peer")
     prepare(source, kind)
-    fill(source, kind, bench.changes)
+    fill(source, kind, rows)
     path = ours.write_channel(bench.folder, name, kind.name, source, copy)
     found: list[Pair] = []
     with ours.opened(path, bench.runner) as mine:
         mine.activate()
         for number in range(1, bench.pairs + 1):
             pair = measure(
-                bench.changes,
+                rows,
                 lambda: mine.refresh(kind.name),
                 lambda: peers.copy_across(source, peer, kind, bench.runner.parallelism),
                 number,
             )
             found.append(pair)
             bench.say(f"{kind.name} {number}/{bench.pairs}: refresh x{pair.ratio:.2f}")
-    _check(source, copy)
-    _check(source, peer)
+    check(source, copy)
+    check(source, peer)
     return [Figure(f"refresh {kind.name}: ours / COPY | COPY, {bench.runner.parallelism} processes", tuple(found))]
 
 
@@ -106,9 +119,16 @@ class _CaptureSeconds:
         return self.mine.capture(self.expected)
 
 
-def _databases(bench: Bench, name: str, *sides: str) -> tuple[str, ...]:
+def databases(bench: Bench, name: str, *sides: str) -> tuple[str, ...]:
+    """One at the source, the others at the target."""
     there = (bench.target.create_database(f"{name}_{side}") for side in sides)
     return (bench.source.create_database(name), *there)
+
+
+def position(dsn: str) -> Lsn:
+    """The log's end."""
+    with connect(dsn) as connection:
+        return log_end(connection)
 
 
 def _checkpoint(dsn: str) -> None:
@@ -116,7 +136,7 @@ def _checkpoint(dsn: str) -> None:
         connection.execute(b"CHECKPOINT")
 
 
-def _check(source: str, target: str) -> None:
+def check(source: str, target: str) -> None:
     """A fast copy that is no copy counts for nothing."""
     differences = compare(source, target).differences
     assert not differences, differences

@@ -31,8 +31,12 @@ class Kind:
 
     def insert(self, low: str, high: str) -> str:
         """Rows with the numbers low to high, both SQL expressions, both included."""
+        return f"INSERT INTO public.{quote(self.name)} {self.select(low, high)}"
+
+    def select(self, low: str, high: str) -> str:
+        """The rows of `insert`."""
         values = ", ".join(value for _, _, value in self.columns)
-        return f"INSERT INTO public.{quote(self.name)} SELECT i, {values} FROM generate_series({low}, {high}) AS i"
+        return f"SELECT i, {values} FROM generate_series({low}, {high}) AS i"
 
 
 NARROW = Kind(
@@ -93,6 +97,20 @@ def prepare(dsn: str, kind: Kind) -> None:
     with connect(dsn) as connection:
         connection.execute(kind.create.encode())
         connection.execute(procedure(kind).encode())
+
+
+def run_procedure(dsn: str, kind: Kind, body: str, old: int, new: int, transactions: int) -> None:
+    """Runs `body` in so many transactions; it sees `t`, `transactions`, `old`, `new` and NAME_rows(low, high)."""
+    name = kind.name
+    loop = f"FOR t IN 0 .. transactions - 1 LOOP {body} COMMIT; END LOOP"
+    with connect(dsn) as connection:
+        connection.execute(
+            f"CREATE OR REPLACE FUNCTION public.{name}_rows(low bigint, high bigint) RETURNS SETOF public.{name}"
+            f" LANGUAGE sql AS $$ {kind.select('low', 'high')} $$;"
+            f"CREATE OR REPLACE PROCEDURE public.{name}_keys(old bigint, new bigint, transactions int)"
+            f" LANGUAGE plpgsql AS $$ BEGIN {loop}; END $$".encode()
+        )
+        connection.execute(f"CALL public.{name}_keys({old}, {new}, {transactions})".encode())
 
 
 def fill(dsn: str, kind: Kind, rows: int) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -220,7 +221,8 @@ class _Refresh:
         large = [by_id[i] for i, number in often.items() if number > 1]
         dsn = self.cycle.target_dsn(self.target.name)
         rest = [FinishTask(dsn, self.after[t.id].shape, self._shadow(t)) for t in large]
-        self.cycle.runner.map(finish_shadow, rest, "refresh: keys", size=size)
+        with ThreadPoolExecutor(max(1, self.cycle.runner.parallelism)) as pool:  # the target works, we wait
+            list(pool.map(finish_shadow, rest))
         return counts
 
     def _task(self, table: Table, number: int, low: int, high: int | None, is_whole: bool) -> LoadTask:

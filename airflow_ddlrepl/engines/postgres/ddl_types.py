@@ -166,9 +166,7 @@ def of_its_type(column: Column, table: Table) -> str:
     if column.default is not None and not column.generated:
         steps = [f"{alter} DROP DEFAULT", *steps, set_default(table, column.name, column.default)]
     found = f"SELECT FROM pg_attribute WHERE attrelid = {_text(at)}::regclass AND attname = {_text(column.name)}"
-    return block(
-        f"BEGIN IF EXISTS ({found} AND atttypid <> {_text(to)}::regtype) THEN {'; '.join(steps)}; END IF; END"
-    )
+    return block(f"BEGIN IF EXISTS ({found} AND atttypid <> {_text(to)}::regtype) THEN {'; '.join(steps)}; END IF; END")
 
 
 def change_type_definition(change: ChangeTypeDefinition, before: Table | None) -> list[str]:

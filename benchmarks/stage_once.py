@@ -1,4 +1,4 @@
-"""One capture in a process of its own: `python -m benchmarks.capture_once CHANNEL.yaml EXPECTED_ROWS`."""
+"""One stage in a process of its own: `python -m benchmarks.stage_once CHANNEL.yaml capture|refresh|integrate TABLE`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from airflow_ddlrepl.spark.runner import SparkRunner
 from benchmarks import ours
 
 
-def main(channel: str, expected: str) -> None:
+def main(channel: str, stage: str, table: str) -> None:
     runner = SparkRunner()
     try:
         ours.warm(runner)
         with ours.opened(Path(channel), runner) as mine:
-            mine.capture(int(expected))
+            {"capture": mine.capture, "integrate": mine.integrate, "refresh": lambda: mine.refresh(table)}[stage]()
     finally:
         runner.stop()
 

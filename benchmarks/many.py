@@ -1,0 +1,79 @@
+"""Many tables: the same changes spread over 500 tables, and a few changes among 2,000 enrolled ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from airflow_ddlrepl.engines.postgres.connect import connect
+from benchmarks import ours
+from benchmarks.pairs import Figure, Pair, measure
+from benchmarks.ratios import Bench, check, databases
+
+BATCH = 100
+
+
+def tables(bench: Bench) -> list[Figure]:
+    """Ours against ours: the second of each pair is the case with few tables."""
+    spread = _Channel(bench, "many", 500)
+    one = _Channel(bench, "one", 1)
+    large = _Channel(bench, "enrolled2000", 2000)
+    little = _Channel(bench, "enrolled10", 10)
+    found = [
+        _compared(bench, "10,000 changes: in one table / in 500 tables", (spread, 500, 20), (one, 1, 10_000)),
+        _compared(bench, "10 tables changed: of 10 / of 2,000 enrolled", (large, 10, 20), (little, 10, 20)),
+    ]
+    for channel in (spread, one, large, little):
+        check(channel.source, channel.copy)
+    return found
+
+
+class _Channel:
+    """So many small tables, replicated once."""
+
+    def __init__(self, bench: Bench, name: str, count: int) -> None:
+        self.bench, self.count = bench, count
+        self.source, self.copy = databases(bench, name, "copy")
+        with connect(self.source) as connection:
+            for low in range(0, count, BATCH):
+                creates = [_create(n) for n in range(low, min(low + BATCH, count))]
+                connection.execute("; ".join(creates).encode())
+        self.path: Path = ours.write_channel(bench.folder, name, "*", self.source, self.copy)
+        with ours.opened(self.path, bench.runner) as mine:
+            mine.activate()
+            mine.replicate()
+        self.key = 0
+
+    def change(self, tables: int, changes: int) -> None:
+        """So many changes in each of the first tables, 20 per transaction."""
+        low = self.key
+        self.key += changes
+        with connect(self.source) as connection:
+            connection.execute(
+                f"DO $$ BEGIN FOR n IN 0 .. {tables - 1} LOOP FOR k IN {low // 20} .. {(low + changes) // 20 - 1} LOOP"
+                f" EXECUTE format('INSERT INTO public.t%s SELECT i, i, i, i::text, now(), %L"
+                f" FROM generate_series(%s, %s) i', n, 'note', k * 20 + 1, k * 20 + 20); COMMIT;"
+                f" END LOOP; END LOOP; END $$".encode()
+            )
+
+    def replicate(self) -> float:
+        with ours.opened(self.path, self.bench.runner) as mine:
+            return mine.replicate()
+
+
+def _create(number: int) -> str:
+    return (
+        f"CREATE TABLE public.t{number}"
+        " (id bigint PRIMARY KEY, account int, amount numeric(12,2), state text, changed timestamptz, note text)"
+    )
+
+
+def _compared(bench: Bench, what: str, case: tuple[_Channel, int, int], base: tuple[_Channel, int, int]) -> Figure:
+    found: list[Pair] = []
+    for number in range(bench.pairs + 1):
+        for channel, count, changes in (case, base):
+            channel.change(count, changes)
+        pair = measure(case[1] * case[2], case[0].replicate, base[0].replicate, number)
+        if number:  # the first round only warms up
+            found.append(pair)
+            bench.say(f"{what} {number}/{bench.pairs}: x{pair.ratio:.2f}")
+    return Figure(what, tuple(found))
