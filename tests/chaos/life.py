@@ -156,7 +156,7 @@ def killed_anywhere(server: Any, seed: int, kills: int = KILLS) -> Story:
                 else:
                     died = living.die_anywhere("replicate", OneProcess)
                 assert died, "no run lived long enough to be killed"
-            if rng.random() < 0.6:
+            if rng.random() < 3 / kills:
                 living.settle()
         living.settle()
 
