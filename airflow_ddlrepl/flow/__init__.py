@@ -11,6 +11,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.errors import CannotAdapt, ControlStop
 from airflow_ddlrepl.flow.activation import activate, deactivate
 from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrate
 from airflow_ddlrepl.flow.capturing import capture, has_news
@@ -33,9 +34,17 @@ def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> Cycle:
 
 @stage("replicate")
 def replicate(cycle: Cycle) -> Replicated:
-    """One cycle: everything that was committed before the call is in every target afterwards."""
+    """One cycle: everything that was committed before the call is in every target afterwards.
+
+    Where a target waits for a person (ControlStop, CannotAdapt) the others go on; then it is raised.
+    """
     captured = capture(cycle)
-    adapted = adapt(cycle)
+    try:
+        adapted = adapt(cycle)
+    except (ControlStop, CannotAdapt):
+        refresh(cycle)
+        integrate(cycle)
+        raise
     refreshed = refresh(cycle)
     integrated = integrate(cycle)
     return Replicated(captured, adapted, refreshed, integrated)

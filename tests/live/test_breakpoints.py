@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.errors import ControlStop, Exit
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.repository.rows import ControlRow
@@ -58,6 +59,7 @@ def test_a_breakpoint(replica: Replica, capsys: pytest.CaptureFixture[str]) -> N
     error = refused(replica, "replicate", "CTL-101", Exit.CONTROL)
     assert isinstance(error, ControlStop) and error.table == "public.t" and error.at
     assert ids(replica.target) == [1, 2, 3, 4, 5, 6]
+    assert ids(load_channel(replica.file).target("calm").location) == list(range(1, 12))
     found = sorted(controls(replica), key=lambda c: c.id)
     assert {c.target for c in found} == {"warehouse", "lake"}
     assert len({c.key for c in found}) == 1
