@@ -101,11 +101,11 @@ def _asked(what: str, location: str, ask: Any) -> Iterator[Finding]:
 
 
 def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
-    from airflow_ddlrepl.engines.postgres.connect import connect, describe
+    from airflow_ddlrepl.engines.postgres.connect import describe, session
     from airflow_ddlrepl.engines.postgres.rights import missing_rights
     from airflow_ddlrepl.engines.postgres.scope import Scope
 
-    with connect(dsn) as connection:
+    with session(dsn) as connection:
         problems = missing_rights(connection, Scope.of(channel), channel.publication, channel.source.ddl)
         yield from ((False, problem.what, problem.sql) for problem in problems)
         if not problems:
@@ -113,9 +113,9 @@ def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
 
 
 def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
-    from airflow_ddlrepl.engines.postgres.connect import connect, describe
+    from airflow_ddlrepl.engines.postgres.connect import describe, session
 
-    with connect(dsn) as connection:
+    with session(dsn) as connection:
         row = connection.execute("SELECT has_database_privilege(current_database(), 'CREATE'), current_user").fetchone()
         may_create, role = row or (False, "")
     fix = f'GRANT CREATE ON DATABASE … TO "{role}" (run by the owner of the database)'

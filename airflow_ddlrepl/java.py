@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.folders import private_folder
 
 OLDEST = 17
 
@@ -102,10 +103,10 @@ def _wrapped(runtime: Path) -> Path:
     script = home_folder / "bin" / "java"
     text = WRAPPER.format(vector=VECTOR, java=str(runtime / "bin" / "java").replace("'", "'\\''"))
     if not script.is_file() or script.read_text() != text:
-        script.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(script.parent)
         fresh = script.with_name(f"java.{os.getpid()}")
+        fresh.touch(mode=stat.S_IRWXU)
         fresh.write_text(text)
-        fresh.chmod(stat.S_IRWXU | stat.S_IRGRP | stat.S_IXGRP | stat.S_IROTH | stat.S_IXOTH)
         fresh.replace(script)
     return home_folder
 

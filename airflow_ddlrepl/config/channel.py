@@ -81,7 +81,7 @@ class Spark(Section):
     """How the Spark apps start."""
 
     master: str = Field("", description="Spark master URL; default: what spark-submit says, else local[*]")
-    conf: Annotated[dict[str, str], _CONF] = Field({}, description="Spark configuration")
+    conf: Annotated[dict[str, str], _CONF] = Field({}, repr=False, description="Spark configuration")
     remote: str = Field("", repr=False, description="sc:// URL of a warm Spark Connect server")
 
     @field_validator("conf", mode="before")

@@ -9,6 +9,7 @@ import yaml
 
 Place = tuple[str | int, ...]
 MAX_NODES = 20_000
+TOO_LARGE = "too large or too deeply nested for a channel file"
 
 
 class NotYaml(Exception):
@@ -53,6 +54,8 @@ def parse(text: str) -> Document:
         raise NotYaml(error.problem or "not valid YAML", mark.line + 1 if mark else 1) from None
     except ValueError as error:
         raise NotYaml(str(error), 1) from None
+    except RecursionError:
+        raise NotYaml(TOO_LARGE, 1) from None
     finally:
         loader.dispose()
 
@@ -66,7 +69,7 @@ class _Walk:
     def visit(self, node: yaml.Node, place: Place, line: int) -> None:
         self._nodes += 1
         if self._nodes > MAX_NODES or len(place) > 20:
-            raise NotYaml("too large or too deeply nested for a channel file", line)
+            raise NotYaml(TOO_LARGE, line)
         self.lines[place] = line
         if isinstance(node, yaml.SequenceNode):
             for number, item in enumerate(node.value):

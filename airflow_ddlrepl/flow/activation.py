@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.capture.drift import LAST_IN_TRANSACTION
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.settle import settle
@@ -71,7 +71,7 @@ def deactivate(cycle: Cycle) -> Activated:
     position = cycle.repository.captured(cycle.channel.name) or Lsn(0)
     cycle.source.deactivate()
     for target in cycle.channel.targets:
-        with connect(cycle.target_dsn(target.name)) as connection:
+        with session(cycle.target_dsn(target.name)) as connection:
             state.forget(connection, cycle.channel.name)
     cycle.repository.delete_channel(cycle.channel.name, cycle.token)
     return Activated(position)
@@ -107,7 +107,7 @@ def _is_foreign(cycle: Cycle, target: str, position: Lsn) -> bool:
 
     Raises TargetError TGT-103 otherwise: two channels of one name would spoil each other's tables.
     """
-    with connect(cycle.target_dsn(target)) as connection:
+    with session(cycle.target_dsn(target)) as connection:
         if state.prepare(connection, cycle.channel.name, position, cycle.epoch, cycle.token):
             return False
         now = state.read_state(connection, cycle.channel.name)
@@ -127,7 +127,7 @@ def _is_foreign(cycle: Cycle, target: str, position: Lsn) -> bool:
 def _prepare_target(cycle: Cycle, target: str, position: Lsn, tables: Sequence[Table], *, start_over: bool) -> None:
     """Every table that is new to the target, or that lost its log, waits for a refresh there."""
     channel = cycle.channel.target(target)
-    with connect(cycle.target_dsn(target)) as connection:
+    with session(cycle.target_dsn(target)) as connection:
         state.prepare(connection, cycle.channel.name, position, cycle.epoch, cycle.token)
         now = state.read_state(connection, cycle.channel.name)
         facts = TargetFacts(server_version=Present(connection).version, extensions=Present(connection).extensions)

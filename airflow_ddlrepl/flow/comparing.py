@@ -10,7 +10,7 @@ from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.pattern import matches_table
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.flow.cycle import Cycle
@@ -23,7 +23,7 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
     tasks: list[CompareTask] = []
     reports: list[TableReport] = []
     for target in cycle.channel.targets:
-        with connect(cycle.target_dsn(target.name)) as connection:
+        with session(cycle.target_dsn(target.name)) as connection:
             standings = state.read_state(connection, cycle.channel.name).standings
         for table in _tables(cycle, patterns):
             standing = standings.get(table.id)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.config.location import resolve
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
@@ -89,7 +89,7 @@ class Cycle:
     def target_connection(self, name: str) -> Connection[Any]:
         """A connection for looking at a target, open as long as this cycle; in autocommit mode."""
         if name not in self._connections or self._connections[name].closed:
-            self._connections[name] = connect(self.target_dsn(name))
+            self._connections[name] = session(self.target_dsn(name))
         return self._connections[name]
 
     @property

@@ -21,7 +21,7 @@ from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import LOCK_TIMEOUT, patiently
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunk
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.present import Present
@@ -76,7 +76,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
 def is_waiting(cycle: Cycle) -> bool:
     """Does any table wait for a refresh?"""
     for target in cycle.targets():
-        with connect(cycle.target_dsn(target.name)) as connection:
+        with session(cycle.target_dsn(target.name)) as connection:
             if _pending(state.read_state(connection, cycle.channel.name).standings):
                 return True
     return False
@@ -89,7 +89,7 @@ def _pending(standings: Mapping[int, Standing]) -> dict[int, Standing]:
 def _ask(cycle: Cycle, target: str, patterns: Sequence[str]) -> None:
     """Mark tables as waiting. Raises ConfigError CFG-131 when no table of the channel matches."""
     latest = cycle.repository.latest_revisions(cycle.channel.name)
-    with connect(cycle.target_dsn(target)) as connection:
+    with session(cycle.target_dsn(target)) as connection:
         now = state.read_state(connection, cycle.channel.name)
         asked = {
             i: replace(s, state=State.PENDING)
@@ -113,7 +113,7 @@ def _ask(cycle: Cycle, target: str, patterns: Sequence[str]) -> None:
 
 
 def _refresh_target(cycle: Cycle, target: str) -> list[tuple[Standing, int]]:
-    with connect(cycle.target_dsn(target)) as connection:
+    with session(cycle.target_dsn(target)) as connection:
         standings = state.read_state(connection, cycle.channel.name).standings
         pending = _pending(standings)
         if not pending:

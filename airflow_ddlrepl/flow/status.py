@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.position import Lsn
 
@@ -51,7 +51,7 @@ def status(cycle: Cycle) -> Status:
     latest = cycle.repository.latest_revisions(cycle.channel.name)
     targets = {}
     for target in cycle.channel.targets:
-        with connect(cycle.target_dsn(target.name)) as connection:
+        with session(cycle.target_dsn(target.name)) as connection:
             found = state.read_state(connection, cycle.channel.name)
         tables = [
             {

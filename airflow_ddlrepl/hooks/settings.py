@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from airflow_ddlrepl.folders import private_folder
 from airflow_ddlrepl.get_provider_info import OPTIONS
 
 SECTION = "ddlrepl"
@@ -39,7 +40,5 @@ def result_folder() -> Path:
     """Where an app leaves its result for the operator; 0700 and gone after the task by default."""
     chosen = option("result_dir")
     if chosen:
-        folder = Path(chosen).expanduser()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return folder
+        return private_folder(Path(chosen).expanduser().absolute())
     return Path(tempfile.gettempdir())

@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 from airflow_ddlrepl.config.environment import expand
 from airflow_ddlrepl.config.location import redact, resolve
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, RepositoryError, Unreachable
+from airflow_ddlrepl.folders import private_folder
 from airflow_ddlrepl.repository.tables import SCHEMA
 
 BUSY_SECONDS = 30
@@ -138,7 +139,7 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 def _private_file(file: Path, url: URL) -> None:
     """Create the file for its owner only, and folders that are missing likewise."""
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(file.parent.absolute())
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         if os.stat(file).st_uid == os.getuid():
             file.chmod(0o600)

@@ -11,6 +11,7 @@ from typing import Any
 
 from airflow_ddlrepl import errors
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.folders import private_folder
 
 FIELDS = ("message", "code", "table", "at", "hint", "retryable")
 
@@ -28,7 +29,7 @@ class Outcome:
 
     def write(self, path: Path) -> None:
         """Readable by its owner only, and there as a whole or not at all."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

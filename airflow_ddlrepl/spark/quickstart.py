@@ -12,11 +12,13 @@ import sys
 from pathlib import Path
 
 from airflow_ddlrepl import java
+from airflow_ddlrepl.folders import private_folder
 from airflow_ddlrepl.spark.installation import inspect_installation
 
 # SerialGC and C1 only: our JVM hands the work to Python processes and does little itself.
 LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xlog:cds=off -Xlog:cds+dynamic=off"
 WARM_UP = "--warm-up"
+PRIVATE_UMASK = 0o077
 
 
 def java_options(java_home: str) -> str:
@@ -38,14 +40,17 @@ def prepare() -> Path | None:
     base, top = archives(home)
     if top.is_file():
         return top
-    base.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(base.parent)
     fresh = top.with_suffix(f".{os.getpid()}")
     dump = [f"{home}/bin/java", "-XX:+UseSerialGC", "-Xshare:dump", f"-XX:SharedArchiveFile={base}"]
     options = f"{LIGHT} -XX:SharedArchiveFile={base} -XX:ArchiveClassesAtExit={fresh}"
     try:
         if not base.is_file():
-            subprocess.run(dump, check=True, capture_output=True, timeout=120)
-        subprocess.run(_submit(options), check=True, capture_output=True, timeout=300, env=_environment(home))
+            subprocess.run(dump, check=True, capture_output=True, timeout=120, umask=PRIVATE_UMASK)
+        submit = _submit(options)
+        subprocess.run(
+            submit, check=True, capture_output=True, timeout=300, env=_environment(home), umask=PRIVATE_UMASK
+        )
         fresh.replace(top)
     except (OSError, subprocess.SubprocessError):
         fresh.unlink(missing_ok=True)

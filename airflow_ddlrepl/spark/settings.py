@@ -42,8 +42,8 @@ class SparkSettings:
     """
 
     master: str = ""
-    remote: str = ""
-    conf: Mapping[str, str] = field(default_factory=dict)
+    remote: str = field(default="", repr=False)
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_environment(cls) -> SparkSettings:

@@ -17,6 +17,7 @@ from typing import IO, Any
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
+from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.errors import TrailError, Unreachable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.trail.manifest import Blob
@@ -31,12 +32,20 @@ class Place:
     """
 
     def __init__(self, url: str) -> None:
+        if redact(url) != url:
+            raise TrailError(
+                f"the trail's URL {redact(url)} holds a password, which would be written down in many places",
+                code="TRL-110",
+                hint="give it by the environment: AWS_…, FSSPEC_…",
+            )
         try:
             self.fs, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise TrailError(
-                f"no file system for the trail {url!r}: {error}", code="TRL-107", hint="for s3:// install s3fs"
-            ) from error
+                f"no file system for the trail {redact(url)!r}: {redact(str(error))}",
+                code="TRL-107",
+                hint="for s3:// install s3fs",
+            ) from None
         self.root = root.rstrip("/")
         self.is_local = isinstance(self.fs, LocalFileSystem)
 

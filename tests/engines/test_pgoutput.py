@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import struct
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -23,6 +22,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from tests.engines.signing import KEY, signed
 
 UNCHANGED = object()
 INT4, TEXT, BOOL, NUMERIC, JSONB, CHAR = 23, 25, 16, 1700, 3802, 18
@@ -103,7 +103,7 @@ def feed(
 
 
 def decoder(binary: bool = True, low: int = 0, high: int = 1 << 60) -> Decoder:
-    return Decoder(Lsn(low), Lsn(high), "binary" if binary else "text", {})
+    return Decoder(Lsn(low), Lsn(high), "binary" if binary else "text", {}, key=KEY)
 
 
 COLUMNS = [
@@ -265,7 +265,7 @@ def test_control_records_keep_their_place() -> None:
     log = [
         begin(10, xid=3),
         b"O" + struct.pack(">Q", 1) + b"elsewhere\0",
-        logical("ddlrepl", json.dumps(ddl).encode()),
+        logical("ddlrepl", signed(ddl, xid=3)),
         relation(1, ID),
         insert(1, 1),
         truncate(1, flags=3),

@@ -261,7 +261,8 @@ def test_user_defined_types_travel_in_the_right_format(source: Source) -> None:
     with pytest.raises(NeedsText):
         source.capture(types=((oids["mood"], 25), (oids["price"], 1700)))
     (row,) = source.capture(wire_format="text").rows["p"]
-    assert [row[f"a_{c}"] for c in ("pair", "pairs", "moods", "class")] == ['(1,"x,y")', '{"(2,)"}', "{sad}", "m"]
+    told = [row[f"a_{c}"] for c in ("pair", "pairs", "moods", "class")]
+    assert told == ['(1,"x,y")', '{"(2,)"}', "{sad}", "public.m"]
 
 
 def test_origins_are_told(source: Source) -> None:

@@ -105,7 +105,7 @@ def test_a_small_role_reads_what_a_superuser_activated(roles: Roles, title: str)
             source.connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s, true)", [slot, copy])
             source.connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [copy, str(high)])
             source.advance(high)
-            assert source.connection.execute("SELECT v FROM later").fetchall() == [("a",)]
+            assert source.connection.execute("SELECT v FROM public.later").fetchall() == [("a",)]
             assert source.tend() == {}
             with pytest.raises(SourceError, match="SRC-105"):
                 source.deactivate()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_ddlrepl.adapt.steps import StepKind
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, Step
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.merge import Session, merge, prepare_session
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.staged import Staged
@@ -71,7 +71,7 @@ def run_program(
     Raises Fenced LCK-102 when another run moved the target, TargetError INT-… when rows don't fit,
     CannotAdapt ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
     """
-    with connect(dsn, application_name="ddlrepl integrate") as connection:
+    with session(dsn, application_name="ddlrepl integrate") as connection:
         return patiently(lambda: _transaction(connection, channel, program, staged, records, epoch, token))
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connect import connect, errors
+from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.exported import without_timeouts
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import SourceError, TargetError
@@ -54,8 +54,8 @@ def load_chunk(task: LoadTask) -> int:
     Raises SourceError SRC-170 when the source can't be read, TargetError TGT-120 when the target can't be written.
     """
     with (
-        connect(task.target_dsn, autocommit=False, application_name="ddlrepl refresh") as target,
-        connect(task.source_dsn, autocommit=False, application_name="ddlrepl refresh") as source,
+        session(task.target_dsn, autocommit=False, application_name="ddlrepl refresh") as target,
+        session(task.source_dsn, autocommit=False, application_name="ddlrepl refresh") as source,
         _refusals(task),
     ):
         try:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from psycopg import Connection as Connection
 
 CONNECT_TIMEOUT_SECONDS = 15
+SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
 
 
 def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
@@ -37,15 +38,39 @@ def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
         raise _unreachable(place, str(error)) from None
 
 
+def session(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
+    """As `connect`, for statements of ours: nobody's function or operator of a built-in's name can take its place."""
+    opened = connect(dsn, application_name=application_name)
+    opened.execute(SAFE_PATH)
+    opened.set_autocommit(autocommit)
+    return opened
+
+
 def arrow_connection(dsn: str) -> Any:
-    """An ADBC (DB-API) connection in autocommit mode; close its cursors before it. Errors as `connect`."""
+    """An ADBC (DB-API) connection in autocommit mode; close its cursors before it. Errors and names as `session`."""
     from adbc_driver_postgresql import dbapi  # type: ignore[import-untyped, unused-ignore]
 
     place = describe(dsn)
     try:
-        return dbapi.connect(dsn, autocommit=True)
+        return dbapi.connect(_with_safe_path(dsn), autocommit=True)  # from the start: the driver itself asks for types
+    except dbapi.Error as error:
+        if "startup parameter" not in str(error):
+            raise _unreachable(place, str(error)) from None
+    try:  # a connection pooler that knows no options
+        opened = dbapi.connect(dsn, autocommit=True)
+        with opened.cursor() as cursor:
+            cursor.execute(SAFE_PATH)
+        return opened
     except dbapi.Error as error:
         raise _unreachable(place, str(error)) from None
+
+
+def _with_safe_path(dsn: str) -> str:
+    from psycopg.conninfo import make_conninfo
+
+    parts = parameters(dsn)
+    options = f"{parts.get('options', '')} -c search_path=pg_catalog,pg_temp".strip()
+    return make_conninfo("", **{**parts, "options": options})
 
 
 def errors() -> Any:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import structure
 from airflow_ddlrepl.ddl.lexer import canonical
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.errors import SourceError, TargetError
@@ -69,7 +69,7 @@ def compare_table(task: CompareTask) -> TableReport:
 
 @contextmanager
 def _reader(dsn: str) -> Iterator[Connection[Any]]:
-    with connect(dsn, autocommit=True, application_name="ddlrepl compare") as connection:
+    with session(dsn, autocommit=True, application_name="ddlrepl compare") as connection:
         connection.execute(SPELLING.encode())
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield connection

@@ -10,7 +10,7 @@ BEGIN
     FOR routine IN SELECT oid FROM pg_catalog.pg_proc WHERE pronamespace = to_regnamespace('ddlrepl') LOOP
         EXECUTE format('DROP ROUTINE %s', routine);
     END LOOP;
-    DROP TABLE IF EXISTS ddlrepl.member, ddlrepl.channel;
+    DROP TABLE IF EXISTS ddlrepl.member, ddlrepl.channel, ddlrepl.signature;
     DROP SEQUENCE IF EXISTS ddlrepl.fence;
     IF EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('ddlrepl')) THEN
         COMMENT ON SCHEMA ddlrepl IS NULL;

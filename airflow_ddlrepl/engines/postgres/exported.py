@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connect import connect, errors
+from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.errors import SourceError
@@ -47,7 +47,7 @@ def exported(dsn: str, table_ids: Sequence[int]) -> Iterator[Exported]:
 
     Raises SourceError SRC-171 when a lock can't be had, SRC-105 without the right to read.
     """
-    with connect(dsn, autocommit=False, application_name="ddlrepl refresh") as connection:
+    with session(dsn, autocommit=False, application_name="ddlrepl refresh") as connection:
         without_timeouts(connection)
         names = _locked(connection, table_ids)
         row = connection.execute("SELECT pg_export_snapshot()").fetchone()

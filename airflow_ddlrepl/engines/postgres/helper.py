@@ -11,6 +11,7 @@ from airflow_ddlrepl.config.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.inspect import FOLDER, SHAPE_SETTINGS, SHAPE_SQL
 from airflow_ddlrepl.engines.postgres.names import literal
+from airflow_ddlrepl.engines.postgres.trusted import require_trusted
 from airflow_ddlrepl.errors import SourceError
 
 if TYPE_CHECKING:
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 _MARK_SQL = """
 SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND (
            SELECT bool_and(has_table_privilege(c.oid, 'SELECT')) FROM pg_class c
-           WHERE c.relnamespace = n.oid AND c.relname IN ('channel', 'member')),
+           WHERE c.relnamespace = n.oid AND c.relname IN ('channel', 'member', 'signature')),
        (SELECT count(*) FROM pg_event_trigger e WHERE e.evtname LIKE 'ddlrepl\\_%' AND e.evtenabled = 'A')
 FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
 """
 EVENT_TRIGGERS = 3
+TABLES = ("channel", "member", "signature", "fence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,11 @@ class Helper:
 
 
 def present(connection: Connection[Any]) -> Helper:
-    """What is installed now."""
+    """What is installed now. Raises SourceError SRC-121 when it is of a role that we can't trust."""
     row = connection.execute(_MARK_SQL).fetchone()
     if row is None:
         return Helper(False)
+    require_trusted(connection, TABLES, SourceError, "SRC-121")
     mark, readable, triggers = row
     return Helper(True, mark == _mark(), bool(readable), triggers == EVENT_TRIGGERS)
 
@@ -48,7 +51,7 @@ def present(connection: Connection[Any]) -> Helper:
 def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
     """Creates or renews what is missing; returns what was done, nothing the second time.
 
-    Raises SourceError SRC-105 when this role may not.
+    Raises SourceError SRC-105 when this role may not, SRC-121 when somebody else has made the schema.
     """
     now = present(connection)
     wants_triggers = ddl is not DdlCapture.RELATIONS
@@ -56,6 +59,8 @@ def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
     if not now.is_current:
         try:
             with connection.transaction():
+                connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
+                require_trusted(connection, TABLES, SourceError, "SRC-121")
                 connection.execute(_helper_sql().encode())
                 connection.execute(f"COMMENT ON SCHEMA ddlrepl IS {literal(_mark())}".encode())
         except errors().InsufficientPrivilege as error:

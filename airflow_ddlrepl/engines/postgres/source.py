@@ -15,7 +15,7 @@ from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres import activation, health, helper, slots
 from airflow_ddlrepl.engines.postgres.activation import Activation
-from airflow_ddlrepl.engines.postgres.connect import connect, errors
+from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.pgoutput import walsender
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import SourceError
@@ -81,7 +81,7 @@ class PostgresSource:
     def connection(self) -> Connection[Any]:
         """In autocommit mode."""
         if self._connection is None or self._connection.closed:
-            self._connection = connect(self.dsn)
+            self._connection = session(self.dsn)
         return self._connection
 
     def activate(self) -> Activation:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import unrecorded
+from airflow_ddlrepl.engines.postgres.trusted import require_trusted
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn, Snapshot
@@ -57,13 +58,15 @@ class TargetState:
 def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> bool:
     """Create our schema and the channel's position, if they are not there. True: the position is new.
 
-    Raises TargetError TGT-102 without the right to.
+    Raises TargetError TGT-102 without the right to, TGT-104 when somebody else has made the schema.
     """
     import psycopg
 
     try:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
+            connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
+            require_trusted(connection, ("position", "tables", "chunks", "unrecorded"), TargetError, "TGT-104")
             connection.execute((CREATE + unrecorded.CREATE).encode())
             row = connection.execute(
                 "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
@@ -82,7 +85,7 @@ def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
         f"{row[0]} may not keep our schema ddlrepl at the target: {str(error).splitlines()[0]}",
         code="TGT-102",
         hint=f"GRANT CREATE ON DATABASE {row[1]} TO {row[0]}; or, when another role made the schema before:"
-        f" ALTER SCHEMA ddlrepl OWNER TO {row[0]}; and its tables likewise",
+        f" GRANT USAGE, CREATE ON SCHEMA ddlrepl TO {row[0]}; and ALTER TABLE … OWNER TO {row[0]} for our tables there",
     )
 
 

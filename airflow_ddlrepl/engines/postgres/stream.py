@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,8 +23,9 @@ from airflow_ddlrepl.engines.postgres.connect import arrow_connection
 from airflow_ddlrepl.engines.postgres.names import literal, quote
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
 from airflow_ddlrepl.engines.postgres.pgoutput.layout import NeedsText
+from airflow_ddlrepl.engines.postgres.pgoutput.signature import read_key
 from airflow_ddlrepl.engines.postgres.pgoutput.types import binary_safe, wire_types
-from airflow_ddlrepl.engines.postgres.pgoutput.walsender import stream
+from airflow_ddlrepl.engines.postgres.pgoutput.walsender import set_all, stream
 from airflow_ddlrepl.errors import ConfigError, SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.position import Lsn
@@ -42,6 +44,7 @@ SETTINGS = {
     "lc_monetary": "C",
     "xmloption": "content",
     "client_encoding": "UTF8",
+    "search_path": "pg_catalog, pg_temp",
     "statement_timeout": "0",
     "idle_session_timeout": "0",
     "application_name": "ddlrepl capture",
@@ -138,7 +141,8 @@ def capture_range(task: RangeTask) -> Part:
 def _capture(task: RangeTask, writer: PartWriter) -> Part:
     with _session(task) as cursor:
         encoding = _prepare(cursor, task)
-        decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding)
+        key = read_key(partial(_one, cursor), task.publication)
+        decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, key)
         for messages in _messages(cursor, task):
             decoded = decoder.feed(messages)
             for layout, batch in decoded.rows:
@@ -170,7 +174,7 @@ def _session(task: RangeTask) -> Iterator[Any]:
 
 def _prepare(cursor: Any, task: RangeTask) -> str:
     """Set up the session, prove slot and publication; the name of Python's codec for the database's encoding."""
-    _one(cursor, "select " + ", ".join(f"set_config({literal(n)}, {literal(v)}, false)" for n, v in SETTINGS.items()))
+    _one(cursor, set_all(SETTINGS))
     if _one(cursor, f"select 1 from pg_catalog.pg_publication where pubname = {literal(task.publication)}") is None:
         raise SourceError(
             f"the publication {task.publication} does not exist",

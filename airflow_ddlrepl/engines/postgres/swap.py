@@ -17,7 +17,7 @@ from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import forget_marks
-from airflow_ddlrepl.engines.postgres.connect import connect, errors
+from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.constraints import GRANT, Session, deferred, prepare_session, refuse_cascades
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl_keys import key_sql
@@ -76,7 +76,7 @@ def finish_shadow(task: FinishTask) -> None:
     """Its key and statistics; nothing that stands already is done again. Raises TargetError TGT-121."""
     import psycopg
 
-    with connect(task.target_dsn, application_name="ddlrepl refresh") as connection:
+    with session(task.target_dsn, application_name="ddlrepl refresh") as connection:
         shape = Present(connection).table(task.shadow)
         try:
             for statement in finish_sql(task.table, task.shadow):

@@ -1,6 +1,19 @@
 -- Event triggers: every DDL statement leaves a transactional message in the log, with the shape that each table
 -- of a channel has after it. A failure in here never ends the user's statement: it leaves a "gap" message instead.
 
+-- What capture tells our messages by: anybody may write messages, nobody but us can read the key. The transaction's
+-- id is signed, too, so that a message that somebody saw can't be written once more.
+CREATE OR REPLACE FUNCTION ddlrepl.signed(message jsonb) RETURNS bytea
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    secret bytea := (SELECT s.key FROM ddlrepl.signature s);
+    body text := (message || jsonb_build_object('xid', pg_current_xact_id()::text))::text;
+    mark text := encode(sha256(secret || sha256(secret || convert_to(body, 'UTF8'))), 'hex');
+BEGIN
+    RETURN convert_to(left(body, -1) || ',"signature":"' || mark || '"}', 'UTF8');
+END
+$$;
+
 -- Stands between our messages and what follows them, see ddlrepl.record.
 CREATE SEQUENCE IF NOT EXISTS ddlrepl.fence;
 
@@ -72,10 +85,15 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     FROM (SELECT substr(context, strpos(context, E'\n') + 1) AS caller) c
 $$;
 
--- Passwords that stand in the same query string stay out of the log.
+-- Passwords that stand in the same query string stay out of the log: as '***', or with the whole text where they are
+-- not plain strings. No backslash here and below but in E'': the user's standard_conforming_strings may be off.
 CREATE OR REPLACE FUNCTION ddlrepl.without_passwords(query text) RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT regexp_replace(query, '(password\s*=?\s*)E?''([^'']|'''')*''', '\1''***''', 'gi')
+    SELECT CASE WHEN masked !~* E'(password|passwd|pwd)[[:space:]]*=?[[:space:]]*([$]|U&|E\'|=[[:space:]]*[^\'[:space:]])|://[^/@[:space:]]*:[^/@[:space:]]*@'
+        THEN masked END
+    FROM regexp_replace(query,
+        E'(password|passwd|pwd|secret|token|access_key)([[:space:]]*=?[[:space:]]*)(\'([^\']|\'\')*\'|E\'([^\'\\\\]|\\\\.|\'\')*\')',
+        E'\\1\\2\'***\'', 'gi') masked
 $$;
 
 -- Brings every touched table of a channel to its right state and writes the message.
@@ -108,7 +126,7 @@ BEGIN
             tables := tables || jsonb_build_array(ddlrepl.table_shape(id));
         END IF;
     END LOOP;
-    PERFORM pg_logical_emit_message(true, 'ddlrepl', convert_to(jsonb_build_object(
+    PERFORM pg_logical_emit_message(true, 'ddlrepl', ddlrepl.signed(jsonb_build_object(
         'v', 1, 'kind', 'ddl', 'tag', tag,
         'statement', ddlrepl.without_passwords(ddlrepl.statement_of(context, query)),
         'query', ddlrepl.without_passwords(query),
@@ -116,7 +134,7 @@ BEGIN
         'tables', tables,
         'dropped', dropped,
         'rewritten', (SELECT coalesce(jsonb_agg(r::int8), '[]') FROM unnest(rewritten) r WHERE r = ANY (belonging)),
-        'filled', (SELECT coalesce(jsonb_agg(DISTINCT f::int8), '[]') FROM unnest(filled) f))::text, 'UTF8'));
+        'filled', (SELECT coalesce(jsonb_agg(DISTINCT f::int8), '[]') FROM unnest(filled) f))));
     -- The server sorts a message by the end of its log record, a row by the start of its own. Across subtransactions
     -- (an EXCEPTION block, a savepoint) the row right behind the message would tie with it and might come first: so
     -- one more record, which nobody decodes, goes between them.
@@ -127,7 +145,7 @@ $$;
 -- Is this DDL none of anybody's business: our own, without effect on tables, or with secrets in its text?
 CREATE OR REPLACE FUNCTION ddlrepl.is_ignored(tag text, context text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT regexp_count(context, 'PL/pgSQL function ddlrepl\.') > 1
+    SELECT regexp_count(context, 'PL/pgSQL function ddlrepl[.]') > 1
         OR tag ~ '(SUBSCRIPTION|PUBLICATION|USER MAPPING|SERVER|FOREIGN DATA WRAPPER)$'
         OR tag IN ('REFRESH MATERIALIZED VIEW', 'REINDEX')
         OR NOT EXISTS (SELECT FROM ddlrepl.channel)
@@ -152,7 +170,7 @@ BEGIN
         END IF;
     END LOOP;
     IF is_relevant THEN
-        PERFORM ddlrepl.record(tag, context, query, settings, touched, '[]');
+        PERFORM ddlrepl.record(tag, context, query, settings, touched, '[]'::jsonb);
     END IF;
 END
 $$;

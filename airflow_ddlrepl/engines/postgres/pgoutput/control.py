@@ -7,6 +7,7 @@ import json
 import struct
 from dataclasses import dataclass
 
+from airflow_ddlrepl.engines.postgres.pgoutput.signature import is_of, is_signed
 from airflow_ddlrepl.engines.postgres.pgoutput.tuples import Malformed
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -123,10 +124,10 @@ def logical_message(message: bytes) -> LogicalMessage:
     return LogicalMessage(bool(flags & 1), lsn, prefix, cursor.take(cursor.number("I")))
 
 
-def message_event(message: LogicalMessage, at: Stamp, encoding: str) -> Event | None:
-    """The control record that a logical message stands for; None for a heartbeat.
+def message_event(message: LogicalMessage, at: Stamp, encoding: str, key: bytes | None = None) -> Event | None:
+    """The control record that a logical message stands for; None for a heartbeat. key: of our signatures.
 
-    A message under our own prefix that can't be read becomes a gap: then everything is inspected anew.
+    A message under our own prefix that can't be read, or is not ours, becomes a gap: then everything is inspected anew.
     """
     if message.prefix == HEARTBEAT:
         return None
@@ -134,11 +135,14 @@ def message_event(message: LogicalMessage, at: Stamp, encoding: str) -> Event | 
         payload = base64.b64encode(message.content).decode()
         return Event(EventKind.MESSAGE, *_place(at), prefix=message.prefix, payload=payload)
     try:
-        data = json.loads(message.content.decode(encoding))
+        is_ours = is_signed(message.content, key)
+        data = json.loads(message.content.decode("utf-8" if is_ours else encoding))
         if data["v"] != 1 or data["kind"] not in ("ddl", "gap"):
             raise ValueError(f"version {data['v']} kind {data['kind']}")
         if data["kind"] == "gap":
             return Event(EventKind.GAP, *_place(at), statement=data.get("statement"))
+        if not (is_ours and is_of(data.get("xid"), at.xid)):
+            raise ValueError("it is forged: it does not have our signature")
         return Event(
             EventKind.DDL,
             *_place(at),

@@ -82,17 +82,24 @@ class Decoder:
     """Turns messages into rows, events and transactions with low <= commit position < high.
 
     wire_format: "binary" or "text", as the stream was asked for. types: enums and domains → built-in
-    type (see `wire_types`). encoding: of the database, for what logical messages hold.
+    type (see `wire_types`). encoding: of the database, for what logical messages hold. key: of our signatures.
     Raises SourceError SRC-160 with the position when a message is not understood, NeedsText SRC-150.
     """
 
     def __init__(
-        self, low: Lsn, high: Lsn, wire_format: str, types: Mapping[int, int], encoding: str = "utf-8"
+        self,
+        low: Lsn,
+        high: Lsn,
+        wire_format: str,
+        types: Mapping[int, int],
+        encoding: str = "utf-8",
+        key: bytes | None = None,
     ) -> None:
         self._low, self._high = low, high
         self._format = wire_format
         self._types = dict(types)
         self._encoding = encoding
+        self._key = key
         self._relations: dict[int, control.Relation] = {}
         self._texts: dict[int, bytes] = {}
         self._compiled: dict[control.Relation, Compiled] = {}
@@ -192,7 +199,7 @@ class Decoder:
             # record. The server leaves out what starts at or after `high`; a record across it is still ours.
             at = control.Stamp(LogKey(logical.lsn - 1, 0), 0, 0, "")
             is_inside = logical.lsn > self._low
-        event = control.message_event(logical, at, self._encoding) if is_inside else None
+        event = control.message_event(logical, at, self._encoding, self._key) if is_inside else None
         if event and event.tables:
             self._types.update(wire_types(event.tables))
         return event

@@ -38,7 +38,7 @@ def stream(
     """
     with contextlib.closing(connect(_replicating(dsn))) as connection:
         link = connection.pgconn
-        link.exec_(_settings(settings).encode())
+        link.exec_(set_all(settings).encode())
         listed = ", ".join(f"{name} {literal(value)}" for name, value in options)
         _start(link, f"START_REPLICATION SLOT {quote(slot)} LOGICAL {low} ({listed})", low)
         yield from _batches(_payloads(link, high), high)
@@ -90,8 +90,10 @@ def _replicating(dsn: str) -> str:
     return " ".join(f"{name}='{value}'" for name, value in escaped.items())
 
 
-def _settings(settings: Mapping[str, str]) -> str:
-    return "select " + ", ".join(f"set_config({literal(n)}, {literal(v)}, false)" for n, v in settings.items())
+def set_all(settings: Mapping[str, str]) -> str:
+    """SQL that sets them for the session, in one query."""
+    calls = (f"pg_catalog.set_config({literal(name)}, {literal(value)}, false)" for name, value in settings.items())
+    return f"select {', '.join(calls)}"
 
 
 def _batches(payloads: Iterator[bytes], high: Lsn) -> Iterator[pa.Array]:
