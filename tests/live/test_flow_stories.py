@@ -10,18 +10,24 @@ import psycopg
 import pytest
 
 from tests.live.replica import Replica, channel_file
+from tests.live.small import small_replica
 
 Make = Callable[..., Replica]
 
 
 @pytest.fixture
 def make(databases: Any, tmp_path: Path) -> Iterator[Make]:
-    """An activated channel; keywords change the channel file; `before`: statements at the source before activation."""
+    """An activated channel; keywords change the channel file; `before`: statements at the source before activation.
+
+    It runs with the small roles that docs/postgresql.md makes; on version 15 with a superuser, as a first try does.
+    """
 
     def made(*before: str, **more: Any) -> Replica:
-        replica = Replica(
-            databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target, **more)
-        )
+        if databases.server.version == 18:
+            replica: Replica = small_replica(databases, tmp_path, **more)
+        else:
+            file = channel_file(tmp_path, databases.source, databases.target, **more)
+            replica = Replica(databases.source, databases.target, file)
         replica.at_source(*before)
         replica.activate()
         return replica
