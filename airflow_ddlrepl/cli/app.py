@@ -41,6 +41,10 @@ ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The c
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else there.")]
 Tables = Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help="schema.table; again for more.")]
 
+Spark = Annotated[
+    str, typer.Option("--master", metavar="URL", help="Spark master, or sc://host:port of a Spark Connect server.")
+]
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `ddlrepl`; ends the process with the command's exit code."""
@@ -97,16 +101,17 @@ def schema() -> None:
 def activate(
     channel: ChannelFile,
     refresh: Annotated[bool, typer.Option("--refresh/--no-refresh", help="Load tables that exist already.")] = True,
+    master: Spark = "",
     as_json: AsJson = False,
 ) -> None:
     """Prepare the source, enroll its tables and load them. Again: changes nothing."""
-    _end(lambda: work.activate(channel, refresh=refresh), as_json)
+    _end(lambda: work.activate(channel, refresh=refresh, spark=master), as_json)
 
 
 @app.command()
-def replicate(channel: ChannelFile, as_json: AsJson = False) -> None:
+def replicate(channel: ChannelFile, master: Spark = "", as_json: AsJson = False) -> None:
     """One cycle: everything that was committed before now is in every target afterwards."""
-    _end(lambda: work.replicate(channel), as_json)
+    _end(lambda: work.replicate(channel, master), as_json)
 
 
 @app.command()
@@ -116,15 +121,15 @@ def plan(channel: ChannelFile, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def refresh(channel: ChannelFile, table: Tables = None, as_json: AsJson = False) -> None:
+def refresh(channel: ChannelFile, table: Tables = None, master: Spark = "", as_json: AsJson = False) -> None:
     """Load tables anew: those named (`--table "*.*"` is all) and those that wait for it."""
-    _end(lambda: work.refresh(channel, table or []), as_json)
+    _end(lambda: work.refresh(channel, table or [], master), as_json)
 
 
 @app.command()
-def compare(channel: ChannelFile, table: Tables = None, as_json: AsJson = False) -> None:
+def compare(channel: ChannelFile, table: Tables = None, master: Spark = "", as_json: AsJson = False) -> None:
     """Compare source and targets row by row. Exit code 1 when anything differs."""
-    _end(lambda: work.compare(channel, table or []), as_json, work.judge_comparison)
+    _end(lambda: work.compare(channel, table or [], master), as_json, work.judge_comparison)
 
 
 @app.command()

@@ -24,14 +24,17 @@ from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 
 
-def _flowing(path: Path, act: Callable[[ModuleType, Any], Result]) -> Result:
-    """act(flow, cycle) on the opened channel. Spark starts when the first task needs it, and ends with the command."""
+def _flowing(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = "") -> Result:
+    """act(flow, cycle) on the opened channel. Spark starts when the first task needs it, and ends with the command.
+
+    spark: a master, or sc://… of a Spark Connect server; empty: what environment or channel say.
+    """
     channel = load_channel(path)  # a mistake in the file is told before anything heavy is imported
     from airflow_ddlrepl import flow
     from airflow_ddlrepl.spark.runner import SparkRunner
     from airflow_ddlrepl.spark.settings import SparkSettings
 
-    runner = SparkRunner(SparkSettings.of(channel), f"ddlrepl {channel.name}")
+    runner = SparkRunner(SparkSettings.of(channel, spark), f"ddlrepl {channel.name}")
     try:
         with flow.Cycle(channel, runner, this_holder()) as cycle:
             return act(flow, cycle)
@@ -46,26 +49,26 @@ def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
         yield channel, repository
 
 
-def activate(path: Path, *, refresh: bool) -> Result:
-    return _flowing(path, lambda flow, cycle: flow.activate(cycle, load=refresh))
+def activate(path: Path, *, refresh: bool, spark: str = "") -> Result:
+    return _flowing(path, lambda flow, cycle: flow.activate(cycle, load=refresh), spark)
 
 
-def replicate(path: Path) -> Result:
-    return _flowing(path, lambda flow, cycle: flow.replicate(cycle))
+def replicate(path: Path, spark: str = "") -> Result:
+    return _flowing(path, lambda flow, cycle: flow.replicate(cycle), spark)
 
 
 def plan(path: Path) -> Result:
     return _flowing(path, lambda flow, cycle: flow.plan(cycle))
 
 
-def refresh(path: Path, tables: Sequence[str]) -> Result:
+def refresh(path: Path, tables: Sequence[str], spark: str = "") -> Result:
     wanted = _table_patterns(tables)
-    return _flowing(path, lambda flow, cycle: flow.refresh(cycle, wanted))
+    return _flowing(path, lambda flow, cycle: flow.refresh(cycle, wanted), spark)
 
 
-def compare(path: Path, tables: Sequence[str]) -> Result:
+def compare(path: Path, tables: Sequence[str], spark: str = "") -> Result:
     wanted = _table_patterns(tables)
-    return _flowing(path, lambda flow, cycle: flow.compare(cycle, wanted))
+    return _flowing(path, lambda flow, cycle: flow.compare(cycle, wanted), spark)
 
 
 def judge_comparison(result: Any) -> Exit:

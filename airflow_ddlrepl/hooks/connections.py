@@ -13,7 +13,7 @@ from typing import Any
 from airflow.sdk import BaseHook, Connection
 
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.hooks.private_file import private_file
+from airflow_ddlrepl.spark.private_file import private_file
 
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"
 FIELDS = ("conn_type", "host", "login", "password", "port", "schema", "extra")

@@ -1,28 +1,34 @@
-"""Where a task's Spark app runs: the cluster of an Airflow connection, or this machine without any connection."""
+"""Where a task runs its Spark work: at an Airflow connection (cluster or Spark Connect), else as the channel says."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 
 from airflow_ddlrepl import java
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.connections import find_connection
 from airflow_ddlrepl.spark.installation import inspect_installation, spark_home
-from airflow_ddlrepl.spark.settings import ALWAYS, is_local, local_properties
+from airflow_ddlrepl.spark.settings import ALWAYS, CONNECT, SparkSettings, is_local, local_properties
 
-LOCAL_ID = "ddlrepl_local_spark"
+OWN_ID = "ddlrepl_own_spark"
 
 
 @dataclass(frozen=True)
 class SparkPlace:
-    """conn_id: for SparkSubmitHook. master: as spark-submit takes it. binary: None leaves it to the connection."""
+    """conn_id: for SparkSubmitHook. master: as spark-submit takes it. binary: None leaves it to the connection.
+
+    remote: sc:// URL of a Spark Connect server, token and all: then no spark-submit is needed.
+    """
 
     conn_id: str
     master: str
-    binary: str | None
+    binary: str | None = None
+    remote: str = field(default="", repr=False)
 
     @property
     def is_local(self) -> bool:
@@ -39,26 +45,30 @@ class SparkPlace:
         return {"JAVA_HOME": java.home(), "SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
-def spark_place(conn_id: str | None, local_master: str) -> SparkPlace:
-    """The place of that connection; without one (None, or no such connection), this machine.
+def spark_place(conn_id: str | None, channel: SparkSettings) -> SparkPlace:
+    """The place of that connection; without one (None, or no such connection), what environment or channel say.
 
     Raises ConfigError CFG-402 when the installed Spark is a mix of two versions.
     """
     connection = find_connection(conn_id) if conn_id else None
-    if connection is None:
-        return _here(local_master)
+    if connection is None or conn_id is None:
+        return _without_connection(channel)
     host = connection.host or "local[*]"
+    if connection.conn_type in ("spark_connect", "sc") or host.startswith(CONNECT):
+        return SparkPlace(conn_id, CONNECT, remote=SparkConnectHook(conn_id).get_connection_url())
     plain = connection.conn_type == "spark" and ("://" in host or not connection.port)
     master = host if plain else f"{connection.conn_type}://{host}:{connection.port}"
     chosen = dict(connection.extra_dejson).get("spark-binary")
-    return SparkPlace(str(conn_id), master, None if chosen else _own_binary())
+    return SparkPlace(conn_id, master, None if chosen else _own_binary())
 
 
-def _here(master: str) -> SparkPlace:
+def _without_connection(channel: SparkSettings) -> SparkPlace:
     """SparkSubmitHook only knows connections: this one exists in this process and nowhere else."""
-    master = master if is_local(master) else "local[*]"
-    os.environ[f"AIRFLOW_CONN_{LOCAL_ID.upper()}"] = json.dumps({"conn_type": "spark", "host": master})
-    return SparkPlace(LOCAL_ID, master, _own_binary())
+    if channel.remote:
+        return SparkPlace("", CONNECT, remote=channel.remote)
+    master = channel.effective_master
+    os.environ[f"AIRFLOW_CONN_{OWN_ID.upper()}"] = json.dumps({"conn_type": "spark", "host": master})
+    return SparkPlace(OWN_ID, master, _own_binary())
 
 
 def _own_binary() -> str:

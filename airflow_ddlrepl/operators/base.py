@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Sequence
 from importlib.resources import files
@@ -15,13 +16,16 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
-from airflow_ddlrepl.hooks.private_file import properties_file
 from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.operators.report import nothing_to_do, told
 from airflow_ddlrepl.spark.outcome import Outcome, error_to_json
+from airflow_ddlrepl.spark.private_file import properties_file
+from airflow_ddlrepl.spark.runner import SparkRunner
+from airflow_ddlrepl.spark.settings import SparkSettings
 
 DRIVERS = ("psycopg", "adbc_driver_postgresql", "adbc_driver_manager")
 
@@ -34,7 +38,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     (an unreachable server, a lock held by another run) is left to Airflow's retries.
 
     :param channel: path of the channel file. (templated)
-    :param conn_id: Spark connection; None: `[ddlrepl] spark_conn_id`, and without one Spark runs on this worker.
+    :param conn_id: connection of a Spark cluster or a Spark Connect server; None: `[ddlrepl] spark_conn_id`, and
+        without one Spark runs where environment or channel file say, else on this worker.
 
     All parameters of SparkSubmitOperator hold; `conf` and `env_vars` win over ours.
     """
@@ -70,7 +75,9 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         if not self._has_work(channel):
             self.log.info("%s: nothing to do, Spark was not started", self.stage)
             return nothing_to_do(self.stage, channel.name)
-        outcome = self._submitted(channel, context)
+        place = spark_place(self._conn_id or option("spark_conn_id"), SparkSettings.of(channel))
+        run = self._connected if place.remote else self._submitted
+        outcome = run(place, channel, context)
         if outcome is None:
             self.log.warning("the app left no result that this worker can read; its own log says what it did")
             return {"stage": self.stage, "channel": channel.name, "worked": True}
@@ -91,10 +98,22 @@ class DdlReplSparkOperator(SparkSubmitOperator):
                 return True
             raise
 
-    def _submitted(self, channel: Channel, context: Context) -> Outcome | None:
+    def _connected(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome:
+        """Runs the stage in this process; its tasks run at the Spark Connect server."""
+        from airflow_ddlrepl.spark.jobs.stage import run_stage
+
+        self.log.info("%s of channel %s runs on %s", self.stage, channel.name, redact(place.remote))
+        run_id, start = str(context["run_id"]), time.monotonic()
+        runner = SparkRunner(SparkSettings.at(place.remote, dict(channel.spark.conf)), f"ddlrepl {channel.name}")
+        try:
+            summary = run_stage(self.stage, channel, run_id, runner)
+        finally:
+            runner.stop()
+        return Outcome(self.stage, channel.name, run_id, time.monotonic() - start, summary)
+
+    def _submitted(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome | None:
         """Runs the app; its result file is read and removed. An app that failed without a result raises."""
         result = result_folder() / f"ddlrepl-{channel.name}-{self.stage}-{uuid.uuid4().hex}.json"
-        place = spark_place(self._conn_id or option("spark_conn_id"), channel.spark.master)
         arguments = ["--channel", self.channel, "--run", str(context["run_id"]), "--result", str(result)]
         self.log.info("%s of channel %s runs on %s", self.stage, channel.name, place.master)
         try:
@@ -110,9 +129,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             result.unlink(missing_ok=True)
         return outcome
 
-    def _prepare(
-        self, place: SparkPlace, ours: dict[str, str], arguments: list[str], properties: str | None
-    ) -> None:
+    def _prepare(self, place: SparkPlace, ours: dict[str, str], arguments: list[str], properties: str | None) -> None:
         self._conn_id = place.conn_id
         self._spark_binary = self._spark_binary or place.binary
         self.conf = merged(ours, self.conf)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.spark.parcel import pack
 from airflow_ddlrepl.spark.progress import watched
-from airflow_ddlrepl.spark.session import session
+from airflow_ddlrepl.spark.session import session, session_parallelism
 from airflow_ddlrepl.spark.settings import SparkSettings
+from airflow_ddlrepl.spark.worker import FOREIGN, REFUSED, SCHEMA, foreign, work
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import SparkSession
 
 log = logging.getLogger(__name__)
@@ -22,7 +23,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 LITTLE = 1 << 20
-SCHEMA = "item long, ok boolean, payload binary"
 
 
 class SparkRunner:
@@ -42,7 +42,7 @@ class SparkRunner:
     def parallelism(self) -> int:
         """Tasks that run at once. Before the session stands: what the settings promise."""
         if self._session is not None:
-            return self._session_parallelism(self._session)
+            return session_parallelism(self._session)
         return self.settings.parallelism
 
     def map(
@@ -56,12 +56,14 @@ class SparkRunner:
             return [task(item) for item in items]
         if not items:
             return []
-        packed = [pickle.dumps((task, item)) for item in items]
-        rows = self._run(packed, label)
-        results = [pickle.loads(rows[index][1]) for index in range(len(items)) if rows[index][0]]
-        if len(results) < len(items):
-            raise pickle.loads(next(rows[index][1] for index in range(len(items)) if not rows[index][0]))
-        return results
+        secrets: list[str] = []
+        rows = self._run([pack((task, item), secrets) for item in items], secrets, label)
+        for state, payload in rows:
+            if state == FOREIGN:
+                raise foreign(payload)
+            if state == REFUSED:
+                raise pickle.loads(payload)
+        return [pickle.loads(payload) for _, payload in rows]
 
     def stop(self) -> None:
         """Ends the session (not a shared Connect server)."""
@@ -69,14 +71,17 @@ class SparkRunner:
             self._session.stop()
             self._session = None
 
-    def _run(self, packed: list[bytes], label: str) -> dict[int, tuple[bool, bytes]]:
+    def _run(self, parcels: list[bytes], secrets: list[str], label: str) -> list[tuple[str, bytes]]:
+        """State and payload of every parcel. One partition each, so that a free core always finds the next one."""
+        import pyarrow
         from pyspark.errors import PySparkException
 
         spark = self._started()
-        work = spark.range(0, len(packed), 1, len(packed)).mapInArrow(_Work(packed), SCHEMA)
+        spark.conf.set("spark.sql.leafNodeDefaultParallelism", len(parcels))
+        rows = pyarrow.table({"item": range(len(parcels)), "parcel": pyarrow.array(parcels, pyarrow.binary())})
         try:
-            with watched(spark, label, len(packed)):
-                rows = work.collect()
+            with watched(spark, label, len(parcels)):
+                done = spark.createDataFrame(rows).mapInArrow(work(secrets), SCHEMA).collect()
         except PySparkException as error:
             raise DdlReplError(
                 f"Spark could not run {label}: {_last_line(error)}",
@@ -84,48 +89,14 @@ class SparkRunner:
                 hint="the log above has the whole error; `ddlrepl doctor` checks Spark, Java and Python",
                 retryable=True,
             ) from error
-        return {row.item: (row.ok, bytes(row.payload)) for row in rows}
+        found = {row.item: (row.state, bytes(row.payload)) for row in done}
+        return [found[item] for item in range(len(parcels))]
 
     def _started(self) -> SparkSession:
         if self._session is None:
             self._session = session(self.app_name, self.settings)
             log.info("Spark %s is up, %d tasks at once", self._session.version, self.parallelism)
         return self._session
-
-    def _session_parallelism(self, spark: SparkSession) -> int:
-        if self.settings.remote:
-            return int(spark.conf.get("spark.default.parallelism", None) or self.settings.parallelism)
-        return int(spark.sparkContext.defaultParallelism)
-
-
-class _Work:
-    """What a Spark task does with its one row: unpickle, run, pickle what came out."""
-
-    def __init__(self, packed: list[bytes]) -> None:
-        self.packed = packed
-
-    def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow
-
-        names = ["item", "ok", "payload"]
-        for batch in batches:
-            for index in batch.column(0).to_pylist():
-                ok, payload = _attempt(self.packed[index])
-                columns: list[Any] = [
-                    pyarrow.array([index], pyarrow.int64()),
-                    pyarrow.array([ok], pyarrow.bool_()),
-                    pyarrow.array([payload], pyarrow.binary()),
-                ]
-                yield pyarrow.RecordBatch.from_arrays(columns, names)
-
-
-def _attempt(packed: bytes) -> tuple[bool, bytes]:
-    """Our own errors travel back as values: Spark would turn them into text and try them again."""
-    task, item = pickle.loads(packed)
-    try:
-        return True, pickle.dumps(task(item))
-    except DdlReplError as error:
-        return False, pickle.dumps(error)
 
 
 def _last_line(error: Exception) -> str:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import java
+from airflow_ddlrepl.spark.connected import connected
+from airflow_ddlrepl.spark.private_file import properties_file
 from airflow_ddlrepl.spark.settings import SparkSettings, is_local
 
 if TYPE_CHECKING:
@@ -14,25 +19,36 @@ if TYPE_CHECKING:
 
 
 def session(app_name: str, settings: SparkSettings | None = None) -> SparkSession:
-    """The session that does the work: Spark Connect, the one that spark-submit prepared, or a local one.
+    """The session that does the work: the one that spark-submit prepared, Spark Connect, or one started here.
 
-    Raises ConfigError CFG-401 when a JVM must be started here and no Java 17+ is found.
+    Raises ConfigError CFG-401 when a JVM must be started here and no Java 17+ is found, Unreachable CON-130 or
+    DdlReplError SPK-103 when a Spark Connect server does not answer or is another Spark.
     """
     settings = settings or SparkSettings.from_environment()
-    if settings.remote:
-        return _connected(settings)
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return _submitted(app_name, settings)
-    return _started(app_name, settings)
-
-
-def _connected(settings: SparkSettings) -> SparkSession:
-    from pyspark.sql import SparkSession
-
     if is_local(settings.remote):
         os.environ["JAVA_HOME"] = java.home()
         _stay_local(settings.remote)
-    return SparkSession.builder.remote(settings.remote).getOrCreate()
+        from pyspark.sql import SparkSession
+
+        return SparkSession.builder.remote(settings.remote).getOrCreate()
+    return connected(settings.remote) if settings.remote else _started(app_name, settings)
+
+
+def session_parallelism(spark: SparkSession) -> int:
+    """Tasks that run at once."""
+    if ".connect." in type(spark).__module__:
+        return _served(spark)
+    return int(spark.sparkContext.defaultParallelism)
+
+
+@lru_cache(maxsize=1)
+def _served(spark: SparkSession) -> int:
+    if told := spark.conf.get("spark.default.parallelism", None):
+        return int(told)
+    row = spark.range(1 << 16).selectExpr("spark_partition_id() AS p").agg({"p": "max"}).first()
+    return int(row[0]) + 1 if row else 1
 
 
 def _submitted(app_name: str, settings: SparkSettings) -> SparkSession:
@@ -55,16 +71,36 @@ def _submitted(app_name: str, settings: SparkSettings) -> SparkSession:
 
 
 def _started(app_name: str, settings: SparkSettings) -> SparkSession:
+    """Our options reach the JVM as a file that only we can read: everybody sees a command line."""
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     os.environ["JAVA_HOME"] = java.home()
     # SPARK_HOME of another Spark would mix its jars with our Python files.
     os.environ.pop("SPARK_HOME", None)
     _stay_local(settings.effective_master)
-    builder = SparkSession.builder.appName(app_name).master(settings.effective_master)
-    for name, value in settings.properties().items():
+    ours = {"spark.master": settings.effective_master, "spark.app.name": app_name, **settings.properties()}
+    if python := settings.conf.get("spark.pyspark.python"):
+        os.environ["PYSPARK_PYTHON"] = python
+    with properties_file(ours, None) as path, _submit_arguments(f"--properties-file {path}"):
+        SparkContext._ensure_initialized()
+    builder = SparkSession.builder
+    for name, value in ours.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+@contextmanager
+def _submit_arguments(ours: str) -> Iterator[None]:
+    """What pyspark gives to the spark-submit that it starts, before what the user wants it to give."""
+    before = os.environ.get("PYSPARK_SUBMIT_ARGS")
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{ours} {before or 'pyspark-shell'}"
+    try:
+        yield
+    finally:
+        os.environ.pop("PYSPARK_SUBMIT_ARGS")
+        if before is not None:
+            os.environ["PYSPARK_SUBMIT_ARGS"] = before
 
 
 def _stay_local(master: str) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import java
@@ -14,6 +15,8 @@ from airflow_ddlrepl.spark.quickstart import java_options
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.config.channel import Channel
+
+CONNECT = "sc://"
 
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
@@ -46,15 +49,20 @@ class SparkSettings:
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def from_environment(cls) -> SparkSettings:
-        """DDLREPL_SPARK_MASTER and DDLREPL_SPARK_REMOTE."""
-        return cls(os.environ.get("DDLREPL_SPARK_MASTER", ""), os.environ.get("DDLREPL_SPARK_REMOTE", ""))
+    def at(cls, place: str, conf: Mapping[str, str] = MappingProxyType({})) -> SparkSettings:
+        """place: a Spark master, or the sc:// URL of a Spark Connect server."""
+        return cls(remote=place, conf=conf) if place.startswith(CONNECT) else cls(place, conf=conf)
 
     @classmethod
-    def of(cls, channel: Channel) -> SparkSettings:
-        """What the channel file says under `spark`; the environment (above) wins over it."""
-        said, here = channel.spark, cls.from_environment()
-        return cls(here.master or said.master, here.remote or expand(said.remote or ""), dict(said.conf))
+    def from_environment(cls) -> SparkSettings:
+        """DDLREPL_SPARK_REMOTE or DDLREPL_SPARK_MASTER."""
+        return cls.at(_place_of_environment())
+
+    @classmethod
+    def of(cls, channel: Channel, place: str = "") -> SparkSettings:
+        """The place given, else the environment's (above), else what the channel file says under `spark`."""
+        said = expand(channel.spark.remote or channel.spark.master)
+        return cls.at(place or _place_of_environment() or said, dict(channel.spark.conf))
 
     @property
     def effective_master(self) -> str:
@@ -62,9 +70,12 @@ class SparkSettings:
 
     @property
     def parallelism(self) -> int:
-        """Cores of a local master; 2 where only the cluster knows (the started session tells the truth)."""
+        """Cores of a local master. Of a cluster: spark.default.parallelism, or what it is asked for; else 2.
+
+        The started session tells the truth.
+        """
         if self.remote or not is_local(self.effective_master):
-            return 2
+            return _asked_for(self.conf)
         cores = self.effective_master.removeprefix("local").strip("[]").partition(",")[0]
         if cores == "*":
             return len(os.sched_getaffinity(0))
@@ -73,6 +84,15 @@ class SparkSettings:
     def properties(self) -> dict[str, str]:
         """All Spark properties for the master, ours first, the user's on top."""
         return {**ALWAYS, **(local_properties() if is_local(self.effective_master) else {}), **self.conf}
+
+
+def _place_of_environment() -> str:
+    return os.environ.get("DDLREPL_SPARK_REMOTE") or os.environ.get("DDLREPL_SPARK_MASTER", "")
+
+
+def _asked_for(conf: Mapping[str, str]) -> int:
+    executors = int(conf.get("spark.executor.instances", 0)) * int(conf.get("spark.executor.cores", 1))
+    return int(conf.get("spark.default.parallelism") or conf.get("spark.cores.max") or executors or 2)
 
 
 def is_local(master: str) -> bool:

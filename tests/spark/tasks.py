@@ -24,3 +24,7 @@ def refuse_two(number: int) -> int:
 
 def divide(number: int) -> float:
     return 1 / number
+
+
+def tell(location: str) -> None:
+    raise ValueError(f"can't read {location}")
