@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, Segment
-from airflow_ddlrepl.trail.store import TRANSACTIONS, Trail, manifest_path
+from airflow_ddlrepl.trail.store import TRANSACTIONS, Trail, data_folder, manifest_path
 from airflow_ddlrepl.trail.writer import Layout, PartWriter
 
 LOW, HIGH = Lsn(100), Lsn(900)
@@ -193,6 +193,23 @@ def test_retention_removes_whole_segments_before_a_position(url: str) -> None:
     assert all(trail.place.size(b.path) is None for b in old.blobs())
     assert trail.place.size(manifest_path(0, Lsn(100))) is None
     assert trail.expire(Lsn(100)) == 0
+
+
+def test_what_killed_runs_wrote_goes_with_the_segment_they_wrote_it_for(url: str) -> None:
+    trail = Trail(url, "shop")
+    write_segment(trail, low=Lsn(100), high=Lsn(200))
+    first = trail.publish(write_segment(trail, low=Lsn(100), high=Lsn(200)))
+    write_segment(trail, low=Lsn(200), high=Lsn(300))
+    trail.tidy(first)
+    named = {b.path for b in first.blobs()}
+    of_first = f"{data_folder(0, Lsn(100))}/"
+    assert {path for path in trail.place.walk() if path.startswith(of_first)} == named
+    begun = {path for path in trail.place.walk() if path.startswith(f"{data_folder(0, Lsn(200))}/")}
+    assert begun
+    trail.place.remove(manifest_path(0, Lsn(100)))  # as when an expiry is killed half way
+    trail.expire(Lsn(200))
+    assert not [path for path in trail.place.walk() if path.startswith(of_first)]
+    assert begun <= set(trail.place.walk())
 
 
 def test_a_damaged_manifest_is_refused(url: str) -> None:

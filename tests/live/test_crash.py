@@ -10,15 +10,20 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.failpoint import FAIL_POINTS
+from airflow_ddlrepl.model.record import StepApplied
 from airflow_ddlrepl.model.work import InProcess
 from tests.chaos.life import killed_anywhere
 from tests.chaos.source import START, work
 from tests.chaos.traces import look
+from tests.conftest import Databases
 from tests.live.crashing import die
 from tests.live.replica import Replica, channel_file
 
@@ -134,3 +139,22 @@ def test_what_killed_runs_did_is_recorded_by_the_next(pg18: PrivateServer, tmp_p
     assert ("kept.rates", "done") in {(load[0], load[2]) for load in calm[1]}
     assert any(step[0] == "kept.orders" for step in calm[0])
     assert killed == calm
+
+
+def test_something_to_record_is_work_for_the_next_run(databases: Databases, tmp_path: Path) -> None:
+    """A DAG whose run was killed after the target's commit looks for it, though nothing new is in the log."""
+    replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    replica.at_source(*START)
+    replica.activate()
+    replica.settle()
+    channel = load_channel(replica.file)
+    assert not flow.has_work(channel, "adapt")
+    with psycopg.connect(replica.target) as connection, connection.cursor() as cursor:
+        (table_id,) = cursor.execute("select min(table_id) from ddlrepl.tables").fetchone() or (0,)
+        leave(cursor, "shop", [StepApplied(table_id, 7, 0, "", "was killed")])
+    assert flow.has_work(channel, "adapt")
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        flow.adapt(cycle)
+        (row,) = cycle.repository.ledger("shop")
+    assert (row.table_id, row.revision, row.summary) == (table_id, 7, "was killed")
+    assert not flow.has_work(channel, "adapt")
