@@ -30,6 +30,7 @@ log = logging.getLogger("chaos")
 KILLS = 5  # of one life
 TRIES = 8
 SPARK_SECONDS = 12.0
+IN_TASKS = ("capture.rows", "capture.range", "integrate.loaded", "refresh.copied", "refresh.chunk")
 NOTHING_KEPT = {"retention": {"size": 0}}
 
 
@@ -164,7 +165,10 @@ def killed_anywhere(server: Any, seed: int, kills: int = KILLS) -> Story:
 
 
 def killed_at(server: Any, seed: int, point: str) -> Story:
-    """One life whose runs die at a fail point: the first, the second, the third time they get there."""
+    """One life whose runs die at a fail point: the first, the second, the third time they get there.
+
+    Where a task has the fail point, a run with Spark dies there, too.
+    """
     assert point in FAIL_POINTS
 
     def live(living: Life) -> None:
@@ -180,6 +184,10 @@ def killed_at(server: Any, seed: int, point: str) -> Story:
             with Writer(living.replica.source, living.rng.randrange(1 << 30)):
                 died = living.die_at("replicate", f"{point}:{nth}", OneProcess)
                 assert died or nth > 1, f"{point} is never reached"
+            living.settle()
+        if point in IN_TASKS:
+            living.go_on()
+            assert living.die_at("replicate", point, WithSpark), f"no worker reaches {point}"
             living.settle()
 
     return _lived(server, seed, live)

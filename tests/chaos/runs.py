@@ -72,7 +72,7 @@ class WithSpark:
         while self._process.poll() is None and time.monotonic() < deadline:
             if any(state == "T" for _, state in session(self._process.pid)):
                 self.kill()
-            time.sleep(0.02)
+            time.sleep(0.05)
         return self._process.returncode
 
     def kill(self) -> None:
