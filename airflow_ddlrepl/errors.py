@@ -83,6 +83,10 @@ class Unreachable(DdlReplError):
     exit_code = Exit.UNREACHABLE
 
 
+class DiskFull(DdlReplError):
+    """No room: on the disk of the trail, of the repository, or of a database server (DSK-…)."""
+
+
 class TrailError(DdlReplError):
     """A trail file is missing, truncated or foreign (TRL-…)."""
 

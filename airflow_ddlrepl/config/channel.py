@@ -57,6 +57,9 @@ class Target(Section):
     location: Location
     schemas: dict[str, str] = Field({}, description="source schema: target schema; others keep their name")
     existing_tables: ExistingTables = Field(ExistingTables.REFUSE, description="a filled target table at activation")
+    lock_timeout: Seconds = Field(
+        5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
+    )
     adapt_ddl: tuple[AdaptAction, ...] = Field(
         (), description="actions for this target only; they come before the channel's"
     )

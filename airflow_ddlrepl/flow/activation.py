@@ -18,6 +18,7 @@ from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import refresh
@@ -40,10 +41,12 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     or moved on by somebody else), every table starts over with a refresh. The targets are told first: killed in
     between, the next activation still sees that the repository stands before the slot.
     """
+    captured = cycle.repository.captured(cycle.channel.name)
+    if captured is not None:
+        cycle.source.require_log(captured)
     found = cycle.source.activate()
     reach("activate.source")
     row = cycle.repository.channel(cycle.channel.name)
-    captured = cycle.repository.captured(cycle.channel.name)
     is_broken = captured is not None and (found.is_new or found.position > captured)
     is_new = captured is None or is_broken
     position = Lsn(max(found.position, captured or 0)) if is_new else Lsn(captured or 0)
@@ -129,6 +132,7 @@ def _prepare_target(cycle: Cycle, target: str, position: Lsn, tables: Sequence[T
     channel = cycle.channel.target(target)
     with session(cycle.target_dsn(target)) as connection:
         state.prepare(connection, cycle.channel.name, position, cycle.epoch, cycle.token)
+        claim(cycle, target)
         now = state.read_state(connection, cycle.channel.name)
         facts = TargetFacts(server_version=Present(connection).version, extensions=Present(connection).extensions)
         pending: dict[int, Standing] = {}

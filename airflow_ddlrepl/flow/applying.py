@@ -23,6 +23,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.planning import planner
 from airflow_ddlrepl.flow.recording import record
+from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.record import Record, RefreshAsked, StepApplied
@@ -88,12 +89,14 @@ def _shape_at(history: Mapping[int, Sequence[Revision]]) -> Callable[[int, LogKe
 
 def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
+    cycle.check_lock()
     sweep(cycle.target_connection(ahead.target), _stem(cycle.channel.name), cycle.token)
     staged = _stage(cycle, ahead, program)
     reach("integrate.staged")
     cycle.check_lock()
     place, records = (cycle.target_dsn(ahead.target), cycle.channel.name), _records(cycle, program)
-    applied = run_program(*place, program, staged, records, epoch=cycle.epoch, token=cycle.token)
+    wait = cycle.channel.target(ahead.target).lock_timeout
+    applied = run_program(*place, program, staged, records, epoch=cycle.epoch, token=cycle.token, lock_timeout=wait)
     reach("integrate.committed")
     record(cycle, ahead.target)
     return applied
@@ -132,7 +135,8 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
     parts = groups(tasks, cycle.runner.parallelism)
     work = [[tasks[i] for i in part] for part in parts]
     size = sum(file.size for task in tasks for file in task.files)
-    results = cycle.runner.map(stage_all, work, f"integrate into {ahead.target}", size=size)
+    with needing(size, f"of row files to stage at target {ahead.target}"):
+        results = cycle.runner.map(stage_all, work, f"integrate into {ahead.target}", size=size)
     done = {i: one for part, given in zip(parts, results, strict=True) for i, one in zip(part, given, strict=True)}
     found: dict[int, StagedSlice] = {}
     for place, (number, section) in enumerate(places):
@@ -158,6 +162,7 @@ def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile],
             target_name=piece.name,
             stage_name=f"{_stem(cycle.channel.name)}{cycle.token}_{name}",
             skip_lsns=_skipped(cycle, ahead, piece),
+            token=cycle.token,
         )
 
 

@@ -12,6 +12,7 @@ from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stopped, stretch
+from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.keeping import expire
 from airflow_ddlrepl.flow.recording import has_unrecorded, record
@@ -63,6 +64,7 @@ def _raise_first(stops: Sequence[DdlReplError | None]) -> None:
 
 def _bring(cycle: Cycle, target: str, wanted: Callable[[Stretch], Program], total: Applied) -> Program:
     """Apply what is wanted, with a commit after each change that must be committed before it can be used."""
+    claim(cycle, target)
     record(cycle, target)
     while True:
         ahead = stretch(cycle, target)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 
@@ -29,9 +30,11 @@ from airflow_ddlrepl.engines.postgres.stream import (
     ranges,
     wire_types,
 )
+from airflow_ddlrepl.errors import DdlReplError, DiskFull
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Captured
+from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Lsn
@@ -56,8 +59,9 @@ def capture(cycle: Cycle) -> Captured:
     tally = _Tally()
     while segment := cycle.trail.find(cycle.epoch, low):
         log.info("taking over the segment %s that an earlier run left", low)
+        cycle.trail.check(segment)
         low = tally.add(_register(cycle, segment))
-    cycle.source.advance(low)
+    _advance(cycle, low)
     late = cycle.source.publish_late()
     reach("capture.published")
     inspection = replace(inspect_source(cycle), late=frozenset(late))
@@ -65,7 +69,7 @@ def capture(cycle: Cycle) -> Captured:
     while low < end:
         high = Lsn(min(end, low + cycle.channel.capture.window_bytes))
         low = tally.add(_window(cycle, low, high, inspection, is_last=high == end))
-        cycle.source.advance(low)
+        _advance(cycle, low)
         reach("capture.advanced")
     cycle.repository.set_position(cycle.channel.name, cycle.token, INSPECTED, low)
     reach("capture.inspected")
@@ -73,15 +77,23 @@ def capture(cycle: Cycle) -> Captured:
     return tally.result(first, low, time.monotonic() - started)
 
 
+def _advance(cycle: Cycle, low: Lsn) -> None:
+    """Only the channel's holder tells the source what it may forget."""
+    cycle.check_lock()
+    cycle.source.advance(low)
+
+
 def has_news(cycle: Cycle) -> bool:
-    """Would a capture find anything? Cheap; starts nothing."""
+    """Would a capture find anything? Cheap; starts nothing, and tells the source nothing: it holds no lock.
+
+    After a crash of the source the slot may stand where it stood before: then the answer may be a yes too many.
+    """
     low = cycle.captured()
     if cycle.trail.find(cycle.epoch, low):
         return True
     cycle.source.check(low)
     if cycle.source.has_late():
         return True
-    cycle.source.advance(low)
     inspection = inspect_source(cycle)
     end = cycle.source.flush_position()
     if cycle.source.has_news(low, end):
@@ -132,23 +144,52 @@ class _Tally:
 def _window(
     cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool
 ) -> tuple[Segment, Sequence[Event], Sequence[Revision]]:
-    parts: Sequence[Part] = ()
-    if cycle.source.has_news(low, high):
-        parts = read_window(cycle, low, high, cycle.channel.trail)
-    segment = Segment(cycle.channel.name, cycle.epoch, cycle.token, low, high, tuple(parts))
-    events = cycle.trail.events(segment)
-    drift = find_drift(cycle, segment, events, inspection, is_last=is_last)
-    if drift:
-        _join(cycle, drift)
-        segment = replace(segment, parts=(*parts, _drift_part(cycle, segment, drift)))
-    cycle.check_lock()
+    with _files_gone_on_failure(cycle, low), needing(high - low, "of log in this window"):
+        segment = _read(cycle, low, high, inspection, is_last=is_last)
+        if not segment.is_empty:
+            reach("capture.files")
+        cycle.check_lock()
     if segment.is_empty:
         cycle.repository.set_position(cycle.channel.name, cycle.token, CAPTURED, high)
         return segment, (), ()
-    reach("capture.files")
-    published = cycle.trail.publish(segment)
+    published = _publish(cycle, segment)
     reach("capture.manifest")
     return _register(cycle, published)
+
+
+def _read(cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool) -> Segment:
+    """The window's files are in the trail; no manifest names them yet."""
+    parts: Sequence[Part] = ()
+    if cycle.source.has_news(low, high):
+        parts = read_window(cycle, low, high, cycle.channel.trail)
+    cycle.check_lock()
+    segment = Segment(cycle.channel.name, cycle.epoch, cycle.token, low, high, tuple(parts))
+    drift = find_drift(cycle, segment, cycle.trail.events(segment), inspection, is_last=is_last)
+    if not drift:
+        return segment
+    _join(cycle, drift)
+    return replace(segment, parts=(*parts, _drift_part(cycle, segment, drift)))
+
+
+@contextmanager
+def _files_gone_on_failure(cycle: Cycle, low: Lsn) -> Iterator[None]:
+    """What this run wrote of a window that failed is removed: on a full disk the next try needs the room."""
+    try:
+        yield
+    except Exception:
+        with suppress(DdlReplError):
+            cycle.trail.discard(cycle.epoch, low, cycle.token)
+        raise
+
+
+def _publish(cycle: Cycle, segment: Segment) -> Segment:
+    try:
+        return cycle.trail.publish(segment, cycle.check_lock)
+    except DiskFull:
+        with suppress(DdlReplError):
+            if cycle.trail.find(segment.epoch, segment.low) is None:
+                cycle.trail.discard(segment.epoch, segment.low, cycle.token)
+        raise
 
 
 def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str) -> list[Part]:

@@ -20,6 +20,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
+from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ChannelState
 from airflow_ddlrepl.trail.store import Trail
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 log = logging.getLogger("ddlrepl")
+
+
+def _this_run() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}"
 
 
 class Cycle:
@@ -39,7 +44,7 @@ class Cycle:
     def __init__(self, channel: Channel, runner: Runner, run_id: str = "") -> None:
         self.channel = channel
         self.runner = runner
-        self.run_id = run_id or f"{socket.gethostname()}-{os.getpid()}"
+        self.run_id = run_id or _this_run()
         self._lock: ChannelLock | None = None
         self._kept: BaseException | None = None
         self._connections: dict[str, Connection[Any]] = {}
@@ -103,19 +108,27 @@ class Cycle:
         return row.epoch if row else 0
 
     @contextmanager
-    def locked(self, wait_seconds: float = 0) -> Iterator[int]:
-        """Hold the channel; inside another `locked` of this run, the same lock. Yields the fencing token."""
+    def locked(self, purpose: str = "work", wait_seconds: float = 0) -> Iterator[int]:
+        """Hold the channel; inside another `locked` of this run, the same lock. Yields the fencing token.
+
+        purpose: what for, as others read it while they wait.
+        """
         if self._lock is not None:
             yield self._lock.token
             return
         self.repository.ensure_channel(self.channel.name, self.channel.fingerprint())
         lease = float(self.channel.lock.lease_seconds)
-        with self.repository.lock(self.channel.name, self.run_id, lease, wait_seconds) as lock:
+        with self.repository.lock(self.channel.name, self._holder(purpose), lease, wait_seconds) as lock:
             self._lock = lock
             try:
                 yield lock.token
             finally:
                 self._lock = None
+
+    def _holder(self, purpose: str) -> str:
+        """Who holds the channel, and what for: `anna@etl1 (process 7), replicate of run scheduled__2026-11-21`."""
+        who = this_holder()
+        return f"{who}, {purpose}" if self.run_id in (who, _this_run()) else f"{who}, {purpose} of run {self.run_id}"
 
     def check_lock(self) -> None:
         """Raises Fenced when this run has lost the channel. Call it before anything that can't be taken back."""

@@ -19,12 +19,13 @@ from airflow_ddlrepl.adapt.want import want
 from airflow_ddlrepl.config.pattern import matches_table
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.apply import LOCK_TIMEOUT, patiently
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunk
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.engines.postgres.names import qualified
+from airflow_ddlrepl.engines.postgres.patience import limit, patiently
 from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.stream import binary_safe
 from airflow_ddlrepl.engines.postgres.swap import (
     SCHEMA,
@@ -39,9 +40,11 @@ from airflow_ddlrepl.engines.postgres.swap import (
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.results import Refreshed
+from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshAsked
@@ -113,7 +116,10 @@ def _ask(cycle: Cycle, target: str, patterns: Sequence[str]) -> None:
 
 
 def _refresh_target(cycle: Cycle, target: str) -> list[tuple[Standing, int]]:
-    with session(cycle.target_dsn(target)) as connection:
+    claim(cycle, target)
+    name = session_name("refresh", cycle.channel.name, cycle.token)
+    with session(cycle.target_dsn(target), application_name=name) as connection:
+        limit(connection, cycle.channel.target(target).lock_timeout)
         standings = state.read_state(connection, cycle.channel.name).standings
         pending = _pending(standings)
         if not pending:
@@ -158,6 +164,7 @@ class _Refresh:
                 token=self.cycle.token,
             )
             done.append((self.after[table.id], 0))
+        self.cycle.check_lock()
         for table in leaves:
             make_shadow(self.connection, self.after[table.id].shape, self._shadow(table))
         reach("refresh.shadow")
@@ -165,7 +172,8 @@ class _Refresh:
         reach("refresh.loaded")
         for table in leaves:
             self.cycle.check_lock()
-            how = patiently(self._placer(table, counts[table.id]))
+            dsn = self.cycle.target_dsn(self.target.name)
+            how = patiently(self._placer(table, counts[table.id]), self.connection, dsn)
             log.info("refreshed %s: %d rows, %s", table.name, counts[table.id], how)
             done.append((self.after[table.id], counts[table.id]))
         return done
@@ -215,7 +223,8 @@ class _Refresh:
         tasks = [self._task(by_id[c.table_id], c.number, c.low, c.high, often[c.table_id] == 1) for c in chunks]
         counts = dict.fromkeys(by_id, 0)
         size = sum(pages.values()) * PAGE_BYTES
-        loaded = self.cycle.runner.map(load_chunk, tasks, "refresh", size=size)
+        with needing(size, f"of the source's tables are loaded into target {self.target.name}"):
+            loaded = self.cycle.runner.map(load_chunk, tasks, "refresh", size=size)
         for chunk, count in zip(chunks, loaded, strict=True):
             counts[chunk.table_id] += count
         large = [by_id[i] for i, number in often.items() if number > 1]
@@ -260,7 +269,6 @@ class _Refresh:
                 previous=before.name,
                 epoch=self.cycle.epoch,
                 token=self.cycle.token,
-                lock_timeout=LOCK_TIMEOUT,
                 kept=kept,
                 ours=None if before.state is State.NEW else {c.name for c in before.shape.columns},
             )

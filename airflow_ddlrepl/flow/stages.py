@@ -36,7 +36,7 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
                     cycle.raise_unreachable()
                 return result
 
-            with _errors_kept(cycle, name), cycle.locked():
+            with _errors_kept(cycle, name), cycle.locked(name):
                 return _recorded(cycle, name, whole)
 
         update_wrapper(run, work)

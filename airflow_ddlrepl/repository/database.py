@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,12 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, Operati
 
 from airflow_ddlrepl.config.environment import expand
 from airflow_ddlrepl.config.location import redact, resolve
-from airflow_ddlrepl.errors import ConfigError, DdlReplError, RepositoryError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, DiskFull, RepositoryError, Unreachable
 from airflow_ddlrepl.folders import private_folder
 from airflow_ddlrepl.repository.tables import SCHEMA
 
 BUSY_SECONDS = 30
+NO_ROOM_BYTES = 1 << 16  # SQLite's files beside the database need this much to be opened at all
 
 
 class Database:
@@ -32,6 +35,7 @@ class Database:
         self.shown = redact(location)
         url = _url(location)
         self.is_sqlite = url.get_backend_name() == "sqlite"
+        self._file = Path(url.database or "") if self.is_sqlite else None
         self._engine = _sqlite(url) if self.is_sqlite else _postgres(url)
         self._writer = self._engine.execution_options(ddlrepl_write=True)
 
@@ -67,6 +71,8 @@ class Database:
 
     def _explain(self, error: DBAPIError) -> DdlReplError:
         reason = redact(str(error.orig).strip().partition("\n")[0])
+        if (full := self._full(reason)) is not None:
+            return full
         if self.is_sqlite and "locked" in reason:
             return RepositoryError(
                 f"repository {self.shown} stayed locked for {BUSY_SECONDS} s",
@@ -85,6 +91,20 @@ class Database:
             f"repository {self.shown}: {reason}",
             code="REP-100",
             hint="its user needs the right to create a schema there once; was it changed by hand?",
+        )
+
+    def _full(self, reason: str) -> DiskFull | None:
+        """The disk has no room; told by the reason, or by the disk itself where SQLite only says that it can't."""
+        free = shutil.disk_usage(self._file.parent).free if self._file and self._file.parent.is_dir() else None
+        is_mute = free is not None and free < NO_ROOM_BYTES and ("I/O error" in reason or "unable to open" in reason)
+        if not (is_mute or " is full" in reason or "No space left on device" in reason):
+            return None
+        room = f"; {free} bytes are free, a few hundred kilobytes are needed" if free is not None else ""
+        return DiskFull(
+            f"the disk of repository {self.shown} is full: {reason}{room}",
+            code="DSK-102",
+            hint="make room there. What was being recorded is undone, and the next run does it again",
+            retryable=True,
         )
 
 
@@ -137,10 +157,18 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 
 
 def _private_file(file: Path, url: URL) -> None:
-    """Create the file for its owner only, and folders that are missing likewise."""
+    """Create the file for its owner only, and folders that are missing likewise.
+
+    A file that is there is never opened here: closing it again would drop every lock that this process holds on it
+    (POSIX has it so), and another process could spoil the database.
+    """
     try:
         private_folder(file.parent.absolute())
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if not file.exists():
+            with suppress(FileExistsError):
+                os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        if not os.access(file, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         if os.stat(file).st_uid == os.getuid():
             file.chmod(0o600)
     except OSError as error:

@@ -6,8 +6,10 @@ Local files are private to their owner (0600, folders 0700) and durable when `cl
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import shutil
 import uuid
 import zlib
 from collections.abc import Iterator
@@ -18,10 +20,11 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from airflow_ddlrepl.config.location import redact
-from airflow_ddlrepl.errors import TrailError, Unreachable
+from airflow_ddlrepl.errors import DiskFull, TrailError, Unreachable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.trail.manifest import Blob
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UNSAFE = re.compile(r"[\x00-\x1f\\:*?\[\]]")
 
 
@@ -141,7 +144,7 @@ class Sink:
     def write(self, data: Any) -> int:
         """Any buffer."""
         view = memoryview(data).cast("B")
-        with reached():
+        with reached(), self._room(len(view)):
             self._file.write(view)
         self._crc = zlib.crc32(view, self._crc)
         self.size += len(view)
@@ -166,12 +169,22 @@ class Sink:
         if self.closed:
             return
         self.closed = True
-        with reached():
+        with reached(), self._room(self.size), self._file:
             if self._folder:
                 self._file.flush()
                 os.fsync(self._file.fileno())
                 _sync_folder(self._folder)
+
+    def abandon(self) -> None:
+        """Let go of the file, whatever is the matter with it: nobody will read it."""
+        self.closed = True
+        with contextlib.suppress(Exception):
             self._file.close()
+
+    def _room(self, wanted: int) -> contextlib.AbstractContextManager[None]:
+        if self._folder is None:
+            return contextlib.nullcontext()
+        return room(self._folder, f"{self._folder}/{os.path.basename(self.path)}", wanted)
 
     @property
     def blob(self) -> Blob:
@@ -193,6 +206,8 @@ def reached() -> Iterator[None]:
             f"no right to the trail: {error}", code="TRL-109", hint="give this user read and write rights"
         ) from error
     except OSError as error:
+        if error.errno in FULL:
+            raise _full(error) from error
         raise Unreachable(
             f"the trail does not answer: {error}", code="CON-120", hint="check disk space and network", retryable=True
         ) from error
@@ -205,6 +220,29 @@ def reached() -> Iterator[None]:
                 retryable=True,
             ) from error
         raise
+
+
+def _full(error: OSError) -> DiskFull:
+    return DiskFull(
+        f"the trail's disk is full: {error.strerror}",
+        code="DSK-101",
+        hint="make room there, or let `retention` in the channel file remove what every target has. Nothing was"
+        " confirmed to the source: the next run reads the log again",
+        retryable=True,
+    )
+
+
+@contextlib.contextmanager
+def room(folder: str, path: str, wanted: int) -> Iterator[None]:
+    """A write of so many bytes; where the disk has no room for it, the error says which, how much, and what is free."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        free = shutil.disk_usage(folder).free
+        what = f"{os.strerror(error.errno or 0)}: {wanted} bytes do not fit into {path}, {free} are free"
+        raise OSError(error.errno, what) from error
 
 
 def crc_text(crc: int) -> str:
@@ -230,10 +268,8 @@ def _folders(path: str) -> None:
 def _link_if_absent(full: str, data: bytes) -> bool:
     _folders(os.path.dirname(full))
     temporary = f"{full}.{uuid.uuid4().hex}.tmp"
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    with room(os.path.dirname(full), full, len(data)):
+        _write_new(temporary, data)
     reach("trail.temporary")
     try:
         os.link(temporary, full)
@@ -243,6 +279,19 @@ def _link_if_absent(full: str, data: bytes) -> bool:
         os.unlink(temporary)
     _sync_folder(os.path.dirname(full))
     return True
+
+
+def _write_new(path: str, data: bytes) -> None:
+    """A durable file, or none."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(path)
+        raise
 
 
 def _sync_folder(path: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import pyarrow as pa
@@ -64,9 +64,10 @@ class Trail(RowReader):
         sink.close()
         return sink.blob
 
-    def publish(self, segment: Segment) -> Segment:
+    def publish(self, segment: Segment, still_ours: Callable[[], object] = lambda: None) -> Segment:
         """Make the segment exist. Returns the one that stands: an earlier run's when there was one already.
 
+        still_ours: called last before the manifest is put; raises when this run has lost the channel.
         Raises TrailError when a file that the segment names is missing or has another size.
         """
         if segment.channel != self.channel:
@@ -75,8 +76,8 @@ class Trail(RowReader):
                 code="TRL-104",
                 hint="give each channel its own trail folder",
             )
-        for blob in segment.blobs():
-            self.check_size(blob)
+        self.check(segment)
+        still_ours()
         text = json.dumps(segment.to_json(), separators=(",", ":")).encode()
         if self.place.put_if_absent(manifest_path(segment.epoch, segment.low), text):
             return Segment.from_json(json.loads(text))
@@ -89,7 +90,19 @@ class Trail(RowReader):
                 hint="is retention running on a live trail?",
                 retryable=True,
             )
+        self.check(standing)
         return standing
+
+    def check(self, segment: Segment) -> None:
+        """Raises TrailError TRL-101 or TRL-102 when a file that the segment names is missing or has another size."""
+        for blob in segment.blobs():
+            self.check_size(blob)
+
+    def discard(self, epoch: int, low: Lsn, token: int) -> None:
+        """Remove the files that this run wrote for a segment that it never published."""
+        for path in self.place.walk(data_folder(epoch, low)):
+            if path.rpartition("/")[2].split("-")[1:2] == [str(token)]:
+                self.place.remove(path)
 
     def find(self, epoch: int, low: Lsn) -> Segment | None:
         """The segment that starts at the position, None when there is none."""

@@ -10,12 +10,14 @@ import io
 import json
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event, Op
 from airflow_ddlrepl.model.position import LogKey, Lsn
@@ -44,16 +46,17 @@ class Layout:
 class PartWriter:
     """Takes a part's rows, events and transactions in log order; `finish` says what was written.
 
-    Files carry a random run name: a killed run and its successor never write the same file.
+    Files carry the run's token and a random name: a killed run and its successor never write the same file.
     """
 
-    def __init__(self, trail: Trail, epoch: int, segment_low: Lsn, index: int) -> None:
+    def __init__(self, trail: Trail, epoch: int, segment_low: Lsn, index: int, token: int = 0) -> None:
         self._trail = trail
-        self._stem = f"{data_folder(epoch, segment_low)}/{index:04d}-{uuid.uuid4().hex[:12]}"
+        self._stem = f"{data_folder(epoch, segment_low)}/{index:04d}-{token}-{uuid.uuid4().hex[:12]}"
         self._index = index
         self._open: dict[Layout, _TableWriter] = {}
         self._done: list[tuple[int, RowFile]] = []
         self._opened = 0
+        self._paths: list[str] = []
         self._control: Sink | None = None
         self._events = 0
         self._transactions = _TransactionWriter()
@@ -64,7 +67,8 @@ class PartWriter:
         writer = self._open.get(layout)
         if writer is None:
             self._close_others(layout.table_id)
-            writer = self._open[layout] = _TableWriter(layout, self._opened, f"{self._stem}-{self._opened:05d}.parquet")
+            path = self._new(f"{self._opened:05d}.parquet")
+            writer = self._open[layout] = _TableWriter(layout, self._opened, path)
             self._opened += 1
         writer.add(batch)
         self._changes += batch.num_rows
@@ -76,7 +80,7 @@ class PartWriter:
     def event(self, event: Event) -> None:
         """The next control record."""
         if self._control is None:
-            self._control = self._trail.create(f"{self._stem}-control.jsonl")
+            self._control = self._trail.create(self._new("control.jsonl"))
         self._control.write(json.dumps(event.to_json(), separators=(",", ":")).encode() + b"\n")
         self._events += 1
 
@@ -97,7 +101,7 @@ class PartWriter:
             high=high,
             files=tuple(file for _, file in sorted(self._done, key=lambda item: item[0])),
             control=self._control.blob if self._control else None,
-            transactions=self._trail.write(f"{self._stem}-transactions.parquet", self._transactions.data())
+            transactions=self._trail.write(self._new("transactions.parquet"), self._transactions.data())
             if count
             else None,
             transaction_count=count,
@@ -109,13 +113,18 @@ class PartWriter:
     def discard(self) -> None:
         """Remove what was written so far: the part failed."""
         for writer in self._open.values():
-            writer.abandon(self._trail)
+            writer.abandon()
         if self._control:
-            self._control.close()
-            self._trail.place.remove(self._control.path)
-        for _, file in self._done:
-            self._trail.place.remove(file.path)
-        self._open, self._done = {}, []
+            self._control.abandon()
+        for path in self._paths:
+            with suppress(DdlReplError):  # the first error matters more; what stays, no manifest names
+                self._trail.place.remove(path)
+        self._open, self._done, self._paths = {}, [], []
+
+    def _new(self, name: str) -> str:
+        """The path of a file that is about to be written."""
+        self._paths.append(f"{self._stem}-{name}")
+        return self._paths[-1]
 
     def _flush(self, writer: _TableWriter) -> None:
         if not writer.is_open and sum(w.is_open for w in self._open.values()) >= OPEN_FILES:
@@ -129,8 +138,9 @@ class PartWriter:
             self._close(layout)
 
     def _close(self, layout: Layout) -> None:
-        writer = self._open.pop(layout)
+        writer = self._open[layout]
         self._done.append((writer.number, writer.finish(self._trail)))
+        del self._open[layout]
         reach("capture.rows")
 
 
@@ -181,10 +191,9 @@ class _TableWriter:
             self._writer = _parquet(self._sink, table.schema)
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
-    def abandon(self, trail: Trail) -> None:
+    def abandon(self) -> None:
         if self._sink:
-            self._sink.close()
-            trail.place.remove(self._sink.path)
+            self._sink.abandon()
 
     def finish(self, trail: Trail) -> RowFile:
         self.flush(trail)

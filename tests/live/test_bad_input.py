@@ -101,7 +101,7 @@ def test_two_runs_at_once(replica: Replica) -> None:
     """The second is refused and says who holds the channel; a dead holder holds nothing."""
     first = pause("replicate", replica.file, "integrate.staged")
     error = refused(replica, "replicate", "LCK-101")
-    assert error.retryable and f"-{first.pid} since" in error.message
+    assert error.retryable and f"(process {first.pid}), replicate since" in error.message
     first.kill()
     first.join()
     replica.settle()

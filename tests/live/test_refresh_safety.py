@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres import apply, state
 from airflow_ddlrepl.engines.postgres import exported as exporting
+from airflow_ddlrepl.engines.postgres import patience, state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunk
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.exported import exported
@@ -27,6 +27,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.refresh import chunks
+from tests.live.refusing import edit
 from tests.live.replica import Replica, channel_file, run
 
 SHADOW = TableName("ddlrepl", "r_test")
@@ -290,8 +291,8 @@ def test_a_failed_refresh_leaves_the_old_table_and_is_swept(replica: Replica, mo
 
 
 def test_a_target_table_in_use(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refreshing, "LOCK_TIMEOUT", "100ms")
-    monkeypatch.setattr(apply, "ATTEMPTS", 2)
+    monkeypatch.setattr(patience, "ATTEMPTS", 2)
+    edit(replica.file, "- name: warehouse\n", "- name: warehouse\n  lock_timeout: 1\n")
     replica.at_source("create table t (id int primary key)", "insert into t values (1)")
     replica.activate()
     with psycopg.connect(replica.target) as reader:

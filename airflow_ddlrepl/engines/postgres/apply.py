@@ -6,22 +6,24 @@ a crash either everything of a program is there or nothing.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.steps import StepKind
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, Step
-from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.connect import passing, session
+from airflow_ddlrepl.engines.postgres.load import require_rows
 from airflow_ddlrepl.engines.postgres.merge import Session, merge, prepare_session
 from airflow_ddlrepl.engines.postgres.names import qualified
+from airflow_ddlrepl.engines.postgres.patience import LOCK_TIMEOUT, limit, patiently
+from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.staged import Staged
 from airflow_ddlrepl.engines.postgres.state import advance, write_standings
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
-from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -31,10 +33,6 @@ from airflow_ddlrepl.model.record import Record
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
 
-LOCK_TIMEOUT = "5s"
-ATTEMPTS = 6
-Result = TypeVar("Result")
-
 
 @dataclass
 class StagedSlice:
@@ -42,6 +40,10 @@ class StagedSlice:
 
     piece: Slice
     sections: dict[int, list[Staged]]
+
+    def names(self) -> list[str]:
+        """Every staging table; each holds rows."""
+        return [name for buckets in self.sections.values() for staged in buckets for name in staged.tables.values()]
 
 
 @dataclass
@@ -64,42 +66,20 @@ def run_program(
     *,
     epoch: int,
     token: int,
+    lock_timeout: float = LOCK_TIMEOUT,
 ) -> Applied:
     """Apply everything and move the position from program.low to program.high, or nothing.
 
     records: what the repository has to know of it; they are left at the target for `flow.recording`.
+    lock_timeout: seconds that one try waits for one lock.
     Raises Fenced LCK-102 when another run moved the target, TargetError INT-… when rows don't fit,
     CannotAdapt ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
     """
-    with session(dsn, application_name="ddlrepl integrate") as connection:
-        return patiently(lambda: _transaction(connection, channel, program, staged, records, epoch, token))
-
-
-def patiently(work: Callable[[], Result]) -> Result:
-    """Try again with growing pauses when a lock can't be had or transactions collide. Raises TGT-110 at last."""
-    import psycopg
-
-    for attempt in range(ATTEMPTS):
-        try:
-            return work()
-        except (psycopg.Error, TargetError) as error:
-            if not _is_contention(error):
-                raise
-            if attempt == ATTEMPTS - 1:
-                raise TargetError(
-                    f"a lock on a target table can't be had: {str(error).splitlines()[0]}",
-                    code="TGT-110",
-                    hint="a long query or an idle transaction holds it (pg_stat_activity); the next run tries again",
-                    retryable=True,
-                ) from None
-            time.sleep(min(0.5 * 2**attempt, 8))
-    raise AssertionError("unreachable")
-
-
-def _is_contention(error: BaseException) -> bool:
-    """Lock not available, deadlock, serialization failure; also as the cause of an error of ours."""
-    state = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
-    return state in ("55P03", "40P01", "40001")
+    with session(dsn, application_name=session_name("integrate", channel, token)) as connection:
+        limit(connection, lock_timeout)
+        return patiently(
+            lambda: _transaction(connection, channel, program, staged, records, epoch, token), connection, dsn
+        )
 
 
 def _transaction(
@@ -112,8 +92,8 @@ def _transaction(
     token: int,
 ) -> Applied:
     with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
         advance(cursor, channel, program.low, program.high, epoch=epoch, token=token)
+        require_rows(cursor, [name for piece in staged for name in piece.names()])
         run = _Run(cursor, list(staged), prepare_session(cursor))
         for steps in _together(program.steps):
             run.merge_before(steps)
@@ -197,6 +177,8 @@ class _Run:
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
                 raise
             except psycopg.Error as error:
+                if (trouble := passing(error, "the target")) is not None:
+                    raise trouble from error
                 raise CannotAdapt(
                     f"the target refuses `{statement}`: {str(error).splitlines()[0]}",
                     code="ADP-130",

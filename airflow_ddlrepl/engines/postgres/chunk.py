@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connect import errors, session
+from airflow_ddlrepl.engines.postgres.connect import errors, passing, session
 from airflow_ddlrepl.engines.postgres.exported import without_timeouts
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.errors import SourceError, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
@@ -53,9 +54,10 @@ def load_chunk(task: LoadTask) -> int:
 
     Raises SourceError SRC-170 when the source can't be read, TargetError TGT-120 when the target can't be written.
     """
+    name = session_name("refresh", task.chunk.partition("/")[0], task.token)
     with (
-        session(task.target_dsn, autocommit=False, application_name="ddlrepl refresh") as target,
-        session(task.source_dsn, autocommit=False, application_name="ddlrepl refresh") as source,
+        session(task.target_dsn, autocommit=False, application_name=name) as target,
+        session(task.source_dsn, autocommit=False, application_name=name) as source,
         _refusals(task),
     ):
         try:
@@ -97,6 +99,8 @@ def _refusals(task: LoadTask) -> Iterator[None]:
             retryable=True,
         ) from None
     except psycopg.Error as error:
+        if (trouble := passing(error, "the target")) is not None:
+            raise trouble from None
         raise TargetError(
             f"loading {task.shadow} failed: {' '.join(str(error).split())}",
             code="TGT-120",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres import helper, slots
-from airflow_ddlrepl.engines.postgres.names import literal, quote
+from airflow_ddlrepl.engines.postgres.names import quote
 from airflow_ddlrepl.errors import SourceError
 
 if TYPE_CHECKING:
@@ -56,12 +56,7 @@ def require_slot(connection: Connection[Any], name: str) -> slots.Slot:
             hint="give the channel another name in source.slot",
         )
     if slot.invalid:
-        raise SourceError(
-            f"the replication slot {name} is lost: {slot.invalid}",
-            code="SRC-103",
-            hint=f"SELECT pg_drop_replication_slot({literal(name).strip()}); then `ddlrepl activate`:"
-            " what was missed comes by a refresh. A larger max_slot_wal_keep_size prevents it",
-        )
+        raise slots.lost(name, slot.invalid)
     return slot
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.postgres.connect import arrow_connection
-from airflow_ddlrepl.engines.postgres.names import MAX_NAME_BYTES, qualified, quote
+from airflow_ddlrepl.engines.postgres.connect import arrow_connection, errors, passing
+from airflow_ddlrepl.engines.postgres.names import MAX_NAME_BYTES, literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.staged import SCHEMA, Stage
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
@@ -25,18 +25,24 @@ _NUMERIC_OID = 1700
 
 
 @contextmanager
-def loading(dsn: str, table: object) -> Iterator[Any]:
-    """A cursor of one transaction on the target; committed at the end, rolled back on an error (INT-120)."""
+def loading(dsn: str, table: object, name: str = "ddlrepl integrate") -> Iterator[Any]:
+    """A cursor of one transaction on the target; committed at the end, rolled back on an error (INT-120).
+
+    name: of the session, as pg_stat_activity shows it.
+    """
     connection = arrow_connection(dsn)
     try:
         connection.adbc_connection.set_autocommit(False)
         cursor = connection.cursor()
         try:
+            cursor.execute(f"SET application_name = {literal(name)}")
             yield cursor
             connection.adbc_connection.commit()
         finally:
             cursor.close()
     except (connection.Error, pa.ArrowException) as error:
+        if (trouble := passing(error, "the target")) is not None:
+            raise trouble from None
         raise TargetError(
             f"the target does not take the staged rows: {' '.join(str(error).split())}",
             code="INT-120",
@@ -55,6 +61,26 @@ def drop_stages(cursor: Any, names: Sequence[str]) -> None:
         cursor.execute(f"DROP TABLE IF EXISTS {tables}")
 
 
+def require_rows(cursor: Any, names: Sequence[str]) -> None:
+    """Staging tables are not logged: a server that crashed since they were filled has emptied them. cursor: of psycopg.
+
+    Raises TargetError INT-121.
+    """
+    if not names:
+        return
+    looks = (
+        f"SELECT {literal(name)} WHERE NOT EXISTS (SELECT FROM {qualified(TableName(SCHEMA, name))})" for name in names
+    )
+    cursor.execute(" UNION ALL ".join(looks).encode())
+    if row := cursor.fetchone():
+        raise TargetError(
+            f"the staged rows are gone ({row[0]}): the target was restarted after a crash",
+            code="INT-121",
+            hint="nothing was merged; the next run stages them again",
+            retryable=True,
+        )
+
+
 def leftovers(cursor: Any, prefix: str) -> list[str]:
     """Staging tables of this prefix that a killed run left behind. cursor: of psycopg."""
     cursor.execute(
@@ -66,11 +92,16 @@ def leftovers(cursor: Any, prefix: str) -> list[str]:
 
 
 def sweep(connection: Any, stem: str, token: int) -> None:
-    """Removes stages `<stem><token>_…` that killed runs of a channel left. connection: psycopg, autocommit."""
+    """Removes stages `<stem><token>_…` that killed runs of a channel left. connection: psycopg, autocommit.
+
+    One that is in use stays for the next sweep.
+    """
     with connection.cursor() as cursor:
         for name in leftovers(cursor, stem):
             if int(name.removeprefix(stem).partition("_")[0]) < token:
-                cursor.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())
+                with suppress(errors().LockNotAvailable), connection.transaction():
+                    cursor.execute("SET LOCAL lock_timeout = '2s'")
+                    cursor.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())
 
 
 def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Table) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.engines.postgres import merge_sql
+from airflow_ddlrepl.engines.postgres.connect import passing
 from airflow_ddlrepl.engines.postgres.constraints import (
     GRANT,
     Session,
@@ -191,6 +192,8 @@ def _told(name: TableName | None, cursor: Any) -> Iterator[None]:
 
 
 def _refused(name: TableName | None, error: Any) -> DdlReplError:
+    if (trouble := passing(error, "the target")) is not None:
+        return trouble
     detail = " ".join(str(error).split())
     state = getattr(error, "sqlstate", None) or ""
     if state in (UNIQUE, EXCLUSION):

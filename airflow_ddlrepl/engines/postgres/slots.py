@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +86,7 @@ def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
 def advance(connection: Connection[Any], name: str, to: Lsn) -> None:
     """Lets the server forget what commits before `to`; does nothing when the slot is there already.
 
-    Raises SourceError SRC-114 when somebody else keeps the slot busy.
+    Raises SourceError SRC-103 when the slot is lost, SRC-114 when somebody else keeps it busy.
     """
     deadline = time.monotonic() + ACTIVE_SECONDS
     while True:
@@ -92,12 +94,34 @@ def advance(connection: Connection[Any], name: str, to: Lsn) -> None:
         if slot is None or to <= slot.confirmed:
             return
         try:
-            connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [name, str(to)])
+            with lost_is_told(connection, name):
+                connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [name, str(to)])
             return
         except errors().ObjectInUse as error:
             if time.monotonic() > deadline:
                 raise _busy(name, error) from None
             time.sleep(0.1)
+
+
+@contextmanager
+def lost_is_told(connection: Connection[Any], name: str) -> Iterator[None]:
+    """Raises SourceError SRC-103 when what is done with the slot fails because the slot is lost."""
+    try:
+        yield
+    except (errors().ObjectNotInPrerequisiteState, errors().UndefinedFile):
+        slot = state(connection, name)
+        if slot is None or not slot.invalid:
+            raise
+        raise lost(name, slot.invalid) from None
+
+
+def lost(name: str, reason: str) -> SourceError:
+    return SourceError(
+        f"the replication slot {name} is lost: {reason}",
+        code="SRC-103",
+        hint=f"SELECT pg_drop_replication_slot({literal(name).strip()}); then `ddlrepl activate`:"
+        " what was missed comes by a refresh. A larger max_slot_wal_keep_size prevents it",
+    )
 
 
 def drop(connection: Connection[Any], name: str) -> None:

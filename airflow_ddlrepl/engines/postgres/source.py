@@ -97,18 +97,34 @@ class PostgresSource:
     def check(self, low: Lsn | None = None) -> None:
         """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss.
 
-        low: the position to go on from. Raises SRC-141 when the slot has left it behind.
+        low: the position to go on from. Raises SRC-141 when the slot has left it behind, SRC-115 when the log ends
+        before it.
         """
         health.require_server(self.connection)
         health.require_replication(self.connection)
         health.require_publication(self.connection, self.publication, self.channel)
         slot = health.require_slot(self.connection, self.slot)
+        if low is not None:
+            self.require_log(low)
         if low is not None and slot.confirmed > low:
             raise SourceError(
                 f"the replication slot {self.slot} stands at {slot.confirmed}: what committed before it can't be read",
                 code="SRC-141",
                 at=low,
                 hint="somebody read it or created it anew. `ddlrepl activate`: what was missed comes by a refresh",
+            )
+
+    def require_log(self, low: Lsn) -> None:
+        """Raises SourceError SRC-115: the log that was captured is not this server's (any more)."""
+        end = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
+        if end < low:
+            raise SourceError(
+                f"the source's log ends at {end}, and the channel has captured more: the server was set back to an"
+                " earlier state, or another one has taken its place",
+                code="SRC-115",
+                at=low,
+                hint="`ddlrepl deactivate`; then `ddlrepl activate` with `existing_tables: replace` for the targets:"
+                " every table is loaded anew",
             )
 
     def flush_position(self) -> Lsn:
@@ -130,19 +146,19 @@ class PostgresSource:
         """Did a transaction with something for this channel commit in [low, high)?
 
         Says yes without looking when there is much log: reading it once is what capture does anyway.
-        Heartbeats are no news. Lets the slot forget what lies before `low`.
+        Heartbeats are no news. What commits before `low` is, while the slot has not been advanced past it.
         """
         if high <= low:
             return False
-        self.advance(low)
         if high - low > NEWS_PEEK_BYTES or not self._may_peek():
             return True
-        rows = self.connection.execute(
-            "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
-            " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
-            " WHERE get_byte(data, 0) NOT IN (66, 67, 79)",  # all but Begin, Commit, Origin
-            [self.slot, str(high), _publication_list(self.publication)],
-        ).fetchall()
+        with slots.lost_is_told(self.connection, self.slot):
+            rows = self.connection.execute(
+                "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
+                " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
+                " WHERE get_byte(data, 0) NOT IN (66, 67, 79)",  # all but Begin, Commit, Origin
+                [self.slot, str(high), _publication_list(self.publication)],
+            ).fetchall()
         return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
 
     def _may_peek(self) -> bool:

@@ -25,7 +25,7 @@ class StageTask:
     order (`sections`). skip_lsns: commit positions of transactions that a refresh already contains.
     table: the source's shape valid for these rows. target: the target's shape at this moment; columns
     belong together by id. target_name: of the table to change (a partition's own). bucket, buckets:
-    which part of the keys. stage_name: unique per channel, target, table, section and bucket.
+    which part of the keys. stage_name: unique per channel, target, table, section and bucket. token: of the run.
     """
 
     dsn: str = field(repr=False)
@@ -42,6 +42,7 @@ class StageTask:
     bucket: int = 0
     buckets: int = 1
     dsn_env: str = ""
+    token: int = 0
 
     @property
     def location(self) -> str:

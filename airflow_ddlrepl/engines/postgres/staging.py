@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.load import all_names, drop_stages, load, loading, stage_table
 from airflow_ddlrepl.engines.postgres.names import literal
+from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.stage_rows import StageReader
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, layout_of, sections
 from airflow_ddlrepl.engines.postgres.staged import Stage, Staged, StagedColumn, staged_columns
@@ -37,7 +38,8 @@ def stage(task: StageTask) -> Staged:
 
 def stage_all(tasks: Sequence[StageTask]) -> list[Staged]:
     """Stages several tasks of one target over one connection, in one transaction; errors as `stage`."""
-    with loading(tasks[0].location, tasks[0].target_name) as cursor:
+    name = session_name("integrate", tasks[0].channel, tasks[0].token)
+    with loading(tasks[0].location, tasks[0].target_name, name) as cursor:
         return [_stage(task, cursor) for task in tasks]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import unrecorded
+from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.engines.postgres.trusted import require_trusted
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
@@ -145,6 +146,22 @@ def hold(cursor: Any, channel: str, *, epoch: int, token: int) -> None:
     )
     if cursor.rowcount != 1:
         raise _fenced(channel, None)
+
+
+def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int) -> None:
+    """From here on no earlier run of the channel writes at this target: what it has open is ended and undone.
+
+    Raises Fenced LCK-102 when a newer run has been here, TargetError TGT-101 when the target knows no such channel.
+    """
+    import psycopg
+
+    end_earlier(connection, channel, token)
+    try:
+        with connection.transaction(), connection.cursor() as cursor:
+            hold(cursor, channel, epoch=epoch, token=token)
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, Fenced):
+        read_state(connection, channel)
+        raise
 
 
 def write_standings(cursor: Any, channel: str, standings: Mapping[int, Standing], gone: Iterable[int] = ()) -> None:

@@ -130,7 +130,7 @@ def capture_range(task: RangeTask) -> Part:
     """
     if task.high <= task.low:
         return Part(task.index, task.low, task.high)
-    writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index)
+    writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index, task.token)
     try:
         return _capture(task, writer)
     except BaseException:
@@ -214,7 +214,8 @@ def _check_slot(task: RangeTask, slot: Sequence[str] | None) -> None:
             f"the source has removed log that slot {task.slot} still needs",
             code="SRC-143",
             at=task.low,
-            hint="raise max_slot_wal_keep_size, activate again and refresh",
+            hint="`ddlrepl activate` makes it anew: what was missed comes by a refresh."
+            " A larger max_slot_wal_keep_size prevents it",
         )
     if Lsn.parse(confirmed) > task.low:
         raise SourceError(
@@ -277,7 +278,8 @@ _FAILURES = {
     IN_USE: ("SRC-145", "another session reads the slot: wait for it, or end it with pg_terminate_backend", True),
     "42501": ("SRC-144", "ALTER ROLE … REPLICATION for the capture user, and see docs/postgresql.md", False),
     "53400": ("SRC-148", "raise max_replication_slots at the source, or capture with fewer parallel tasks", False),
-    "58P01": ("SRC-143", "the log was removed: activate again and refresh", False),
+    "53100": ("SRC-151", "make room on the source's disk: decoding large transactions needs temporary files", True),
+    "58P01": ("SRC-143", "`ddlrepl activate` makes the slot anew: what was missed comes by a refresh", False),
 }
 # Failures in the middle of a result come without their SQLSTATE.
 _TEXTS = {
@@ -285,6 +287,7 @@ _TEXTS = {
     r"(slot|publication) .* does not exist": "42704",
     r"permission denied": "42501",
     r"all replication slots are in use": "53400",
+    r"No space left on device": "53100",
     r"has already been removed|can no longer get changes": "58P01",
 }
 

@@ -17,7 +17,7 @@ from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import forget_marks
-from airflow_ddlrepl.engines.postgres.connect import errors, session
+from airflow_ddlrepl.engines.postgres.connect import CONTENTION, errors, passing, session
 from airflow_ddlrepl.engines.postgres.constraints import GRANT, Session, deferred, prepare_session, refuse_cascades
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl_keys import key_sql
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ddlrepl")
 SCHEMA = "ddlrepl"
-CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
 _RESTING = """
 SELECT 'TRIGGER', quote_ident(tgname) FROM pg_trigger
 WHERE tgrelid = {table}::regclass AND NOT tgisinternal AND tgenabled = 'O' AND tgparentid = 0
@@ -83,6 +82,8 @@ def finish_shadow(task: FinishTask) -> None:
                 if shape is None or shape.key is None or not statement.startswith(("ALTER", "CREATE")):
                     connection.execute(statement.encode())
         except psycopg.Error as error:
+            if (trouble := passing(error, "the target")) is not None:
+                raise trouble from None
             raise TargetError(
                 f"the loaded rows take no key: {' '.join(str(error).split())}",
                 code="TGT-121",
@@ -119,7 +120,6 @@ def put_in_place(
     previous: TableName | None,
     epoch: int,
     token: int,
-    lock_timeout: str,
     kept: Sequence[str] = (),
     ours: Collection[str] | None = None,
 ) -> str:
@@ -133,7 +133,6 @@ def put_in_place(
     change), Fenced LCK-102; a lock that can't be had passes as psycopg's error (`patiently`).
     """
     with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL lock_timeout = {literal(lock_timeout)}".encode())
         cursor.execute("SET LOCAL row_security = off")
         state.hold(cursor, channel, epoch=epoch, token=token)
         session = prepare_session(cursor)
@@ -317,6 +316,8 @@ def _refusals(table: TableName, hanging: list[str]) -> Iterator[None]:
     except psycopg.Error as error:
         if error.sqlstate in CONTENTION:
             raise
+        if (trouble := passing(error, "the target")) is not None:
+            raise trouble from None
         hint = f"nothing was changed; on the table hang: {'; '.join(hanging)}. " if hanging else "nothing was changed. "
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             hint += "The role of the target's location must own the table and may need CREATE in its schema"
