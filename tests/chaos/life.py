@@ -77,6 +77,7 @@ class Life:
         self.player.play(Step(0, 'CREATE SCHEMA s2; CREATE SCHEMA "S p%s"'))
         for _ in range(self.rng.randrange(2, 6)):
             self._say(0, SETUP)
+        self.player.play(Step(0, "COMMIT"))  # no slot is created while a transaction is open
 
     def go_on(self) -> None:
         """The next piece of work, with random statements of several sessions before, among and after it."""
