@@ -42,11 +42,11 @@ where grantee = 'pg_monitor' and table_schema = 'public' order by 1, 2
 TRACES = "select what, n, count(*) from log group by 1, 2 order by 1, 2"
 
 
-@pytest.fixture(scope="module", params=[18, 15])
-def server(request: pytest.FixtureRequest) -> Iterator[PrivateServer]:
+@pytest.fixture(scope="module")
+def server() -> Iterator[PrivateServer]:
     """It keeps only a little log for slots."""
     settings = {"max_slot_wal_keep_size": "1MB", "min_wal_size": "32MB", "max_wal_size": "32MB"}
-    with PrivateServer("source", request.param, settings) as made:
+    with PrivateServer("source", 18, settings) as made:
         yield made
 
 
