@@ -24,6 +24,7 @@ from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.planning import planner
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.room import needing
+from airflow_ddlrepl.flow.shared import seen_by_tasks
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.record import Record, RefreshAsked, StepApplied
@@ -135,7 +136,8 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
     parts = groups(tasks, cycle.runner.parallelism)
     work = [[tasks[i] for i in part] for part in parts]
     size = sum(file.size for task in tasks for file in task.files)
-    with needing(size, f"of row files to stage at target {ahead.target}"):
+    blobs = [file.blob for task in tasks for file in task.files]
+    with needing(size, f"of row files to stage at target {ahead.target}"), seen_by_tasks(cycle.trail, blobs):
         results = cycle.runner.map(stage_all, work, f"integrate into {ahead.target}", size=size)
     done = {i: one for part, given in zip(parts, results, strict=True) for i, one in zip(part, given, strict=True)}
     found: dict[int, StagedSlice] = {}

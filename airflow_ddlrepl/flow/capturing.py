@@ -35,11 +35,13 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Captured
 from airflow_ddlrepl.flow.room import needing
+from airflow_ddlrepl.flow.shared import check_arrived
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.rows import SegmentFacts
 from airflow_ddlrepl.trail.manifest import Part, Segment
@@ -161,7 +163,8 @@ def _read(cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last:
     """The window's files are in the trail; no manifest names them yet."""
     parts: Sequence[Part] = ()
     if cycle.source.has_news(low, high):
-        parts = read_window(cycle, low, high, cycle.channel.trail)
+        parts = read_window(cycle, low, high, cycle.channel.trail, cycle.runner)
+        check_arrived(cycle.trail, parts)
     cycle.check_lock()
     segment = Segment(cycle.channel.name, cycle.epoch, cycle.token, low, high, tuple(parts))
     drift = find_drift(cycle, segment, cycle.trail.events(segment), inspection, is_last=is_last)
@@ -192,13 +195,13 @@ def _publish(cycle: Cycle, segment: Segment) -> Segment:
         raise
 
 
-def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str) -> list[Part]:
+def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runner) -> list[Part]:
     """Decode the window into a trail, in ranges side by side; again in text format when a type asks for it."""
     tables = [r.table for r in cycle.repository.latest_revisions(cycle.channel.name).values() if r.table]
     wanted = cycle.channel.capture.format
     is_binary = wanted is not CaptureFormat.TEXT and all(binary_safe(t) for t in tables)
     reader = choose_reader(cycle.source.connection)
-    parallel = cycle.channel.capture.parallel or cycle.runner.parallelism
+    parallel = cycle.channel.capture.parallel or runner.parallelism
     cuts = ranges(low, high, 1 if reader is Reader.PROTOCOL else parallel, RANGE_BYTES)
     while True:
         tasks = [
@@ -222,7 +225,7 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str) -> list[Part]
             for index, (start, end) in enumerate(cuts)
         ]
         try:
-            return cycle.runner.map(capture_range, tasks, "capture", size=high - low)
+            return runner.map(capture_range, tasks, "capture", size=high - low)
         except NeedsText as reason:
             if not is_binary:
                 raise

@@ -14,6 +14,7 @@ from airflow_ddlrepl.flow.applying import Ahead, plans, stretch
 from airflow_ddlrepl.flow.capturing import find_drift, inspect_source, read_window
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.manifest import Segment
 from airflow_ddlrepl.trail.store import Trail
 
@@ -52,7 +53,7 @@ def plan(cycle: Cycle) -> Planned:
     inspection = inspect_source(cycle)
     end = cycle.source.flush_position()
     with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:
-        parts = read_window(cycle, low, end, folder) if end > low else []
+        parts = read_window(cycle, low, end, folder, InProcess()) if end > low else []
         segment = Segment(cycle.channel.name, cycle.epoch, 0, low, end, tuple(parts))
         events = Trail(folder, cycle.channel.name).events(segment)
         drift = find_drift(cycle, segment, events, inspection, is_last=True)

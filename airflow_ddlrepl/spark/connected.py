@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 PORT = 15002
 SECONDS = 10.0
-RETRIES = 6  # about ten seconds; Spark's own client would wait ten minutes for a server that is gone
-LONGEST_PAUSE = 4000
+RETRIES = 4  # about five seconds; Spark's own client would wait ten minutes for a server that is gone
 
 
 def connected(url: str) -> SparkSession:
@@ -32,7 +31,7 @@ def connected(url: str) -> SparkSession:
 
     try:
         spark = Remote.builder.remote(url).create()
-        spark.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=LONGEST_PAUSE)])
+        spark.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES)])
         theirs = spark.version
     except PySparkException as error:
         raise _refused(url, error) from None

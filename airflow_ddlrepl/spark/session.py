@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import java
+from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.connected import connected
 from airflow_ddlrepl.spark.private_file import properties_file
 from airflow_ddlrepl.spark.settings import SparkSettings, is_local
@@ -67,7 +71,8 @@ def _submitted(app_name: str, settings: SparkSettings) -> SparkSession:
     for name, value in ours.items():
         if not given.contains(name):
             builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with _starting(master):
+        return builder.getOrCreate()
 
 
 def _started(app_name: str, settings: SparkSettings) -> SparkSession:
@@ -82,12 +87,32 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
     ours = {"spark.master": settings.effective_master, "spark.app.name": app_name, **settings.properties()}
     if python := settings.conf.get("spark.pyspark.python"):
         os.environ["PYSPARK_PYTHON"] = python
-    with properties_file(ours, None) as path, _submit_arguments(f"--properties-file {path}"):
-        SparkContext._ensure_initialized()
     builder = SparkSession.builder
     for name, value in ours.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with _starting(settings.effective_master):
+        with properties_file(ours, None) as path, _submit_arguments(f"--properties-file {shlex.quote(str(path))}"):
+            SparkContext._ensure_initialized()
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _starting(master: str) -> Iterator[None]:
+    """Failures to start come from py4j or pyspark, and hold a page of Java."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        told = next((line for line in lines if re.match(r"(java|org)\.[\w.$]+: ", line)), lines[0] if lines else "")
+        raise DdlReplError(
+            f"Spark does not start at {master}: {redact(told)}",
+            code="SPK-104",
+            hint="does the master answer, and is there memory for one more app? `ddlrepl doctor` checks Java and Spark",
+            retryable=True,
+        ) from None
 
 
 @contextmanager

@@ -91,5 +91,12 @@ def test_a_machine_without_java_uses_the_wheel(tmp_path: Path) -> None:
     assert re.fullmatch(r"\[1, 4, 9\] .*/ddlrepl/java-\w+\n", run_alone("local[2]", **environment))
 
 
+def test_spark_that_does_not_start() -> None:
+    text = ALONE.format(master="nowhere://x", remote="")
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=240, env=env)
+    assert "DdlReplError: SPK-104: Spark does not start at nowhere://x: " in done.stderr
+
+
 def test_spark_connect(runner: SparkRunner) -> None:
     assert run_alone("", "local[2]").startswith("[1, 4, 9]")
