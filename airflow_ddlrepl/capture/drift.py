@@ -97,7 +97,9 @@ def _is_news(table: Table, latest: Mapping[int, Revision], admits: Callable[[Tab
     if not belongs(table, latest, admits):
         return False
     known = shape_of(latest, table.id)
-    return bool(spot(known, table)) if known is not None else not table.unlogged
+    if known is None:
+        return not table.unlogged
+    return (known, known.storage) != (table, table.storage) and bool(spot(known, table))
 
 
 def _new(key: LogKey, table: Table) -> Event:

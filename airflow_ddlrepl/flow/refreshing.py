@@ -19,7 +19,7 @@ from airflow_ddlrepl.adapt.want import want
 from airflow_ddlrepl.config.pattern import matches_table
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunk
+from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.engines.postgres.names import qualified
@@ -49,7 +49,7 @@ from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.refresh.chunks import cut
+from airflow_ddlrepl.refresh.chunks import Chunk, cut, together
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
@@ -223,10 +223,13 @@ class _Refresh:
         tasks = [self._task(by_id[c.table_id], c.number, c.low, c.high, often[c.table_id] == 1) for c in chunks]
         counts = dict.fromkeys(by_id, 0)
         size = sum(pages.values()) * PAGE_BYTES
+        groups = together([_size(c, pages) for c in chunks], self.cycle.runner.parallelism)
+        bundles = [tuple(tasks[place] for place in group) for group in groups]
         with needing(size, f"of the source's tables are loaded into target {self.target.name}"):
-            loaded = self.cycle.runner.map(load_chunk, tasks, "refresh", size=size)
-        for chunk, count in zip(chunks, loaded, strict=True):
-            counts[chunk.table_id] += count
+            loaded = self.cycle.runner.map(load_chunks, bundles, "refresh", size=size)
+        for group, found in zip(groups, loaded, strict=True):
+            for place, count in zip(group, found, strict=True):
+                counts[chunks[place].table_id] += count
         large = [by_id[i] for i, number in often.items() if number > 1]
         dsn = self.cycle.target_dsn(self.target.name)
         rest = [FinishTask(dsn, self.after[t.id].shape, self._shadow(t)) for t in large]
@@ -274,6 +277,12 @@ class _Refresh:
             )
 
         return place
+
+
+def _size(chunk: Chunk, pages: Mapping[int, int]) -> int:
+    """Pages of a chunk."""
+    high = chunk.high if chunk.high is not None else max(pages[chunk.table_id], chunk.low)
+    return high - chunk.low
 
 
 def _depth(table: Table, tables: Sequence[Table]) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 MINIMUM_PAGES = 4096  # 32 MB of PostgreSQL's 8 kB pages
+PAGES_ALONE = 128
 
 
 class Chunk(NamedTuple):
@@ -28,3 +29,11 @@ def cut(pages: Mapping[int, int], parallelism: int) -> list[Chunk]:
             high = edges[number + 1] if number + 1 < cuts else None
             found.append(((high or max(count, low)) - low, Chunk(table_id, number, low, high)))
     return [chunk for _, chunk in sorted(found, key=lambda item: -item[0])]
+
+
+def together(sizes: Sequence[int], parallelism: int) -> list[list[int]]:
+    """Which chunks (by place; sizes in pages) one task loads: each large one alone, the small ones evenly spread."""
+    large = [[place] for place, pages in enumerate(sizes) if pages > PAGES_ALONE]
+    small = [place for place, pages in enumerate(sizes) if pages <= PAGES_ALONE]
+    spread = [small[i :: max(1, parallelism)] for i in range(max(1, parallelism))]
+    return [*large, *(group for group in spread if group)]

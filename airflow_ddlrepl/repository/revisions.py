@@ -15,12 +15,19 @@ from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.base import Base, put, put_new
 from airflow_ddlrepl.repository.channels import CAPTURED, mark_table, move
+from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.rows import EventRow, SegmentFacts, SegmentRow, TableState
 from airflow_ddlrepl.repository.tables import channels, events, positions, revisions, segments, tables
+
+_MARK = [revisions.c[name] for name in ("channel", "table_id", "number", "lsn", "seq", "created")]
 
 
 class Revisions(Base):
     """The repository's part about what was captured."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._known: dict[tuple[Any, ...], Revision] = {}
 
     def enroll(self, channel: str, token: int, found: Sequence[Revision], captured: Lsn | None = None) -> None:
         """Store revisions outside of a capture (activation); the same ones again change nothing.
@@ -96,9 +103,15 @@ class Revisions(Base):
         newest = newest.where(revisions.c.channel == channel).group_by(revisions.c.table_id)
         top = newest.subquery()
         same = (revisions.c.table_id == top.c.table_id) & (revisions.c.number == top.c.number)
-        query = select(revisions).join(top, same).where(revisions.c.channel == channel).order_by(revisions.c.table_id)
+        marks = select(*_MARK).join(top, same).where(revisions.c.channel == channel).order_by(revisions.c.table_id)
         with self._database.read() as connection:
-            return {row.table_id: _revision(row) for row in connection.execute(query)}
+            wanted = [tuple(row) for row in connection.execute(marks)]
+            if not self._known.keys() >= set(wanted):  # what is stored never changes: each is read once
+                query = select(revisions).join(top, same).where(revisions.c.channel == channel)
+                found = {_mark(row): row for row in connection.execute(query)}
+                self._known = {mark: self._known.get(mark) or _revision(row) for mark, row in found.items()}
+                wanted = sorted(self._known, key=lambda mark: mark[1])
+        return {mark[1]: self._known[mark] for mark in wanted}
 
     def events(self, channel: str, low: Lsn | None = None) -> list[EventRow]:
         """Schema changes, truncates and gaps in log order, from a position on."""
@@ -206,6 +219,11 @@ def _revision(row: Any) -> Revision:
     key = LogKey(row.lsn, row.seq)
     origin = Origin(row.origin)
     return Revision(row.table_id, row.number, key, table, origin, row.statement, row.is_ambiguous, row.xid)
+
+
+def _mark(row: Any) -> tuple[Any, ...]:
+    """What tells a stored revision from any other."""
+    return (row.channel, row.table_id, row.number, row.lsn, row.seq, row.created)
 
 
 def _segment(row: Any) -> SegmentRow:

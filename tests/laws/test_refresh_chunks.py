@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.refresh.chunks import MINIMUM_PAGES, Chunk, cut
+from airflow_ddlrepl.refresh.chunks import MINIMUM_PAGES, PAGES_ALONE, Chunk, cut, together
 
 SIZES = st.dictionaries(st.integers(1, 50), st.integers(0, 2_000_000), min_size=1, max_size=20)
 
@@ -32,3 +32,11 @@ def test_no_chunk_is_larger_than_its_share(pages: dict[int, int], parallelism: i
     assert max(sizes) <= share + 1
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) <= len(pages) + parallelism * 2
+
+
+@given(st.lists(st.integers(0, 100_000), max_size=60), st.integers(1, 8))
+def test_chunks_loaded_together_are_all_of_them_once(sizes: list[int], parallelism: int) -> None:
+    groups = together(sizes, parallelism)
+    assert sorted(place for group in groups for place in group) == list(range(len(sizes)))
+    assert all(len(group) == 1 or max(sizes[place] for place in group) <= PAGES_ALONE for group in groups)
+    assert sum(len(group) > 1 for group in groups) <= parallelism

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -49,25 +49,40 @@ class LoadTask:
     after: tuple[str, ...] = ()
 
 
-def load_chunk(task: LoadTask) -> int:
-    """Rows loaded. The rows and the chunk's mark are committed together: run twice, it loads once.
+def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
+    """Rows loaded, per task, one after the other over one pair of connections; all of one refresh.
 
+    The rows and the chunk's mark are committed together: run twice, it loads once.
     Raises SourceError SRC-170 when the source can't be read, TargetError TGT-120 when the target can't be written.
     """
-    name = session_name("refresh", task.chunk.partition("/")[0], task.token)
+    first = tasks[0]
+    name = session_name("refresh", first.chunk.partition("/")[0], first.token)
     with (
-        session(task.target_dsn, autocommit=False, application_name=name) as target,
-        session(task.source_dsn, autocommit=False, application_name=name) as source,
-        _refusals(task),
+        session(first.target_dsn, autocommit=False, application_name=name) as target,
+        session(first.source_dsn, autocommit=False, application_name=name) as source,
     ):
         try:
-            with _as_source():
-                _open_snapshot(source, task)
-            return _load(source, target, task)
+            with _refusals(first):
+                with _as_source():
+                    _open_snapshot(source, first)
+                target.execute(SPELLING.encode())
+                target.execute("SET synchronous_commit = off")
+                without_timeouts(target)
+            return [_loaded(source, target, task) for task in tasks]
         except BaseException:
             source.close()  # in the middle of a COPY nothing else ends it
             target.close()
             raise
+
+
+def load_chunk(task: LoadTask) -> int:
+    """One of `load_chunks`."""
+    return load_chunks((task,))[0]
+
+
+def _loaded(source: Connection[Any], target: Connection[Any], task: LoadTask) -> int:
+    with _refusals(task):
+        return _load(source, target, task)
 
 
 class _SourceFailed(Exception):
@@ -118,9 +133,6 @@ def _open_snapshot(source: Connection[Any], task: LoadTask) -> None:
 
 
 def _load(source: Connection[Any], target: Connection[Any], task: LoadTask) -> int:
-    target.execute(SPELLING.encode())
-    target.execute("SET synchronous_commit = off")
-    without_timeouts(target)
     mark = [_marks_of(target, task), task.chunk]
     try:
         target.execute("INSERT INTO ddlrepl.chunks VALUES (%s, %s, 0)", mark)
