@@ -164,8 +164,8 @@ def _read(cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last:
     parts: Sequence[Part] = ()
     if cycle.source.has_news(low, high):
         parts = read_window(cycle, low, high, cycle.channel.trail, cycle.runner)
+        cycle.check_lock()  # the files of a run that was taken over are gone: that is no lost file
         check_arrived(cycle.trail, parts)
-    cycle.check_lock()
     segment = Segment(cycle.channel.name, cycle.epoch, cycle.token, low, high, tuple(parts))
     drift = find_drift(cycle, segment, cycle.trail.events(segment), inspection, is_last=is_last)
     if not drift:
