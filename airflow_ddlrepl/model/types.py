@@ -41,6 +41,11 @@ class DataType:
         """Every server has it under the same oid."""
         return self.schema == "pg_catalog"
 
+    @property
+    def is_everywhere(self) -> bool:
+        """Every server has it, if not under the same oid."""
+        return self.is_builtin or self.schema == "information_schema"
+
 
 @dataclass(frozen=True, slots=True)
 class Attribute:

@@ -61,6 +61,8 @@ class StagedColumn:
         """SQL that reads the staged value."""
         plain = f"{alias}.{prefix}{self.id}"
         plain = f"({plain})[1]" if self.in_array else plain
+        if self.cast == "regclass":  # from text it takes no number, as a dropped table has it
+            plain = f"CAST({plain} AS bpchar)"
         return f"CAST({plain} AS {self.cast})" if self.cast else plain
 
     def equals(self, one: str, other: str) -> str:

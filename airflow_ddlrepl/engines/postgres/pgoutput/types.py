@@ -87,6 +87,13 @@ BUILTIN: dict[int, tuple[int, str]] = {
     5069: (271, "xid8"),
 }
 SAFE_OIDS = frozenset(BUILTIN) | frozenset(array for array, _ in BUILTIN.values())
+INFORMATION_SCHEMA = {
+    "cardinal_number": 23,
+    "character_data": 1043,
+    "sql_identifier": 19,
+    "time_stamp": 1184,
+    "yes_or_no": 1043,
+}
 _BY_NAME = {name: oid for oid, (_, name) in BUILTIN.items()} | {f"{n}[]": array for array, n in BUILTIN.values()}
 
 
@@ -174,6 +181,8 @@ def _wire_type(kind: DataType, definitions: Mapping[tuple[str, str], TypeDefinit
         return None
     if kind.kind is TypeKind.ENUM:
         return TEXT_OID
+    if kind.kind is TypeKind.DOMAIN and kind.schema == "information_schema":
+        return INFORMATION_SCHEMA.get(kind.name)
     if kind.kind is TypeKind.DOMAIN and (one := definitions.get((kind.schema, kind.name))):
         return _base_oid(one, definitions)
     return None
