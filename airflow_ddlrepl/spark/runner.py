@@ -50,9 +50,10 @@ class SparkRunner:
     ) -> list[Result]:
         """Results in the order of the items. A task's DdlReplError is raised here as itself.
 
-        A session takes seconds to start: less than LITTLE bytes are done right here while none runs.
+        A session takes seconds to start, and a task of it as long as a small one of ours: less than LITTLE bytes are
+        done right here while none runs, and when they are one task.
         """
-        if self._session is None and size is not None and size < LITTLE:
+        if size is not None and size < LITTLE and (self._session is None or len(items) == 1):
             return [task(item) for item in items]
         if not items:
             return []

@@ -35,6 +35,15 @@ def test_results_come_in_the_order_of_the_items(runner: SparkRunner) -> None:
     assert runner.parallelism == 2
 
 
+def test_one_little_task_runs_here(runner: SparkRunner) -> None:
+    """Also beside a running session."""
+    runner.map(tasks.square, [1], "start")
+    ((_, little),) = runner.map(tasks.python_and_process, [1], "who", size=100)
+    ((_, large),) = runner.map(tasks.python_and_process, [1], "who", size=1 << 30)
+    assert little == os.getpid() != large
+    assert os.getpid() not in {process for _, process in runner.map(tasks.python_and_process, [1, 2], "who", size=100)}
+
+
 def test_tasks_run_in_this_python_and_in_other_processes(runner: SparkRunner) -> None:
     told = runner.map(tasks.python_and_process, [1, 2], "who")
     assert {python for python, _ in told} == {sys.executable}
