@@ -44,6 +44,7 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     captured = cycle.repository.captured(cycle.channel.name)
     if captured is not None:
         cycle.source.require_log(captured)
+    cycle.claim_source()
     found = cycle.source.activate()
     reach("activate.source")
     row = cycle.repository.channel(cycle.channel.name)

@@ -57,6 +57,7 @@ def capture(cycle: Cycle) -> Captured:
     """Capture everything that was committed before the call."""
     started = time.monotonic()
     low = first = cycle.captured()
+    cycle.claim_source()
     cycle.source.check(low)
     tally = _Tally()
     while segment := cycle.trail.find(cycle.epoch, low):

@@ -47,6 +47,7 @@ class Cycle:
         self.run_id = run_id or _this_run()
         self._lock: ChannelLock | None = None
         self._kept: BaseException | None = None
+        self._is_claimed = False
         self._connections: dict[str, Connection[Any]] = {}
         self.unreachable: dict[str, Unreachable] = {}
 
@@ -69,6 +70,12 @@ class Cycle:
     @cached_property
     def source(self) -> PostgresSource:
         return PostgresSource.of(self.channel, self.source_dsn)
+
+    def claim_source(self) -> None:
+        """Raises RepositoryError REP-107 when our repository's channel of this name reads another database."""
+        if self.token and not self._is_claimed:
+            self.repository.claim_source(self.channel.name, self.token, self.source.identity())
+            self._is_claimed = True
 
     def target_dsn(self, name: str) -> str:
         return resolve(self.channel.target(name).location)

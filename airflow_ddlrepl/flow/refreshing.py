@@ -63,6 +63,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
     started = time.monotonic()
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
+    cycle.claim_source()
     for target in cycle.targets():
         record(cycle, target.name)
         if patterns:

@@ -51,6 +51,23 @@ class Channels(Base):
                 values["fingerprint"] = fingerprint
             connection.execute(update(channels).where(channels.c.name == channel).values(**values))
 
+    def claim_source(self, channel: str, token: int, source: str) -> None:
+        """The channel reads this database once it is activated. Raises RepositoryError REP-107 for another then."""
+        with self._fenced(channel, token) as connection:
+            here = channels.c.name == channel
+            known = connection.execute(select(channels.c.source).where(here)).scalar()
+            is_active = select(positions.c.lsn).where(positions.c.channel == channel, positions.c.kind == CAPTURED)
+            if known is None or connection.execute(is_active).first() is None:
+                connection.execute(update(channels).where(here).values(source=source))
+            elif known != source:
+                raise RepositoryError(
+                    f"channel {channel} of this repository reads another database ({known}) than its location names"
+                    f" now ({source}, as server/database)",
+                    code="REP-107",
+                    hint="give the other database's channel another name or repository. When it is the same one, made"
+                    " anew: `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
+                )
+
     def delete_channel(self, channel: str, token: int) -> None:
         """Forget the channel. Its token and epoch go on growing when a channel of that name comes back."""
         with self._fenced(channel, token) as connection:

@@ -48,6 +48,7 @@ channels = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("fingerprint", Text, nullable=False),
+    Column("source", Text),
     Column("state", Text, nullable=False),
     Column("epoch", BigInteger, nullable=False),
     Column("created", Moment, nullable=False),

@@ -18,7 +18,6 @@ from tests.conftest import Databases
 from tests.live.hostile import TRAPS, traps
 from tests.live.replica import Replica, channel_file, run
 
-both = pytest.mark.parametrize("databases", [18, 15], indirect=True)
 VICTIM = (
     "create table public.victim (id int primary key, secret text)",
     "insert into public.victim values (1, 'one'), (2, 'two')",
@@ -134,7 +133,6 @@ def test_a_genuine_message_can_not_be_written_once_more(replica: Replica, hostil
     assert replica.rows("select * from victim where id = 1") == [(1, "changed")]
 
 
-@both
 def test_functions_and_operators_of_a_built_ins_name_are_never_run(
     databases: Databases, replica: Replica, hostile: Hostile
 ) -> None:

@@ -94,6 +94,15 @@ class PostgresSource:
         with self._as_error():
             return activation.deactivate(self.connection, self._plan())
 
+    def identity(self) -> str:
+        """Server and database: the same after a restart, a fail-over or a rename; another after any other change."""
+        row = self.connection.execute(
+            "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || oid"
+            " FROM pg_database WHERE datname = current_database()"
+        ).fetchone()
+        assert row is not None
+        return str(row[0])
+
     def check(self, low: Lsn | None = None) -> None:
         """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss.
 

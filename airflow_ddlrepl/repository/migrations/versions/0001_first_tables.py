@@ -16,6 +16,7 @@ def upgrade() -> None:
         "channels",
         Column("name", Text, primary_key=True),
         Column("fingerprint", Text, nullable=False),
+        Column("source", Text),
         Column("state", Text, nullable=False),
         Column("epoch", BigInteger, nullable=False),
         Column("created", Moment, nullable=False),
