@@ -41,10 +41,10 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     or moved on by somebody else), every table starts over with a refresh. The targets are told first: killed in
     between, the next activation still sees that the repository stands before the slot.
     """
+    cycle.claim_source()
     captured = cycle.repository.captured(cycle.channel.name)
     if captured is not None:
         cycle.source.require_log(captured)
-    cycle.claim_source()
     found = cycle.source.activate()
     reach("activate.source")
     row = cycle.repository.channel(cycle.channel.name)
