@@ -24,8 +24,9 @@ def record(cycle: Cycle, target: str) -> None:
     for place, (_, one) in enumerate(found):
         try:
             _write(cycle, target, one)
-        except RepositoryError:
-            unrecorded.remove(connection, [number for number, _ in found[: place + 1]])
+        except RepositoryError as error:
+            if error.code == "REP-106":
+                unrecorded.remove(connection, [number for number, _ in found[: place + 1]])
             raise
     if found:
         reach("record.repository")
