@@ -203,9 +203,14 @@ class _Run:
         self.applied.statements += 1
 
     def _merge(self, due: list[StagedSlice]) -> None:
+        """All tables together, but the sections of one table one after the other, in the order of the log."""
         self.waiting = [s for s in self.waiting if s not in due]
-        for number in range(max((len(s.sections) for s in due), default=0)):
-            buckets = [b for s in due for b in s.sections.get(number, ())]
+        sections: dict[int, list[Sequence[Staged]]] = {}
+        for one in sorted(due, key=lambda s: s.piece.low):
+            found = sections.setdefault(one.piece.table_id, [])
+            found += [one.sections[number] for number in sorted(one.sections)]
+        for number in range(max(map(len, sections.values()), default=0)):
+            buckets = [b for found in sections.values() if number < len(found) for b in found[number]]
             if buckets:
                 for counts in merge(self.cursor, buckets, self.session):
                     updated = counts.updated + counts.moved
