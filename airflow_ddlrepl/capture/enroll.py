@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -66,8 +67,17 @@ def _now(seen: Table, event: Event, newest: Revision | None) -> Table | None:
         return seen
     if newest.table is None:
         return None
+    return _with_types_of(newest.table, seen)
+
+
+def _with_types_of(table: Table, seen: Table) -> Table:
+    """The table with its types as the other one has them: their definitions, and how columns spell them."""
     later = {definition.oid: definition for definition in seen.types}
-    return newest.table.with_(types=tuple(later.get(t.oid, t) for t in newest.table.types))
+    spelled = {(column.type.oid, column.type.typmod): column.type for column in seen.columns}
+    return table.with_(
+        types=tuple(later.get(t.oid, t) for t in table.types),
+        columns=tuple(replace(c, type=spelled.get((c.type.oid, c.type.typmod), c.type)) for c in table.columns),
+    )
 
 
 def _is_news(table: Table, latest: Mapping[int, Revision], admits: Scope) -> bool:
