@@ -123,8 +123,8 @@ def test_every_builtin_type_in_every_value(databases: Any, wire_format: str, tmp
         fill(source)
         high = flushed(source)
         wanted = server_values(source, wire_format)
-        source.execute('update "all" set "id;" = "id;" + 100')
-        source.execute('delete from "all"')
+        source.execute('update public."all" set "id;" = "id;" + 100')
+        source.execute('delete from public."all"')
         end = flushed(source)
     part = capture_range(task(databases.source, low, high, wire_format, tmp_path))
     assert [file.rows for file in part.files] == [len(wanted)]
@@ -146,8 +146,8 @@ def test_every_builtin_type_in_every_value(databases: Any, wire_format: str, tmp
 
 def prepare(source: psycopg.Connection[Any]) -> Lsn:
     shape = sql.SQL(", ").join(sql.SQL("{} " + kind).format(sql.Identifier(name)) for name, kind in columns())
-    source.execute(sql.SQL('create table "all" ("id;" int primary key, {})').format(shape))
-    source.execute('alter table "all" replica identity full')
+    source.execute(sql.SQL('create table public."all" ("id;" int primary key, {})').format(shape))
+    source.execute('alter table public."all" replica identity full')
     source.execute("create publication pub for all tables")
     row = source.execute(
         "select lsn::text from pg_create_logical_replication_slot('types_slot', 'pgoutput')"
@@ -172,8 +172,8 @@ def fill(source: psycopg.Connection[Any]) -> None:
         holes = sql.SQL(", ").join(
             sql.SQL("%s::text[]::" + kind) if kind.endswith("[]") else sql.SQL("%s::text::" + kind) for kind in kinds
         )
-        source.execute(sql.SQL('insert into "all" values ({})').format(holes), values)
-    source.execute('insert into "all" ("id;") values (%s)', [deepest])
+        source.execute(sql.SQL('insert into public."all" values ({})').format(holes), values)
+    source.execute('insert into public."all" ("id;") values (%s)', [deepest])
 
 
 def has_xml(source: psycopg.Connection[Any]) -> bool:
@@ -190,9 +190,9 @@ def server_values(source: psycopg.Connection[Any], wire_format: str) -> list[lis
     for name, value in SETTINGS.items():
         source.execute("select set_config(%s, %s, false)", [name, value])
     if wire_format == "binary":
-        with source.cursor().copy('copy (select * from "all" order by 1) to stdout (format binary)') as copy:
+        with source.cursor().copy('copy (select * from public."all" order by 1) to stdout (format binary)') as copy:
             return rows_of(b"".join(bytes(block) for block in copy))
-    result = source.execute('select * from "all" order by 1').pgresult
+    result = source.execute('select * from public."all" order by 1').pgresult
     assert result
     return [[result.get_value(row, column) for column in range(result.nfields)] for row in range(result.ntuples)]
 
