@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
@@ -45,7 +45,9 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     captured = cycle.repository.captured(cycle.channel.name)
     if captured is not None:
         cycle.source.require_log(captured)
+    before = cycle.source.published()
     found = cycle.source.activate()
+    late = cycle.source.published() - before
     reach("activate.source")
     row = cycle.repository.channel(cycle.channel.name)
     is_broken = captured is not None and (found.is_new or found.position > captured)
@@ -57,7 +59,7 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
         settle(cycle.source.connection)
     for target in cycle.channel.targets:
         is_lost = captured is None and _is_foreign(cycle, target.name, position)
-        _prepare_target(cycle, target.name, position, tables, start_over=is_broken or is_lost)
+        _prepare_target(cycle, target.name, position, tables, late, start_over=is_broken or is_lost)
     reach("activate.targets")
     if revisions or is_new:
         cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
@@ -128,8 +130,13 @@ def _is_foreign(cycle: Cycle, target: str, position: Lsn) -> bool:
     )
 
 
-def _prepare_target(cycle: Cycle, target: str, position: Lsn, tables: Sequence[Table], *, start_over: bool) -> None:
-    """Every table that is new to the target, or that lost its log, waits for a refresh there."""
+def _prepare_target(
+    cycle: Cycle, target: str, position: Lsn, tables: Sequence[Table], late: Container[int], *, start_over: bool
+) -> None:
+    """Every table that is new to the target, or that lost its log, waits for a refresh there.
+
+    late: ids of tables that are in the stream only now.
+    """
     channel = cycle.channel.target(target)
     with session(cycle.target_dsn(target)) as connection:
         state.prepare(connection, cycle.channel.name, position, cycle.epoch, cycle.token)
@@ -143,7 +150,7 @@ def _prepare_target(cycle: Cycle, target: str, position: Lsn, tables: Sequence[T
                 name = channel.target_name(table.name)
                 shape = target_shape(table, facts=replace(facts, name_after=name))
                 pending[table.id] = Standing(table.id, name, shape, State.NEW)
-            elif start_over and standing.state is not State.NEW:
+            elif (start_over or table.id in late) and standing.state is not State.NEW:
                 pending[table.id] = replace(standing, state=State.PENDING, snapshot=None)
         with connection.transaction(), connection.cursor() as cursor:
             state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)

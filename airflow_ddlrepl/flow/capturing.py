@@ -66,6 +66,7 @@ def capture(cycle: Cycle) -> Captured:
         low = tally.add(_register(cycle, segment))
     _advance(cycle, low)
     late = cycle.source.publish_late()
+    _warn_of_left_out(cycle)
     reach("capture.published")
     inspection = replace(inspect_source(cycle), late=frozenset(late))
     end = cycle.source.flush_position()
@@ -275,6 +276,17 @@ class _Xids:
 
     def at(self, lsn: int) -> int:
         return self._known.get(lsn, 0)
+
+
+def _warn_of_left_out(cycle: Cycle) -> None:
+    """A table that waits to be published, and that our role may not publish, would stay without its rows unseen."""
+    for name in cycle.source.waiting():
+        log.warning(
+            "%s could not be published when it was created (another transaction did the same), and the source's role"
+            " may not do it now: its rows are left out. `ddlrepl activate` as the role that activated the channel"
+            " publishes and loads it",
+            name,
+        )
 
 
 def _join(cycle: Cycle, drift: Sequence[Event]) -> None:

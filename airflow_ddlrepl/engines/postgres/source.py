@@ -234,6 +234,16 @@ class PostgresSource:
         )
         return {int(i) for (i,) in rows}
 
+    def waiting(self) -> list[TableName]:
+        """Tables that `publish_late` could not publish."""
+        if not helper.present(self.connection).is_readable:
+            return []
+        rows = self.connection.execute(
+            f"SELECT schema_name, table_name FROM ddlrepl.member WHERE channel = %s AND {_IS_LATE}".encode(),
+            [self.channel],
+        )
+        return [TableName(schema, name) for schema, name in rows]
+
     def forget_late(self, table_ids: Iterable[int]) -> None:
         """These tables wait for a refresh now: that is durable."""
         if ids := list(table_ids):
@@ -244,9 +254,11 @@ class PostgresSource:
             )
 
     def published(self) -> set[int]:
-        """Ids of the tables whose rows are in the stream."""
+        """Ids of the tables whose rows are in the stream; none without a publication."""
         rows = self.connection.execute(
-            "SELECT relid::bigint FROM pg_get_publication_tables(%s)", [self.publication]
+            "SELECT t.relid::bigint FROM pg_publication p, pg_get_publication_tables(p.pubname::text) t"
+            " WHERE p.pubname = %s",
+            [self.publication],
         ).fetchall()
         return {int(i) for (i,) in rows}
 
