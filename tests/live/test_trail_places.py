@@ -94,8 +94,8 @@ def test_leftovers_of_killed_runs_go_after_a_day(databases: Databases, tmp_path:
     replica = start(databases, tmp_path, retention={"age": 0})
     with flow.open_channel(replica.file, InProcess()) as cycle:
         for name in ("old", "new"):
-            cycle.trail.write(f"e1/data/00000000000000ff/{name}.parquet", b"left")
-        old = Path(cycle.trail.place.full("e1/data/00000000000000ff/old.parquet"))
+            cycle.trail.write(f"e1/data/0fffffffffffffff/{name}.parquet", b"left")
+        old = Path(cycle.trail.place.full("e1/data/0fffffffffffffff/old.parquet"))
     day = time.time() - keeping.LEFTOVER_SECONDS - 60
     os.utime(old, (day, day))
     cycles(replica, 1)
