@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Snapshot
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
+
+_OF_TYPES = re.compile(r"\s*ALTER\s+(TYPE|DOMAIN|SCHEMA|EXTENSION)\b", re.IGNORECASE)
 
 Scope = Callable[[TableName], bool]
 
@@ -58,7 +61,8 @@ def _now(seen: Table, event: Event, newest: Revision | None) -> Table | None:
 
     A statement about a type tells the shapes of all tables that use it, without a lock on them; and one in a
     REPEATABLE READ transaction tells what its snapshot shows. So another transaction can have changed or dropped the
-    table unseen and committed before. Then only the types are news; what else there is, the inspection finds.
+    table unseen and committed before. Then only the types are news; what else there is, the inspection finds. The
+    other way round, a statement about a table has not seen that a type of it changed: then the types are not news.
     """
     if newest is None or event.is_inspected or newest.key.lsn == event.key.lsn:
         return seen
@@ -67,6 +71,8 @@ def _now(seen: Table, event: Event, newest: Revision | None) -> Table | None:
         return seen
     if newest.table is None:
         return None
+    if not _OF_TYPES.match(event.tag) and _OF_TYPES.match(newest.statement or ""):
+        return _with_types_of(seen, newest.table)
     return _with_types_of(newest.table, seen)
 
 

@@ -60,6 +60,17 @@ def test_a_type_moves_in_a_transaction_that_ends_after_its_table_changed(make: M
 
 
 @BOTH
+def test_a_table_changes_in_a_transaction_that_ends_after_its_type_moved(make: Make) -> None:
+    replica = make("CREATE SCHEMA s2", "CREATE TYPE mood AS ENUM ('a')", "CREATE TABLE t(id int, m mood, ms mood[])")
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TABLE t ADD n int DEFAULT 7")
+        replica.at_source("ALTER TYPE mood SET SCHEMA s2")
+    replica.at_source("INSERT INTO t VALUES (1, 'a', '{a}', 8)")
+    assert replica.settle().refresh.tables == {}
+    assert replica.rows("SELECT pg_typeof(m)::text, pg_typeof(ms)::text, n FROM t") == [("s2.mood", "s2.mood[]", 8)]
+
+
+@BOTH
 @pytest.mark.parametrize("cycles", ["one", "two"])
 def test_a_schema_change_whose_snapshot_is_older_than_the_last_one_drops_nothing(make: Make, cycles: str) -> None:
     replica = make("CREATE TABLE t(id int PRIMARY KEY, m text)", "INSERT INTO t VALUES (1, 'a')")
