@@ -148,8 +148,8 @@ class Timeline:
                 if stop := self._change(event, table_id, None):
                     return stop
             for table in event.tables:
-                enrolled = self.shape_at(table.id, event.key)
-                shape = table if enrolled == table else enrolled
+                enrolled = self.shape_at(table.id, event.key)  # not always what the statement saw
+                shape = table if enrolled == table else enrolled  # equal ones differ in storage: a rewrite shows in it
                 if shape is not None and (stop := self._change(event, table.id, shape)):
                     return stop
         return None

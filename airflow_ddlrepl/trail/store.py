@@ -34,6 +34,7 @@ TRANSACTIONS = pa.schema(
         ("changes", pa.int64()),
     ]
 )
+_MANIFEST = re.compile(r"e(\d+)/segments/([0-9a-f]{16})\.json$")
 _DATA = re.compile(r"e(\d+)/data/([0-9a-f]{16})/")
 _CHANNEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -160,18 +161,21 @@ class Trail(RowReader):
 
         The manifest goes first: a crash leaves files that no manifest names, which go with the next call.
         """
+        paths = list(self.place.walk())
+        standing = {(int(m[1]), int(m[2], 16)) for path in paths if (m := _MANIFEST.match(path))}
         gone = 0
-        for epoch in self._epochs():
-            for segment in self.segments(epoch):
-                if segment.high <= before:
-                    self.place.remove(manifest_path(epoch, segment.low))
-                    reach("keep.manifest")
-                    for blob in segment.blobs():
-                        self.place.remove(blob.path)
-                    gone += 1
-        for path in self.place.walk():
+        for epoch, low in sorted(place for place in standing if place[1] < before):
+            segment = self.find(epoch, Lsn(low))
+            if segment is not None and segment.high <= before:
+                self.place.remove(manifest_path(epoch, segment.low))
+                reach("keep.manifest")
+                for blob in segment.blobs():
+                    self.place.remove(blob.path)
+                standing.remove((epoch, low))
+                gone += 1
+        for path in paths:
             data = _DATA.match(path)
-            if data and int(data[2], 16) < before and not self.find(int(data[1]), Lsn(int(data[2], 16))):
+            if data and int(data[2], 16) < before and (int(data[1]), int(data[2], 16)) not in standing:
                 self.place.remove(path)
         return gone
 

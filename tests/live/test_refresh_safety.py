@@ -16,7 +16,7 @@ import pytest
 
 from airflow_ddlrepl.engines.postgres import exported as exporting
 from airflow_ddlrepl.engines.postgres import patience, state
-from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunk
+from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.exported import exported
 from airflow_ddlrepl.engines.postgres.inspect import inspect
@@ -196,6 +196,11 @@ def chunk(databases: Any) -> Iterator[LoadTask]:
             "1",
             "c/1/0",
         )
+
+
+def load_chunk(task: LoadTask) -> int:
+    (rows,) = load_chunks((task,))
+    return rows
 
 
 def _ids(dsn: str) -> list[int]:

@@ -75,11 +75,6 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
             raise
 
 
-def load_chunk(task: LoadTask) -> int:
-    """One of `load_chunks`."""
-    return load_chunks((task,))[0]
-
-
 def _loaded(source: Connection[Any], target: Connection[Any], task: LoadTask) -> int:
     with _refusals(task):
         return _load(source, target, task)
