@@ -134,19 +134,25 @@ def test_a_server_that_is_down_is_told(
 def test_the_slot_falls_back_and_nothing_comes_twice(
     replica: Replica, servers: tuple[PrivateServer, PrivateServer]
 ) -> None:
-    """What the slot has confirmed is not durable until a checkpoint: after a crash the server offers it all again."""
+    """What the slot has confirmed is seldom durable before a checkpoint: after a crash the server offers it all again.
+
+    The server saves a slot also when its restart position moves, which it decides in its own time: then the crash
+    takes nothing back, and one more is needed.
+    """
     replica.settle()
-    replica.at_source("checkpoint")
-    for number in range(3):
-        replica.at_source(f"insert into log values ('twice', 1), ('twice', 1), ('round', {number})")
+    fallen = 0
+    for crashes in range(10):
+        replica.at_source(f"insert into log values ('twice', 1), ('twice', 1), ('round', {crashes})")
         replica.settle()
-    for _ in range(2):
         before = _confirmed(replica)
         crash(servers[0])
-        assert _confirmed(replica) < before
+        fallen += _confirmed(replica) < before
         replica.at_source("insert into log values ('twice', 1), ('after', 1)")
         replica.settle()
         assert ask(replica.source, TRACES) == replica.rows(TRACES)
+        if fallen == 2:
+            return
+    pytest.fail(f"in ten crashes the slot fell back {fallen} times: this test has not shown what it is for")
 
 
 def _confirmed(replica: Replica) -> Any:
