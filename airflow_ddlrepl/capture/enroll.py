@@ -2,88 +2,132 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
+from airflow_ddlrepl.capture.merge import merge, with_definitions
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Snapshot
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
-
-_OF_TYPES = re.compile(r"\s*ALTER\s+(TYPE|DOMAIN|SCHEMA|EXTENSION)\b", re.IGNORECASE)
+from airflow_ddlrepl.model.types import TypeDefinition
 
 Scope = Callable[[TableName], bool]
+Past = Callable[[int], Sequence[Revision]]
 
 
-def enroll(events: Iterable[Event], known: Mapping[int, Revision], admits: Scope) -> list[Revision]:
+def enroll(events: Iterable[Event], known: Mapping[int, Revision], admits: Scope, past: Past) -> list[Revision]:
     """The revisions that these events add to the known newest ones, in log order.
 
     admits: does a table that is new to the channel belong to it (by its patterns)? A table that is
-    already in the channel stays in it whatever it is renamed to.
+    already in the channel stays in it whatever it is renamed to. past: all known revisions of a table, in order;
+    asked only where a statement may not have seen the newest one.
     """
-    latest = dict(known)
-    found: list[Revision] = []
+    book = _Book(known, past)
+    for event in events:
+        if event.kind is not EventKind.DDL:
+            continue
+        for seen in event.tables:
+            table = _now(seen, event, book)
+            if table is not None and _is_news(table, book.latest, admits):
+                book.add(event, table.id, table)
+        for table_id, _ in event.dropped:
+            before = book.latest.get(table_id)
+            if before and before.table:
+                book.add(event, table_id, None)
+    return book.found
 
-    def add(event: Event, table_id: int, table: Table | None) -> None:
-        before = latest.get(table_id)
-        origin = Origin.INSPECTED if event.is_inspected else Origin.IN_LOG
+
+class _Book:
+    """What is known of every table, and what the events of a window add."""
+
+    def __init__(self, known: Mapping[int, Revision], past: Past) -> None:
+        self.latest = dict(known)
+        self.found: list[Revision] = []
+        self._known, self._past = known, past
+        self._added: dict[int, list[Revision]] = defaultdict(list)
+
+    def add(self, event: Event, table_id: int, table: Table | None) -> None:
+        before = self.latest.get(table_id)
         revision = Revision(
             table_id=table_id,
             number=before.number + 1 if before else 0,
             key=event.key,
             table=table,
-            origin=origin,
+            origin=Origin.INSPECTED if event.is_inspected else Origin.IN_LOG,
             statement=event.statement,
             is_ambiguous=event.is_inspected,
             xid=None if event.is_inspected else event.xid,
         )
-        latest[table_id] = revision
-        found.append(revision)
+        self.latest[table_id] = revision
+        self.found.append(revision)
+        self._added[table_id].append(revision)
+        for definition in table.types if table else ():
+            self._users[definition.oid].add(table_id)
 
-    for event in events:
-        if event.kind is not EventKind.DDL:
-            continue
-        for seen in event.tables:
-            table = _now(seen, event, latest.get(seen.id))
-            if table is not None and _is_news(table, latest, admits):
-                add(event, table.id, table)
-        for table_id, _ in event.dropped:
-            before = latest.get(table_id)
-            if before and before.table:
-                add(event, table_id, None)
-    return found
+    def history(self, table_id: int) -> list[Revision]:
+        newest = self._known.get(table_id)
+        older = self._past(table_id) if newest and newest.number else [newest] if newest else []
+        return [*older, *self._added[table_id]]
+
+    def definitions(self, of: TypeDefinition, but: int) -> Iterator[tuple[Revision, TypeDefinition]]:
+        """What the newest revisions of the other tables say of a type, the newest first."""
+        revisions = (self.latest[i] for i in self._users[of.oid] if i != but)
+        for revision in sorted(revisions, key=lambda r: r.key, reverse=True):
+            for definition in revision.table.types if revision.table else ():
+                if definition.oid == of.oid:
+                    yield revision, definition
+
+    @cached_property
+    def _users(self) -> dict[int, set[int]]:
+        users: dict[int, set[int]] = defaultdict(set)
+        for table_id, revision in self.latest.items():
+            for definition in revision.table.types if revision.table else ():
+                users[definition.oid].add(table_id)
+        return users
 
 
-def _now(seen: Table, event: Event, newest: Revision | None) -> Table | None:
-    """The shape of a table that a statement saw, once the statement is committed; None: the table is gone by then.
+def _now(seen: Table, event: Event, book: _Book) -> Table | None:
+    """The shape of a table that a statement saw, with what committed before it unseen; None: the table is gone by then.
 
-    A statement about a type tells the shapes of all tables that use it, without a lock on them; and one in a
-    REPEATABLE READ transaction tells what its snapshot shows. So another transaction can have changed or dropped the
-    table unseen and committed before. Then only the types are news; what else there is, the inspection finds. The
-    other way round, a statement about a table has not seen that a type of it changed: then the types are not news.
+    A statement about a type tells the shapes of all tables that use it without a lock on them, and one in a REPEATABLE
+    READ transaction tells what its snapshot shows: so other transactions can have changed the table.
     """
-    if newest is None or event.is_inspected or newest.key.lsn == event.key.lsn:
-        return seen
     snapshot = event.settings.get("snapshot")
-    if snapshot is None or newest.xid is None or Snapshot.parse(snapshot).sees(newest.key.lsn, newest.xid):
+    if event.is_inspected or snapshot is None:
         return seen
-    if newest.table is None:
-        return None
-    if not _OF_TYPES.match(event.tag) and _OF_TYPES.match(newest.statement or ""):
-        return _with_types_of(seen, newest.table)
-    return _with_types_of(newest.table, seen)
+    sees = Snapshot.parse(snapshot).sees
+
+    def is_seen(revision: Revision) -> bool:
+        return revision.xid is None or revision.key.lsn == event.key.lsn or sees(revision.key.lsn, revision.xid)
+
+    table: Table = seen
+    base: Table | None = None
+    for revision in book.history(seen.id):
+        if not is_seen(revision):
+            if revision.table is None:
+                return None
+            table = merge(base, table, revision.table) if base else revision.table
+        base = revision.table
+    return with_definitions(table, dict(_unseen_definitions(table, base, event, book, is_seen)))
 
 
-def _with_types_of(table: Table, seen: Table) -> Table:
-    """The table with its types as the other one has them: their definitions, and how columns spell them."""
-    later = {definition.oid: definition for definition in seen.types}
-    spelled = {(column.type.oid, column.type.typmod): column.type for column in seen.columns}
-    return table.with_(
-        types=tuple(later.get(t.oid, t) for t in table.types),
-        columns=tuple(replace(c, type=spelled.get((c.type.oid, c.type.typmod), c.type)) for c in table.columns),
-    )
+def _unseen_definitions(
+    table: Table, before: Table | None, event: Event, book: _Book, is_seen: Callable[[Revision], bool]
+) -> Iterator[tuple[int, TypeDefinition]]:
+    """Types that the table begins to use as they were, while another transaction changed them at other tables."""
+    old = {t.oid for t in before.types} if before else set()
+    for own in table.types:
+        if own.oid in old:
+            continue
+        for revision, definition in book.definitions(own, but=table.id):
+            if revision.key.lsn == event.key.lsn:
+                break
+            if not is_seen(revision):
+                yield own.oid, definition
+                break
 
 
 def _is_news(table: Table, latest: Mapping[int, Revision], admits: Scope) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from airflow_ddlrepl.capture.drift import Inspection, doubtful, unexplained
 from airflow_ddlrepl.capture.enroll import belongs, enroll, valid_at
@@ -235,11 +235,16 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runne
             is_binary = False
 
 
+def enrolled(cycle: Cycle, events: Sequence[Event], known: Mapping[int, Revision]) -> list[Revision]:
+    """The revisions that these events add to those that the repository knows."""
+    return enroll(events, known, cycle.scope.joins, partial(cycle.repository.revisions, cycle.channel.name))
+
+
 def find_drift(
     cycle: Cycle, segment: Segment, events: Sequence[Event], inspection: Inspection, *, is_last: bool
 ) -> list[Event]:
     known = cycle.repository.latest_revisions(cycle.channel.name)
-    found = enroll(events, known, cycle.scope.joins)
+    found = enrolled(cycle, events, known)
     history: dict[int, list[Revision]] = {i: [r] for i, r in known.items()}
     for revision in found:
         history.setdefault(revision.table_id, []).append(revision)
@@ -255,7 +260,7 @@ def find_drift(
         return drift
     latest = {i: revisions[-1] for i, revisions in history.items()}
     explained = {i: r.table for i, r in latest.items() if r.table}
-    for revision in enroll(drift, latest, cycle.scope.joins):
+    for revision in enrolled(cycle, drift, latest):
         latest[revision.table_id] = revision
     drift += unexplained(inspection, latest, events, segment.high, cycle.scope.joins)
     since = min(cycle.repository.position(cycle.channel.name, INSPECTED) or segment.low, segment.low)
@@ -311,7 +316,7 @@ def _register(cycle: Cycle, segment: Segment) -> tuple[Segment, Sequence[Event],
     """Make a published segment part of the channel: its revisions, its events, the new position."""
     events = sorted(cycle.trail.events(segment), key=lambda e: e.key)
     known = cycle.repository.latest_revisions(cycle.channel.name)
-    found = enroll(events, known, cycle.scope.joins)
+    found = enrolled(cycle, events, known)
     size = sum(file.size for file in segment.files())
     facts = SegmentFacts(segment.epoch, segment.low, segment.high, segment.rows, size, len(list(segment.files())))
     ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}

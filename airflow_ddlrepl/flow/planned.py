@@ -9,9 +9,8 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.show import as_text
 from airflow_ddlrepl.adapt.steps import TablePlan
-from airflow_ddlrepl.capture.enroll import enroll
 from airflow_ddlrepl.flow.applying import Ahead, plans, stretch
-from airflow_ddlrepl.flow.capturing import find_drift, inspect_source, read_window
+from airflow_ddlrepl.flow.capturing import enrolled, find_drift, inspect_source, read_window
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
@@ -58,7 +57,7 @@ def plan(cycle: Cycle) -> Planned:
         events = Trail(folder, cycle.channel.name).events(segment)
         drift = find_drift(cycle, segment, events, inspection, is_last=True)
     events = sorted([*events, *drift], key=lambda e: e.key)
-    found = enroll(events, cycle.repository.latest_revisions(cycle.channel.name), cycle.scope.joins)
+    found = enrolled(cycle, events, cycle.repository.latest_revisions(cycle.channel.name))
     ahead = Ahead(events, found, end)
     targets: dict[str, list[TablePlan]] = {}
     for target in cycle.channel.targets:
