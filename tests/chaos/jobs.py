@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from tests.chaos.life import Story, killed_anywhere, killed_at
-from tests.live.histories import generate, report, script
+from tests.live.histories import generate, report, script, shrink
 
 _processes = multiprocessing.get_context("spawn")
 
@@ -48,7 +48,7 @@ class Done:
 def do(server: PrivateServer, job: Job) -> Done:
     if job.is_history:
         outcome = generate(server, job.seed)
-        told = script(job.seed, outcome) if outcome.failure else ""
+        told = script(job.seed, shrink(server, job.seed, outcome)) if outcome.failure else ""
         return Done(job, report(job.seed, outcome), trouble=outcome.failure, history=told)
     if job.point:
         return _told(job, killed_at(server, job.seed, job.point))

@@ -22,9 +22,9 @@ from airflow_ddlrepl.failpoint import FAIL_POINTS
 from tests.chaos.runs import LONGEST, OneProcess, Run, WithSpark
 from tests.chaos.source import START, Writer, visible, work
 from tests.chaos.traces import Traces, look
-from tests.live.histories import ACTIVATE, REPLICATE, VARIANTS, Player, Step
+from tests.live.history_player import ACTIVATE, VARIANTS, Player, Step
 from tests.live.history_statements import ALL, SETUP, Words
-from tests.live.replica import Replica, channel_file
+from tests.live.replica import Replica
 
 log = logging.getLogger("chaos")
 KILLS = 5  # of one life
@@ -53,9 +53,7 @@ class Life:
         self.server = server
         self.names = [f"{side}_{random.SystemRandom().randrange(1 << 40):x}" for side in ("source", "target")]
         source, target = (server.create_database(name) for name in self.names)
-        variant = seed % len(VARIANTS)
-        self.player = Player(source, target, folder, variant)
-        channel_file(folder, source, target, **{**VARIANTS[variant], **NOTHING_KEPT})
+        self.player = Player([source, target], folder, {**VARIANTS[seed % len(VARIANTS)], **NOTHING_KEPT})
         self.replica: Replica = self.player.replica
         self.source = psycopg.connect(source, autocommit=True)
         self.length = 1.0  # seconds that a run takes, as far as we have seen
@@ -209,6 +207,3 @@ def _lived(server: Any, seed: int, live: Callable[[Life], None]) -> Story:
             living.story.history = "\n".join(str(step) for step in living.player.outcome.steps)
         living.story.seconds = time.monotonic() - started
         return living.story
-
-
-__all__ = ["REPLICATE", "Story", "killed_anywhere", "killed_at"]

@@ -33,7 +33,7 @@ SELECT format_type(t.oid, NULL), t.typtype::text,
      FROM pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped),
     CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod) END
 FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace LEFT JOIN pg_class c ON c.oid = t.typrelid
-WHERE (t.typtype IN ('e', 'd') OR (t.typtype = 'c' AND c.relkind = 'c'))
+WHERE (t.typtype IN ('e', 'd', 'r') OR (t.typtype = 'c' AND c.relkind = 'c'))
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'ddlrepl') AND n.nspname NOT LIKE 'pg\\_toast%'
 ORDER BY n.nspname, t.typname
 """
@@ -106,6 +106,11 @@ class Typ:
     base: str | None
 
 
+def rng_of(rng: random.Random, name: str) -> str:
+    """Of a range type over anything."""
+    return f"'{rng.choice(['empty', '(,)'])}'::{name}"
+
+
 @dataclass
 class Seen:
     """Tables and types as one session sees them; `value` spells a value of a type."""
@@ -158,6 +163,8 @@ class Seen:
         if of.kind == "e":
             label = self.rng.choice(of.labels).replace("'", "''") if of.labels else ""
             return f"'{label}'::{of.name}"
+        if of.kind == "r":
+            return rng_of(self.rng, of.name)
         if of.kind == "d":
             return f"({self._value(of.base or 'text', depth + 1)})::{of.name}"
         parts = ", ".join(self.value(t, depth + 1) for _, t in of.attributes)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.live.history_bulk import Bulk
 from tests.live.history_rows import COLUMNS, SCHEMAS, bare, long
-from tests.live.history_types import TypesAndPartitions
 
 CHANGES = [
     *["int", "bigint", "smallint", "text", "varchar(3)", "varchar(30)", "varchar", "numeric", "numeric(4,1)"],
@@ -15,7 +15,10 @@ CONSTANTS = ["7", "'d'", "'2026-01-01'", "NULL", "0", "'{}'", "true"]
 VOLATILE = ["random()", "gen_random_uuid()", "clock_timestamp()", "now()", "(random() * 9)::int", "md5(random()::text)"]
 
 
-class Words(TypesAndPartitions):
+ENDS = ["COMMIT", "COMMIT", "ROLLBACK"]
+
+
+class Words(Bulk):
     """One statement after the other."""
 
     # -- tables
@@ -64,6 +67,9 @@ class Words(TypesAndPartitions):
                 f"CREATE TABLE {self.full()} (LIKE {tab.name} INCLUDING ALL)",
                 f"CREATE TABLE {self.full()} AS SELECT i AS id, i::text AS a FROM generate_series(1, 4) i",
                 f"CREATE TABLE {self.full()} (extra int) INHERITS ({tab.name})",
+                f"CREATE TABLE {self.full()} OF {self.typ('c').name}",
+                f"CREATE TABLE {self.full()} (LIKE {tab.name} INCLUDING ALL EXCLUDING CONSTRAINTS EXCLUDING INDEXES)",
+                f"BEGIN; CREATE TABLE {self.full()} AS TABLE {tab.name} WITH NO DATA; COMMIT",
             ]
         )
 
@@ -190,6 +196,12 @@ class Words(TypesAndPartitions):
                 f"ALTER TABLE {tab.name} ADD CHECK ({self.col(tab).name} IS NOT NULL) NOT VALID",
                 f"ALTER TABLE {tab.name} SET {rng.choice(['LOGGED', 'UNLOGGED', '(fillfactor = 80)'])}",
                 f"ALTER TABLE {tab.name} RENAME CONSTRAINT {known} TO renamed_{rng.randrange(99)}",
+                f"ALTER TABLE {tab.name} ADD PRIMARY KEY USING INDEX {index}",
+                f"ALTER TABLE {tab.name} ADD UNIQUE NULLS NOT DISTINCT ({cols})",
+                f"CREATE UNIQUE INDEX ON {tab.name} ({cols}) INCLUDE ({self.col(tab).name})",
+                f"ALTER INDEX {tab.name.removesuffix(bare(tab.name))}{index} RENAME TO renamed_{rng.randrange(99)}",
+                f"DROP INDEX {tab.name.removesuffix(bare(tab.name))}{index}",
+                f"CLUSTER {tab.name} USING {index}",
             ]
         )
 
@@ -221,14 +233,17 @@ class Words(TypesAndPartitions):
         """The same from within a DO block, a function, or a block with an exception handler."""
         rng = self.rng
         inner = [self.one(WEIGHTS) for _ in range(rng.choice([1, 2, 3]))]
-        calls = " ".join(f"EXECUTE $q${part}$q$;" for part in inner)
+        parts = [f"EXECUTE $q${part}$q$;" for part in inner if not part.startswith("COPY")]
+        calls, ended = " ".join(parts), f" {rng.choice(ENDS)}; ".join([*parts, ""])
         made = "CREATE OR REPLACE FUNCTION mk() RETURNS void LANGUAGE plpgsql AS"
         return rng.choice(
             [
                 f"DO $do$ BEGIN {calls} END $do$",
                 f"DO $do$ BEGIN BEGIN {calls} EXCEPTION WHEN OTHERS THEN NULL; END; END $do$",
+                f"DO $do$ BEGIN BEGIN {calls} RAISE 'back'; EXCEPTION WHEN OTHERS THEN NULL; END; END $do$",
+                f"DO $do$ BEGIN {ended} END $do$",
                 f"{made} $do$ BEGIN {calls} END $do$; SELECT mk()",
-                "; ".join(inner),
+                "; ".join(part for part in inner if not part.startswith("COPY")),
             ]
         )
 
@@ -242,7 +257,8 @@ WEIGHTS: dict[Callable[[Words], str], int] = {
     Words.move: 2, Words.replace: 1, Words.add_column: 8, Words.drop_column: 3, Words.column_again: 2,
     Words.rename_column: 3, Words.swap_columns: 2, Words.alter_type: 7, Words.alter_many: 2, Words.alter_column: 5,
     Words.key: 7, Words.create_type: 4, Words.alter_type_definition: 5, Words.use_type: 4, Words.partitioned: 3,
-    Words.partition: 8, Words.other: 3,
+    Words.partition: 8, Words.other: 3, Words.upsert: 3, Words.merge: 3, Words.copy_in: 3, Words.large: 2,
+    Words.toast: 6, Words.move_rows: 3, Words.truncate_variants: 2, Words.trigger: 1,
 }  # fmt: skip
 ALL = {**WEIGHTS, Words.wrapped: 9}
 SETUP = {

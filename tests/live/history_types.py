@@ -21,6 +21,8 @@ class TypesAndPartitions(Rows):
                 f"CREATE TYPE {name} AS ENUM ('y', 'x')",
                 f"CREATE DOMAIN {name} AS {base}",
                 f"CREATE TYPE {name} AS (street text, no int, {self.column()} {self.type()})",
+                f"CREATE TYPE {name} AS RANGE (subtype = {rng.choice(['float8', 'text', 'timetz'])})",
+                f"CREATE DOMAIN {name} AS {self.type()}",
             ]
         )
 
@@ -28,7 +30,7 @@ class TypesAndPartitions(Rows):
         rng, enum, domain, made = self.rng, self.typ("e"), self.typ("d"), self.typ("c")
         label = rng.choice(enum.labels).replace("'", "''") if enum.labels else "x"
         attribute = rng.choice(made.attributes)[0] if made.attributes else "no"
-        kind = self.typ("edc")
+        kind = self.typ("edcr")
         what = "DOMAIN" if kind.kind == "d" else "TYPE"
         if not self.seen.types:
             return self.create_type()
@@ -47,13 +49,13 @@ class TypesAndPartitions(Rows):
             f"ALTER TYPE {made.name} RENAME ATTRIBUTE {attribute} TO {self.column()} CASCADE",
             f"DROP {what} {kind.name}{rng.choice(['', ' CASCADE'])}",
         ]
-        fits = {"e": changes[:4], "d": changes[2:7], "c": changes[2:4] + changes[7:]}
+        fits = {"e": changes[:4], "d": changes[2:7], "c": changes[2:4] + changes[7:], "r": changes[2:4] + changes[-1:]}
         return rng.choice(fits[kind.kind] if rng.random() < 0.9 else changes[-1:])
 
     def use_type(self) -> str:
         if not self.seen.types:
             return self.create_type()
-        return f"ALTER TABLE {self.tab().name} ADD {self.column()} {self.typ('edc').name}{self.rng.choice(['', '[]'])}"
+        return f"ALTER TABLE {self.tab().name} ADD {self.column()} {self.typ('edcr').name}{self.rng.choice(['', '[]'])}"
 
     # -- partitions
 
@@ -91,6 +93,16 @@ class TypesAndPartitions(Rows):
                 f"{detach}; ALTER TABLE {part.parent} ATTACH PARTITION {part.name} {self.bound()}",
                 f"UPDATE {parent.name} SET k = k + {rng.choice([3, -3, 1])}",
                 f"TRUNCATE {part.name}",
+                self.attached(parent.name),
                 f"DROP TABLE {part.name}",
             ]
+        )
+
+    def attached(self, parent: str) -> str:
+        """A table with rows becomes a partition: they come into the parent without a record of their own."""
+        made, low = self.full(), self.rng.choice([0, 3, 6, 9])
+        return (
+            f"CREATE TABLE {made} (LIKE {parent} INCLUDING ALL);"
+            f" INSERT INTO {made} (id, k) SELECT i, {low} FROM generate_series(1, 3) i;"
+            f" ALTER TABLE {parent} ATTACH PARTITION {made} {self.bound()}"
         )

@@ -1,0 +1,71 @@
+"""Do a source and a target hold the same? Asked in SQL alone, with nothing of the product in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+TABLES = """
+SELECT n.nspname::text, c.relname::text, array_agg(a.attname::text ORDER BY a.attname),
+    array_agg(format_type(a.atttypid, a.atttypmod) ORDER BY a.attname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'ddlrepl')
+GROUP BY n.nspname, c.relname ORDER BY 1, 2
+"""
+Name = tuple[str, str]
+Column = tuple[str | None, str | None]
+
+
+class Locked(Exception):
+    """An open transaction holds a table."""
+
+
+def difference(source: str, target: str) -> str:
+    """The first table of the source that the target has not, or has otherwise; "" when there is none.
+
+    Raises Locked.
+    """
+    with psycopg.connect(source) as here, psycopg.connect(target) as there:
+        here.execute("SET lock_timeout = '50ms'")
+        try:
+            return _difference(here, there)
+        except psycopg.errors.LockNotAvailable as error:
+            raise Locked from error
+
+
+def _difference(here: psycopg.Connection[Any], there: psycopg.Connection[Any]) -> str:
+    ours, theirs = _tables(here), _tables(there)
+    for name, columns in ours.items():
+        if theirs.get(name) != columns:
+            return f"{'.'.join(name)} has {columns}, at the target {theirs.get(name)}"
+    if not ours:
+        return ""
+    mine, other = _checksums(here, ours), _checksums(there, ours)
+    for name in ours:
+        if mine[name] != other[name]:
+            return f"{'.'.join(name)}: rows and checksum {mine[name]}, at the target {other[name]}"
+    return ""
+
+
+def _tables(connection: psycopg.Connection[Any]) -> dict[Name, tuple[Column, ...]]:
+    found = connection.execute(TABLES).fetchall()
+    return {(schema, name): tuple(zip(columns, types, strict=True)) for schema, name, columns, types in found}
+
+
+def _checksums(connection: psycopg.Connection[Any], tables: dict[Name, tuple[Column, ...]]) -> dict[Name, Any]:
+    parts = [
+        sql.SQL(
+            "SELECT {}::text, {}::text, count(*), sum(hashtextextended(ROW({})::text, 0)::numeric) FROM ONLY {}"
+        ).format(
+            sql.Literal(name[0]),
+            sql.Literal(name[1]),
+            sql.SQL(", ").join(sql.Identifier(column) for column, _ in columns if column is not None),
+            sql.Identifier(*name),
+        )
+        for name, columns in tables.items()
+    ]
+    rows = connection.execute(sql.SQL(" UNION ALL ").join(parts)).fetchall()
+    return {(schema, name): (count, digest) for schema, name, count, digest in rows}

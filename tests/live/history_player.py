@@ -1,0 +1,220 @@
+"""Plays the steps of a history on a source and its targets, with a channel between them."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres import exported
+from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow import activation, capturing
+from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.repository.repository import Repository
+from tests.live.history_databases import databases
+from tests.live.history_equal import Locked, difference
+from tests.live.replica import Replica, channel_file
+
+log = logging.getLogger("histories")
+SESSIONS = 3
+IDLE, OPEN = TransactionStatus.IDLE, TransactionStatus.INTRANS
+DROPS = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}]
+VARIANTS: tuple[dict[str, Any], ...] = ({}, {"two": True}, {"capture": {"format": "text"}}, {"adapt_ddl": DROPS}, {})
+MEMORY = Path("/dev/shm")
+
+
+@dataclass(frozen=True)
+class Step:
+    """session: who says it; None: the channel does it (activate, replicate). guarded: a savepoint before it.
+
+    must: when open transactions are in the way of the channel they are committed; else that run has failed.
+    """
+
+    session: int | None
+    text: str
+    guarded: bool = False
+    must: bool = False
+
+    def __str__(self) -> str:
+        who = "channel" if self.session is None else f"session {self.session}{' guarded' if self.guarded else ''}"
+        return f"/* {who} */ {self.text};"
+
+
+ACTIVATE, REPLICATE = Step(None, "activate", must=True), Step(None, "replicate", must=True)
+CHECK = "replicate and check"
+STAGES = {name: getattr(flow, name) for name in ("activate", "replicate", "capture", "adapt", "refresh", "integrate")}
+
+
+@dataclass
+class Outcome:
+    """failure: empty when all is well. steps: those that were not refused."""
+
+    steps: list[Step] = field(default_factory=list)
+    failure: str = ""
+    refused: int = 0
+    seconds: float = 0.0
+
+
+class Player:
+    """Plays steps on fresh databases: the source, then the targets."""
+
+    def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
+        more = {name: value for name, value in options.items() if name != "two"}
+        targets = [{"name": f"target{number}", "location": url} for number, url in enumerate(urls[1:])]
+        self.source, self.targets = urls[0], urls[1:]
+        self.replica = Replica(urls[0], urls[1], channel_file(folder, urls[0], urls[1], targets=targets, **more))
+        self.sessions = [psycopg.connect(self.source, autocommit=True) for _ in range(SESSIONS)]
+        for session in self.sessions:
+            session.execute("SET lock_timeout = '50ms'; SET statement_timeout = '20s'")
+        self.outcome = Outcome()
+
+    def play(self, step: Step) -> bool:
+        """False: refused by the server."""
+        if step.session is None:
+            done = self._channel(step)
+        else:
+            done = self._say(self.sessions[step.session], step)
+        if done:
+            self.outcome.steps.append(step)
+        else:
+            self.outcome.refused += 1
+        return done
+
+    def _channel(self, step: Step) -> bool:
+        """A run that an open transaction is in the way of fails, and a later one makes good; the last one must do."""
+        try:
+            self._act(step.text)
+        except DdlReplError as error:
+            if not error.retryable or (step.must and not self._end_all()):
+                raise
+            log.debug("not now: %s", error)
+            if step.must:
+                self._act(step.text)
+        return True
+
+    def _act(self, what: str) -> None:
+        with flow.open_channel(self.replica.file, InProcess()) as cycle:
+            STAGES["replicate" if what == CHECK else what](cycle)
+        if what == CHECK:
+            with suppress(Locked):
+                self._check()
+
+    def _check(self) -> None:
+        for number, target in enumerate(self.targets):
+            if found := difference(self.source, target):
+                raise AssertionError(f"target {number} differs: {found}")
+
+    def _end_all(self) -> bool:
+        """A refresh can't read a table that an open transaction has altered: let that transaction end."""
+        open_ones = [s for s in self.sessions if s.info.transaction_status is not IDLE]
+        for number, session in enumerate(self.sessions):
+            if session in open_ones:
+                self.play(Step(number, "COMMIT"))
+        return self._end_prepared() or bool(open_ones)
+
+    def _end_prepared(self) -> bool:
+        first = self.sessions[0]
+        found = first.execute("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()").fetchall()
+        for (gid,) in found:
+            self.play(Step(0, f"COMMIT PREPARED '{gid}'"))
+        return bool(found)
+
+    def _say(self, session: psycopg.Connection[Any], step: Step) -> bool:
+        guarded = step.guarded and session.info.transaction_status is OPEN
+        try:
+            if guarded:
+                session.execute("SAVEPOINT guard")
+            _execute(session, step.text)
+            if guarded and session.info.transaction_status is OPEN:
+                session.execute("RELEASE SAVEPOINT guard")
+        except psycopg.Error as error:
+            log.debug("refused: %s: %s", step, str(error).splitlines()[0])
+            status = session.info.transaction_status
+            if guarded and status is TransactionStatus.INERROR:
+                session.execute("ROLLBACK TO SAVEPOINT guard")
+            elif status is not IDLE:
+                session.execute("ROLLBACK")
+            return False
+        return True
+
+    def finish(self) -> None:
+        """All transactions end, one last cycle: our own compare and the servers' checksums find nothing."""
+        for number, session in enumerate(self.sessions):
+            if session.info.transaction_status is not IDLE:
+                self.play(Step(number, "COMMIT"))
+        self._end_prepared()
+        self.play(REPLICATE)
+        self.replica.check_equal()
+        self._check()
+
+    def close(self) -> None:
+        for session in self.sessions:
+            with suppress(psycopg.Error):
+                session.rollback()
+            session.close()
+        with psycopg.connect(self.source, autocommit=True) as connection:
+            for (gid,) in connection.execute("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"):
+                connection.execute(f"ROLLBACK PREPARED '{gid}'")  # type: ignore[call-overload]
+
+
+def _execute(session: psycopg.Connection[Any], text: str) -> None:
+    """COPY … FROM STDIN has its rows on the lines after it."""
+    if not text.startswith("COPY "):
+        session.execute(text)  # type: ignore[call-overload]
+        return
+    command, _, rows = text.partition("\n")
+    with session.cursor() as cursor, cursor.copy(command) as copy:  # type: ignore[call-overload]
+        copy.write(rows)
+
+
+@contextmanager
+def player(server: Any, variant: int) -> Iterator[Player]:
+    options = VARIANTS[variant]
+    with (
+        tempfile.TemporaryDirectory(prefix="history-", dir=MEMORY if MEMORY.is_dir() else None) as folder,
+        databases(server, 3 if options.get("two") else 2) as urls,
+        _impatient(),
+    ):
+        _repository(Path(folder))
+        playing = Player(urls, Path(folder), options)
+        try:
+            yield playing
+        finally:
+            playing.close()
+
+
+@cache
+def _template() -> tempfile.TemporaryDirectory[str]:
+    """The folder of an empty repository; it goes with the process."""
+    folder = tempfile.TemporaryDirectory(prefix="history-")
+    Repository.open(f"sqlite:///{folder.name}/repository.db").close()
+    return folder
+
+
+def _repository(folder: Path) -> None:
+    for file in Path(_template().name).iterdir():
+        shutil.copy(file, folder / file.name)
+
+
+@contextmanager
+def _impatient() -> Iterator[None]:
+    """Nothing is worth waiting for: the open transaction is ours."""
+    soon = partial(settle, patience=0.0)
+    with (
+        mock.patch.object(exported, "LOCK_TIMEOUT", "100ms"),
+        mock.patch.object(capturing, "settle", soon),
+        mock.patch.object(activation, "settle", soon),
+    ):
+        yield
