@@ -64,6 +64,13 @@ def crash(server: PrivateServer) -> None:
     server.start()
 
 
+def run_and_crash(replica: Replica, server: PrivateServer, point: str) -> None:
+    """A run stops at a fail point, and goes on when the server has crashed and is back."""
+    run = stopped_at(point, "replicate", replica.file)
+    crash(server)
+    check(replica, run.wake())
+
+
 def check(replica: Replica, error: DdlReplError | None) -> None:
     """The error helps, and can be retried; afterwards source and target are equal, and nothing was applied twice."""
     assert error is not None and error.retryable and error.hint, error
@@ -91,9 +98,7 @@ AT_TARGET = [
 @pytest.mark.parametrize("point", AT_SOURCE)
 def test_the_source_crashes(replica: Replica, servers: tuple[PrivateServer, PrivateServer], point: str) -> None:
     work(replica)
-    run = stopped_at(point, "replicate", replica.file)
-    crash(servers[0])
-    check(replica, run.wake())
+    run_and_crash(replica, servers[0], point)
 
 
 @pytest.mark.req("XR-09")
@@ -101,9 +106,7 @@ def test_the_source_crashes(replica: Replica, servers: tuple[PrivateServer, Priv
 def test_the_target_crashes(replica: Replica, servers: tuple[PrivateServer, PrivateServer], point: str) -> None:
     """In adapt (which brings the rows before an ALTER) and in refresh."""
     work(replica)
-    run = stopped_at(point, "replicate", replica.file)
-    crash(servers[1])
-    check(replica, run.wake())
+    run_and_crash(replica, servers[1], point)
 
 
 @pytest.mark.req("XR-09")
@@ -112,9 +115,7 @@ def test_the_target_crashes_while_rows_alone_arrive(
     replica: Replica, servers: tuple[PrivateServer, PrivateServer], point: str
 ) -> None:
     replica.at_source("insert into log values ('twice', 1), ('twice', 1)", "update orders set note = 'x' where id < 9")
-    run = stopped_at(point, "replicate", replica.file)
-    crash(servers[1])
-    check(replica, run.wake())
+    run_and_crash(replica, servers[1], point)
 
 
 @pytest.mark.parametrize("side", [0, 1], ids=["source", "target"])

@@ -31,7 +31,7 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.record import Record
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Cursor
+    from psycopg import Cursor
 
 
 @dataclass
@@ -75,35 +75,25 @@ def run_program(
     Raises Fenced LCK-102 when another run moved the target, TargetError INT-… when rows don't fit,
     CannotAdapt ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
     """
+
+    def once() -> Applied:
+        with connection.transaction(), connection.cursor() as cursor:
+            advance(cursor, channel, program.low, program.high, epoch=epoch, token=token)
+            require_rows(cursor, [name for piece in staged for name in piece.names()])
+            run = _Run(cursor, list(staged), prepare_session(cursor))
+            for steps in _together(program.steps):
+                run.merge_before(steps)
+                for step in steps:
+                    run.step(step)
+            run.merge_rest()
+            write_standings(cursor, channel, _changed(program), _gone(program))
+            leave(cursor, channel, records)
+            reach("integrate.transaction")
+            return run.applied
+
     with session(dsn, application_name=session_name("integrate", channel, token)) as connection:
         limit(connection, lock_timeout)
-        return patiently(
-            lambda: _transaction(connection, channel, program, staged, records, epoch, token), connection, dsn
-        )
-
-
-def _transaction(
-    connection: Connection[Any],
-    channel: str,
-    program: Program,
-    staged: Sequence[StagedSlice],
-    records: Sequence[Record],
-    epoch: int,
-    token: int,
-) -> Applied:
-    with connection.transaction(), connection.cursor() as cursor:
-        advance(cursor, channel, program.low, program.high, epoch=epoch, token=token)
-        require_rows(cursor, [name for piece in staged for name in piece.names()])
-        run = _Run(cursor, list(staged), prepare_session(cursor))
-        for steps in _together(program.steps):
-            run.merge_before(steps)
-            for step in steps:
-                run.step(step)
-        run.merge_rest()
-        write_standings(cursor, channel, _changed(program), _gone(program))
-        leave(cursor, channel, records)
-        reach("integrate.transaction")
-        return run.applied
+        return patiently(once, connection, dsn)
 
 
 def _together(steps: Iterable[Step]) -> Iterator[list[Step]]:
