@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
@@ -130,7 +131,13 @@ class Table:
 
 
 def _column(data: dict[str, Any]) -> Column:
-    return Column(**{**data, "type": DataType(**{**data["type"], "kind": TypeKind(data["type"]["kind"])})})
+    return Column(**{**data, "type": _type(**data["type"])})
+
+
+@lru_cache(maxsize=4096)
+def _type(kind: str, **rest: Any) -> DataType:
+    """Thousands of columns have the same few types."""
+    return DataType(kind=TypeKind(kind), **rest)
 
 
 def _partition(data: dict[str, Any] | None) -> Partition | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Select, func, insert, select, update
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.change import Event
@@ -90,28 +90,29 @@ class Revisions(Base):
 
     def revisions(self, channel: str, table_id: int | None = None) -> list[Revision]:
         """Every revision, or one table's, in order."""
-        query = select(revisions).where(revisions.c.channel == channel)
+        where = revisions.c.channel == channel
         if table_id is not None:
-            query = query.where(revisions.c.table_id == table_id)
-        with self._database.read() as connection:
-            rows = connection.execute(query.order_by(revisions.c.table_id, revisions.c.number))
-            return [_revision(row) for row in rows]
+            where &= revisions.c.table_id == table_id
+        return self._read(lambda query: query.where(where))
 
     def latest_revisions(self, channel: str) -> dict[int, Revision]:
         """Each table's newest revision by table id; a dropped table's has no shape."""
         newest = select(revisions.c.table_id, func.max(revisions.c.number).label("number"))
-        newest = newest.where(revisions.c.channel == channel).group_by(revisions.c.table_id)
-        top = newest.subquery()
+        top = newest.where(revisions.c.channel == channel).group_by(revisions.c.table_id).subquery()
         same = (revisions.c.table_id == top.c.table_id) & (revisions.c.number == top.c.number)
-        marks = select(*_MARK).join(top, same).where(revisions.c.channel == channel).order_by(revisions.c.table_id)
+        found = self._read(lambda query: query.join(top, same).where(revisions.c.channel == channel))
+        return {revision.table_id: revision for revision in found}
+
+    def _read(self, narrow: Callable[[Select[Any]], Select[Any]]) -> list[Revision]:
+        """By table and number. What is stored never changes: each is read once."""
+        order = (revisions.c.table_id, revisions.c.number)
         with self._database.read() as connection:
-            wanted = [tuple(row) for row in connection.execute(marks)]
-            if not self._known.keys() >= set(wanted):  # what is stored never changes: each is read once
-                query = select(revisions).join(top, same).where(revisions.c.channel == channel)
-                found = {_mark(row): row for row in connection.execute(query)}
-                self._known = {mark: self._known.get(mark) or _revision(row) for mark, row in found.items()}
-                wanted = sorted(self._known, key=lambda mark: mark[1])
-        return {mark[1]: self._known[mark] for mark in wanted}
+            marks = [tuple(row) for row in connection.execute(narrow(select(*_MARK)).order_by(*order))]
+            if not self._known.keys() >= set(marks):
+                rows = {_mark(row): row for row in connection.execute(narrow(select(revisions)).order_by(*order))}
+                self._known.update((mark, _revision(row)) for mark, row in rows.items() if mark not in self._known)
+                marks = list(rows)
+        return [self._known[mark] for mark in marks]
 
     def events(self, channel: str, low: Lsn | None = None) -> list[EventRow]:
         """Schema changes, truncates and gaps in log order, from a position on."""

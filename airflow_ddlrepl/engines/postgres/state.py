@@ -6,9 +6,10 @@ It is written in the transactions that change the tables, so it is never ahead o
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import unrecorded
@@ -44,6 +45,7 @@ DELETE FROM ddlrepl.tables k USING ddlrepl.tables l
 WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state <> 'kept'
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
+_known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], Standing]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,21 @@ def read_state(connection: Connection[Any], channel: str) -> TargetState:
             hint="was it restored, or its schema ddlrepl dropped? Set `existing_tables: replace` for it, so that its"
             " tables may be overwritten, then `ddlrepl activate`",
         )
-    tables = connection.execute(
-        "SELECT table_id, schema_name, table_name, shape, state, snapshot FROM ddlrepl.tables WHERE channel = %s",
-        [channel],
-    )
-    standings = {int(found[0]): _standing(found) for found in tables}
-    return TargetState(Lsn.parse(row[0]), int(row[1]), int(row[2]), standings)
+    return TargetState(Lsn.parse(row[0]), int(row[1]), int(row[2]), _read_standings(connection, channel))
+
+
+def _read_standings(connection: Connection[Any], channel: str) -> dict[int, Standing]:
+    """By table. A row that this connection has read before is not read again: its version's place tells."""
+    known = _known.setdefault(connection, {})
+    where, version = "FROM ddlrepl.tables WHERE channel = %s", "xmin::text || ' ' || ctid::text"
+    marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
+    found = {table_id: known.get((channel, mark)) for table_id, mark in marks}
+    if news := [table_id for table_id, standing in found.items() if standing is None]:
+        columns = f"{version}, table_id, schema_name, table_name, shape, state, snapshot"
+        rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
+        for mark, *row in rows:
+            found[row[0]] = known[channel, mark] = _standing(row)
+    return {table_id: standing for table_id, standing in found.items() if standing is not None}
 
 
 def advance(cursor: Any, channel: str, low: Lsn, high: Lsn, *, epoch: int, token: int) -> None:
@@ -208,7 +219,7 @@ def _row(channel: str, standing: Standing) -> tuple[Any, ...]:
     return (channel, standing.table_id, *standing.name, shape, standing.state.value, snapshot)
 
 
-def _standing(row: tuple[Any, ...]) -> Standing:
+def _standing(row: Sequence[Any]) -> Standing:
     table_id, schema, name, shape, state, snapshot = row
     return Standing(
         int(table_id),
