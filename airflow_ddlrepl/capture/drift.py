@@ -30,13 +30,15 @@ class Inspection:
     """The source's catalog at one moment: every table in the channel's scope, and what the moment saw.
 
     locked: ids of tables that an open transaction is altering; nothing is known of them. late: ids of tables that
-    were published some time after they were created; the log lacks their first rows.
+    were published some time after they were created; the log lacks their first rows. version: of the catalog, "" when
+    it is the one that a capture has found explained before, so that nobody looked again.
     """
 
     tables: tuple[Table, ...]
     snapshot: Snapshot
     locked: frozenset[int] = frozenset()
     late: frozenset[int] = frozenset()
+    version: str = ""
 
 
 def unexplained(

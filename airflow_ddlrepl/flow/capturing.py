@@ -6,10 +6,11 @@ repository, then the slot.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -75,6 +76,8 @@ def capture(cycle: Cycle) -> Captured:
         low = tally.add(_window(cycle, low, high, inspection, is_last=high == end))
         _advance(cycle, low)
         reach("capture.advanced")
+        if low == end and not tally.drift:
+            _explain(cycle, inspection)
     cycle.repository.set_position(cycle.channel.name, cycle.token, INSPECTED, low)
     reach("capture.inspected")
     cycle.source.forget_late(late & tally.filled)
@@ -108,12 +111,33 @@ def has_news(cycle: Cycle) -> bool:
 
 
 def inspect_source(cycle: Cycle) -> Inspection:
-    """Every table of the channel, and those that could join it, as the catalog shows them now."""
+    """Every table of the channel, and those that could join it, as the catalog shows them now.
+
+    A catalog that is as it was when all of it was explained is not read: it shows what is known.
+    """
     known = cycle.repository.latest_revisions(cycle.channel.name)
-    tables, locked, seen = inspect_unlocked(cycle.source.connection)
     bystanders = cycle.source.bystanders()
-    ours = [t for t in tables if t.id not in bystanders and belongs(t, known, cycle.scope.joins)]
-    return Inspection(tuple(ours), seen, locked)
+    row = cycle.repository.channel(cycle.channel.name)
+    basis, _, version = (row.explained if row else "").partition(" ")
+    catalog = inspect_unlocked(cycle.source.connection, version if basis == _basis(cycle, bystanders) else "")
+    if catalog.tables is None:
+        return Inspection(tuple(r.table for r in known.values() if r.table), catalog.seen)
+    ours = [t for t in catalog.tables if t.id not in bystanders and belongs(t, known, cycle.scope.joins)]
+    return Inspection(tuple(ours), catalog.seen, catalog.locked, version=catalog.version)
+
+
+def _basis(cycle: Cycle, bystanders: Iterable[int]) -> str:
+    """What else decides whether a catalog is explained: the channel's file, and what is known of its tables."""
+    known = [(i, r.number) for i, r in cycle.repository.latest_revisions(cycle.channel.name).items()]
+    basis = (cycle.channel.fingerprint(), cycle.epoch, sorted(bystanders), known)
+    return hashlib.sha256(repr(basis).encode()).hexdigest()[:32]
+
+
+def _explain(cycle: Cycle, inspection: Inspection) -> None:
+    """Remember that this inspection found nothing that the log does not tell."""
+    if inspection.version and not inspection.locked and not inspection.late:
+        explained = f"{_basis(cycle, cycle.source.bystanders())} {inspection.version}"
+        cycle.repository.set_explained(cycle.channel.name, cycle.token, explained)
 
 
 class _Tally:

@@ -81,13 +81,13 @@ def is_waiting(cycle: Cycle) -> bool:
     """Does any table wait for a refresh?"""
     for target in cycle.targets():
         with session(cycle.target_dsn(target.name)) as connection:
-            if _pending(state.read_state(connection, cycle.channel.name).standings):
+            if state.is_waiting(connection, cycle.channel.name):
                 return True
     return False
 
 
 def _pending(standings: Mapping[int, Standing]) -> dict[int, Standing]:
-    return {i: s for i, s in standings.items() if s.state in (State.PENDING, State.NEW)}
+    return {i: s for i, s in standings.items() if s.state in state.WAITING}
 
 
 def _ask(cycle: Cycle, target: str, patterns: Sequence[str]) -> None:
@@ -121,10 +121,10 @@ def _refresh_target(cycle: Cycle, target: str) -> list[tuple[Standing, int]]:
     name = session_name("refresh", cycle.channel.name, cycle.token)
     with session(cycle.target_dsn(target), application_name=name) as connection:
         limit(connection, cycle.channel.target(target).lock_timeout)
+        if not state.is_waiting(connection, cycle.channel.name):
+            return []
         standings = state.read_state(connection, cycle.channel.name).standings
         pending = _pending(standings)
-        if not pending:
-            return []
         with exported(cycle.source_dsn, list(pending)) as source:
             return _Refresh(cycle, target, connection, source, standings).run()
 

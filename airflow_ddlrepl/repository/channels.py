@@ -68,6 +68,11 @@ class Channels(Base):
                     " anew: `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
                 )
 
+    def set_explained(self, channel: str, token: int, explained: str) -> None:
+        """The source's catalog that a capture has just found explained by the log."""
+        with self._fenced(channel, token) as connection:
+            connection.execute(update(channels).where(channels.c.name == channel).values(explained=explained))
+
     def delete_channel(self, channel: str, token: int) -> None:
         """Forget the channel. Its token and epoch go on growing when a channel of that name comes back."""
         with self._fenced(channel, token) as connection:
@@ -136,7 +141,8 @@ def mark_table(connection: Connection, channel: str, table_id: int, state: Table
 
 
 def _channel(row: Any) -> ChannelRow:
-    return ChannelRow(row.name, row.fingerprint, ChannelState(row.state), row.epoch, row.created, row.activated)
+    state = ChannelState(row.state)
+    return ChannelRow(row.name, row.fingerprint, state, row.epoch, row.created, row.activated, row.explained or "")
 
 
 def _table(row: Any) -> TableRow:

@@ -46,7 +46,10 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChannelRow:
-    """One channel as the repository knows it. epoch: grows when the past is replayed or the channel made anew."""
+    """One channel as the repository knows it. epoch: grows when the past is replayed or the channel made anew.
+
+    explained: the source's catalog of which a capture found that the log tells all of it; "" when there is none.
+    """
 
     name: str
     fingerprint: str
@@ -54,6 +57,7 @@ class ChannelRow:
     epoch: int
     created: datetime
     activated: datetime | None
+    explained: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ def test_background_renewal_notices_that_the_lock_is_lost(repository: Repository
 Write = Callable[[Repository, int], Any]
 WRITES: dict[str, Write] = {
     "set_state": lambda r, t: r.set_state("shop", t, ChannelState.ACTIVE),
+    "set_explained": lambda r, t: r.set_explained("shop", t, "what"),
     "claim_source": lambda r, t: r.claim_source("shop", t, "1/2"),
     "delete_channel": lambda r, t: r.delete_channel("shop", t),
     "set_table_state": lambda r, t: r.set_table_state("shop", t, 1, TableState.LIVE),

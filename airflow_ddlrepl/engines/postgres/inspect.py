@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 SHAPE_SQL = (FOLDER / "table_shape.sql").read_text()
+VERSION_SQL = (FOLDER / "catalog_version.sql").read_text()
 SHAPE_SETTINGS = {
     "search_path": "pg_catalog, pg_temp",
     "DateStyle": "ISO, YMD",
@@ -27,6 +30,8 @@ SHAPE_SETTINGS = {
     "quote_all_identifiers": "off",
     "jit": "off",
 }
+
+_SPELLED = hashlib.sha256(f"{SHAPE_SQL}{SHAPE_SETTINGS}".encode()).hexdigest()[:16]
 
 _LIST_SQL = """
 SELECT c.oid, n.nspname, c.relname
@@ -66,8 +71,21 @@ def inspect(
     return [Table.from_json(shape) for (shape,) in rows if shape is not None]
 
 
-def inspect_unlocked(connection: Connection[Any]) -> tuple[list[Table], frozenset[int], Snapshot]:
-    """Every table's shape but of those that an open transaction is altering: their ids; and what was seen.
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The catalog at one moment. version: changes with any table's shape. tables: None when the version was expected.
+
+    locked: ids of tables that an open transaction is altering; their shapes are not among `tables`.
+    """
+
+    version: str
+    tables: list[Table] | None
+    locked: frozenset[int]
+    seen: Snapshot
+
+
+def inspect_unlocked(connection: Connection[Any], expected: str = "") -> Catalog:
+    """Every table's shape but of those that an open transaction is altering, unless the version is as expected.
 
     Newer servers lock a table to spell its expressions: waiting for the altering transaction could take for ever,
     so a table that is locked now is left out. Shorter than deadlock_timeout, so that no user's statement is the victim.
@@ -80,11 +98,20 @@ def inspect_unlocked(connection: Connection[Any]) -> tuple[list[Table], frozense
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 connection.execute("SET LOCAL lock_timeout = '200ms'")
                 seen = snapshot(connection)
+                version = _version(connection)
+                if version == expected:
+                    return Catalog(version, None, frozenset(), seen)
                 locked = frozenset(int(i) for (i,) in connection.execute(_LOCKED_SQL))
                 ids = [i for i, _ in listed(connection, Scope(("*.*",))) if i not in locked]
-                return inspect(connection, ids), locked, seen
+                return Catalog(version, inspect(connection, ids), locked, seen)
         except LockNotAvailable:
             continue
+
+
+def _version(connection: Connection[Any]) -> str:
+    row = connection.execute(VERSION_SQL.encode()).fetchone()
+    assert row is not None
+    return f"{row[0]} {_SPELLED}"
 
 
 def listed(connection: Connection[Any], scope: Scope) -> list[tuple[int, TableName]]:

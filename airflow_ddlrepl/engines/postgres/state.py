@@ -45,6 +45,7 @@ DELETE FROM ddlrepl.tables k USING ddlrepl.tables l
 WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state <> 'kept'
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
+WAITING = (State.PENDING, State.NEW)
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], Standing]] = WeakKeyDictionary()
 
 
@@ -133,6 +134,13 @@ def _read_standings(connection: Connection[Any], channel: str) -> dict[int, Stan
         for mark, *row in rows:
             found[row[0]] = known[channel, mark] = _standing(row)
     return {table_id: standing for table_id, standing in found.items() if standing is not None}
+
+
+def is_waiting(connection: Connection[Any], channel: str) -> bool:
+    """Does a table of the channel wait here for a refresh?"""
+    waits = "SELECT FROM ddlrepl.tables WHERE channel = %s AND state = ANY (%s)"
+    row = connection.execute(f"SELECT EXISTS ({waits})".encode(), [channel, [*WAITING]]).fetchone()
+    return row is not None and bool(row[0])
 
 
 def advance(cursor: Any, channel: str, low: Lsn, high: Lsn, *, epoch: int, token: int) -> None:

@@ -17,6 +17,7 @@ def upgrade() -> None:
         Column("name", Text, primary_key=True),
         Column("fingerprint", Text, nullable=False),
         Column("source", Text),
+        Column("explained", Text),
         Column("state", Text, nullable=False),
         Column("epoch", BigInteger, nullable=False),
         Column("created", Moment, nullable=False),
