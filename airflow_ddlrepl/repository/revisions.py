@@ -28,6 +28,7 @@ class Revisions(Base):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self._known: dict[tuple[Any, ...], Revision] = {}
+        self._newest: dict[str, tuple[tuple[Any, ...] | None, dict[int, Revision]]] = {}
 
     def enroll(self, channel: str, token: int, found: Sequence[Revision], captured: Lsn | None = None) -> None:
         """Store revisions outside of a capture (activation); the same ones again change nothing.
@@ -97,11 +98,17 @@ class Revisions(Base):
 
     def latest_revisions(self, channel: str) -> dict[int, Revision]:
         """Each table's newest revision by table id; a dropped table's has no shape."""
-        newest = select(revisions.c.table_id, func.max(revisions.c.number).label("number"))
-        top = newest.where(revisions.c.channel == channel).group_by(revisions.c.table_id).subquery()
-        same = (revisions.c.table_id == top.c.table_id) & (revisions.c.number == top.c.number)
-        found = self._read(lambda query: query.join(top, same).where(revisions.c.channel == channel))
-        return {revision.table_id: revision for revision in found}
+        here = revisions.c.channel == channel
+        stand = select(func.count(), func.sum(revisions.c.number), func.max(revisions.c.created)).where(here)
+        with self._database.read() as connection:
+            now = tuple(connection.execute(stand).one())
+        if self._newest.get(channel, (None, {}))[0] != now:
+            newest = select(revisions.c.table_id, func.max(revisions.c.number).label("number"))
+            top = newest.where(here).group_by(revisions.c.table_id).subquery()
+            same = (revisions.c.table_id == top.c.table_id) & (revisions.c.number == top.c.number)
+            found = self._read(lambda query: query.join(top, same).where(here))
+            self._newest[channel] = (now, {revision.table_id: revision for revision in found})
+        return dict(self._newest[channel][1])
 
     def _read(self, narrow: Callable[[Select[Any]], Select[Any]]) -> list[Revision]:
         """By table and number. What is stored never changes: each is read once."""
