@@ -18,11 +18,9 @@ from airflow_ddlrepl.capture.untangle import untangle
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn, Snapshot
+from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, START_OF_TRANSACTION, LogKey, Lsn, Snapshot
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
-
-LAST_IN_TRANSACTION = (1 << 62) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import quote as percent
@@ -166,15 +166,24 @@ class PrivateServer:
         secret.chmod(0o600)
         self.log.touch(mode=0o600)
         self._own(self.folder, self.sockets, secret, self.log)
-        command = [str(self._programs / "initdb"), "-D", str(self.data), "-U", SUPERUSER, "--pwfile", str(secret)]
-        options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
-        done = subprocess.run([*command, *options], check=False, capture_output=True, text=True, **self._identity())
-        if done.returncode:
-            raise Unreachable(f"initdb of PostgreSQL {self.version} fails: {done.stderr[-2000:]}", code="CON-111")
+        self._make_data(secret)
         secret.unlink()
         lines = [f"{name} = {literal(value).strip()}\n" for name, value in self.settings.items()]
         with (self.data / "postgresql.conf").open("a") as config:
             config.writelines([*lines, f"unix_socket_directories = {literal(str(self.sockets))}\n"])
+
+    def _make_data(self, secret: Path) -> None:
+        """secret: a file with the superuser's password."""
+        command = [str(self._programs / "initdb"), "-D", str(self.data), "-U", SUPERUSER, "--pwfile", str(secret)]
+        options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
+        self._run([*command, *options])
+
+    def _run(self, command: Sequence[str]) -> None:
+        """One of the server's programs, to its end."""
+        done = subprocess.run(command, check=False, capture_output=True, text=True, **self._identity())
+        if done.returncode:
+            name = Path(command[0]).name
+            raise Unreachable(f"{name} of PostgreSQL {self.version} fails: {done.stderr[-2000:]}", code="CON-111")
 
     def _own(self, *paths: Path) -> None:
         account = binaries.account()

@@ -8,7 +8,6 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.capture.drift import LAST_IN_TRANSACTION
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
@@ -20,11 +19,12 @@ from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.following import is_lost, start_over
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.results import Activated
 from airflow_ddlrepl.flow.stages import stage
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
@@ -38,30 +38,34 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     """Prepare the source, enroll its tables and load those that exist. Again: changes nothing.
 
     load: refresh now; else the next cycle does. Where the slot no longer has what comes next (it was lost, dropped,
-    or moved on by somebody else), every table starts over with a refresh. The targets are told first: killed in
-    between, the next activation still sees that the repository stands before the slot.
+    or moved on by somebody else), or what was captured was lost at the source, every table starts over with a refresh.
+    The targets are told first: killed in between, the next activation still sees that the repository stands before the
+    slot, or in the log that was lost.
     """
-    cycle.claim_source()
+    anew = is_lost(cycle)
     captured = cycle.repository.captured(cycle.channel.name)
-    if captured is not None:
+    if captured is not None and not anew:
         cycle.source.require_log(captured)
     before = cycle.source.published()
-    found = cycle.source.activate()
+    found = cycle.source.activate(anew=anew)
     late = cycle.source.published() - before
     reach("activate.source")
     row = cycle.repository.channel(cycle.channel.name)
     is_broken = captured is not None and (found.is_new or found.position > captured)
     is_new = captured is None or is_broken
-    position = Lsn(max(found.position, captured or 0)) if is_new else Lsn(captured or 0)
+    position = found.position if anew else Lsn(max(found.position if is_new else 0, captured or 0))
     tables = _wanted(cycle)
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if revisions and not is_new:
         settle(cycle.source.connection)
     for target in cycle.channel.targets:
-        is_lost = captured is None and _is_foreign(cycle, target.name, position)
-        _prepare_target(cycle, target.name, position, tables, late, start_over=is_broken or is_lost)
+        is_taken = captured is None and _is_foreign(cycle, target.name, position)
+        epoch = cycle.epoch + anew
+        _prepare_target(cycle, target.name, position, tables, late, epoch, start_over=is_broken or is_taken)
     reach("activate.targets")
-    if revisions or is_new:
+    if anew:
+        start_over(cycle, revisions, position)
+    elif revisions or is_new:
         cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
     reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
@@ -131,16 +135,24 @@ def _is_foreign(cycle: Cycle, target: str, position: Lsn) -> bool:
 
 
 def _prepare_target(
-    cycle: Cycle, target: str, position: Lsn, tables: Sequence[Table], late: Container[int], *, start_over: bool
+    cycle: Cycle,
+    target: str,
+    position: Lsn,
+    tables: Sequence[Table],
+    late: Container[int],
+    epoch: int,
+    *,
+    start_over: bool,
 ) -> None:
     """Every table that is new to the target, or that lost its log, waits for a refresh there.
 
-    late: ids of tables that are in the stream only now.
+    late: ids of tables that are in the stream only now. epoch: the channel's, once this is done.
     """
     channel = cycle.channel.target(target)
     with session(cycle.target_dsn(target)) as connection:
-        state.prepare(connection, cycle.channel.name, position, cycle.epoch, cycle.token)
-        claim(cycle, target)
+        state.prepare(connection, cycle.channel.name, position, epoch, cycle.token)
+        now = state.read_state(connection, cycle.channel.name)
+        claim(cycle, target, now.epoch if epoch > cycle.epoch else epoch)
         now = state.read_state(connection, cycle.channel.name)
         facts = TargetFacts(server_version=Present(connection).version, extensions=Present(connection).extensions)
         pending: dict[int, Standing] = {}
@@ -153,9 +165,11 @@ def _prepare_target(
             elif (start_over or table.id in late) and standing.state is not State.NEW:
                 pending[table.id] = replace(standing, state=State.PENDING, snapshot=None)
         with connection.transaction(), connection.cursor() as cursor:
-            state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
-            if start_over and now.lsn != position:
-                state.advance(cursor, cycle.channel.name, now.lsn, position, epoch=cycle.epoch, token=cycle.token)
+            state.hold(cursor, cycle.channel.name, epoch=now.epoch, token=cycle.token)
+            if epoch != now.epoch:
+                state.restart(connection, cycle.channel.name, position, epoch, cycle.token)
+            elif start_over and now.lsn != position:
+                state.advance(cursor, cycle.channel.name, now.lsn, position, epoch=epoch, token=cycle.token)
             state.write_standings(cursor, cycle.channel.name, pending)
             leave(cursor, cycle.channel.name, [RefreshAsked(i, WHY, position) for i in pending])
     reach("activate.target")

@@ -34,6 +34,7 @@ from airflow_ddlrepl.engines.postgres.stream import (
 from airflow_ddlrepl.errors import DdlReplError, DiskFull
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.following import follow, is_followed, require_kept
 from airflow_ddlrepl.flow.results import Captured
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import check_arrived
@@ -58,7 +59,7 @@ def capture(cycle: Cycle) -> Captured:
     """Capture everything that was committed before the call."""
     started = time.monotonic()
     low = first = cycle.captured()
-    cycle.claim_source()
+    follow(cycle)
     cycle.source.check(low)
     tally = _Tally()
     while segment := cycle.trail.find(cycle.epoch, low):
@@ -97,6 +98,8 @@ def has_news(cycle: Cycle) -> bool:
     """
     low = cycle.captured()
     if cycle.trail.find(cycle.epoch, low):
+        return True
+    if not is_followed(cycle):
         return True
     cycle.source.check(low)
     if cycle.source.has_late():
@@ -192,7 +195,8 @@ def _read(cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last:
         parts = read_window(cycle, low, high, cycle.channel.trail, cycle.runner)
         cycle.check_lock()  # the files of a run that was taken over are gone: that is no lost file
         check_arrived(cycle.trail, parts)
-    segment = Segment(cycle.channel.name, cycle.epoch, cycle.token, low, high, tuple(parts))
+    place = (cycle.channel.name, cycle.epoch, cycle.token, low, high)
+    segment = Segment(*place, tuple(parts), lineage=cycle.lineage)
     drift = find_drift(cycle, segment, cycle.trail.events(segment), inspection, is_last=is_last)
     if not drift:
         return segment
@@ -247,6 +251,7 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runne
                 wire_format="binary" if is_binary else "text",
                 types=tuple(wire_types(tables).items()),
                 reader=reader,
+                timeline=cycle.timeline,
             )
             for index, (start, end) in enumerate(cuts)
         ]
@@ -337,7 +342,11 @@ def _drift_part(cycle: Cycle, segment: Segment, drift: Sequence[Event]) -> Part:
 
 
 def _register(cycle: Cycle, segment: Segment) -> tuple[Segment, Sequence[Event], Sequence[Revision]]:
-    """Make a published segment part of the channel: its revisions, its events, the new position."""
+    """Make a published segment part of the channel: its revisions, its events, the new position.
+
+    Raises SourceError SRC-116 for one that an earlier run wrote, of log that was lost in a fail-over since.
+    """
+    require_kept(cycle, segment)
     events = sorted(cycle.trail.events(segment), key=lambda e: e.key)
     known = cycle.repository.latest_revisions(cycle.channel.name)
     found = enrolled(cycle, events, known)

@@ -17,6 +17,7 @@ from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
+from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
@@ -39,6 +40,7 @@ class Cycle:
     """What the stages of one run share. `with` closes it.
 
     runner: who runs the tasks. file: the channel file, for messages. run_id: this run in the repository.
+    lineage: of the source's log, once the run follows it.
     """
 
     def __init__(self, channel: Channel, runner: Runner, run_id: str = "") -> None:
@@ -48,6 +50,7 @@ class Cycle:
         self._lock: ChannelLock | None = None
         self._kept: BaseException | None = None
         self._is_claimed = False
+        self.lineage: Lineage | None = None
         self._connections: dict[str, Connection[Any]] = {}
         self.unreachable: dict[str, Unreachable] = {}
 
@@ -108,6 +111,11 @@ class Cycle:
     def token(self) -> int:
         """Of the lock that this run holds; 0 without one, which no write accepts."""
         return self._lock.token if self._lock else 0
+
+    @property
+    def timeline(self) -> int:
+        """Of the source's log, once the run follows it; 0 before."""
+        return self.lineage.timeline if self.lineage else 0
 
     @property
     def epoch(self) -> int:

@@ -42,6 +42,7 @@ from airflow_ddlrepl.errors import CannotAdapt, ConfigError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.following import follow
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.results import Refreshed
 from airflow_ddlrepl.flow.room import needing
@@ -63,7 +64,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
     started = time.monotonic()
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
-    cycle.claim_source()
+    follow(cycle)
     for target in cycle.targets():
         record(cycle, target.name)
         if patterns:
@@ -125,7 +126,7 @@ def _refresh_target(cycle: Cycle, target: str) -> list[tuple[Standing, int]]:
             return []
         standings = state.read_state(connection, cycle.channel.name).standings
         pending = _pending(standings)
-        with exported(cycle.source_dsn, list(pending)) as source:
+        with exported(cycle.source_dsn, list(pending), cycle.timeline) as source:
             return _Refresh(cycle, target, connection, source, standings).run()
 
 

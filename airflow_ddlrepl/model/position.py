@@ -48,6 +48,7 @@ class LogKey(NamedTuple):
 
 
 START_OF_TRANSACTION = -1
+LAST_IN_TRANSACTION = (1 << 62) - 1
 
 
 _ANY = (Lsn(0), Lsn(1 << 64))

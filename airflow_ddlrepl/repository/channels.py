@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, update
 
 from airflow_ddlrepl.errors import RepositoryError
+from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.repository.base import Base, put, put_new
@@ -72,6 +73,12 @@ class Channels(Base):
         """The source's catalog that a capture has just found explained by the log."""
         with self._fenced(channel, token) as connection:
             connection.execute(update(channels).where(channels.c.name == channel).values(explained=explained))
+
+    def follow(self, channel: str, token: int, server: str, lineage: Lineage) -> None:
+        """What was captured, and what will be, is the log of this lineage, as this run of the server told it."""
+        with self._fenced(channel, token) as connection:
+            values = {"server": server, "lineage": str(lineage)}
+            connection.execute(update(channels).where(channels.c.name == channel).values(**values))
 
     def delete_channel(self, channel: str, token: int) -> None:
         """Forget the channel. Its token and epoch go on growing when a channel of that name comes back."""
@@ -141,8 +148,9 @@ def mark_table(connection: Connection, channel: str, table_id: int, state: Table
 
 
 def _channel(row: Any) -> ChannelRow:
-    state = ChannelState(row.state)
-    return ChannelRow(row.name, row.fingerprint, state, row.epoch, row.created, row.activated, row.explained or "")
+    state, lineage = ChannelState(row.state), Lineage.parse(row.lineage) if row.lineage else None
+    made = (row.epoch, row.created, row.activated)
+    return ChannelRow(row.name, row.fingerprint, state, *made, row.explained or "", row.server, lineage)
 
 
 def _table(row: Any) -> TableRow:

@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.change import Event
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.lineage import Lineage
+from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.base import Base, put, put_new
 from airflow_ddlrepl.repository.channels import CAPTURED, mark_table, move
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.rows import EventRow, SegmentFacts, SegmentRow, TableState
-from airflow_ddlrepl.repository.tables import channels, events, positions, revisions, segments, tables
+from airflow_ddlrepl.repository.tables import channels, controls, events, positions, revisions, segments, tables
 
 _MARK = [revisions.c[name] for name in ("channel", "table_id", "number", "lsn", "seq", "created")]
 
@@ -40,6 +41,28 @@ class Revisions(Base):
             self._store(connection, channel, found, now)
             if captured is not None:
                 move(connection, channel, CAPTURED, captured, now)
+
+    def start_over(
+        self, channel: str, token: int, found: Sequence[Revision], captured: Lsn, server: str, lineage: Lineage
+    ) -> None:
+        """What was captured is not the source's log any more: go on at a position, maybe an earlier one, of another.
+
+        A new epoch begins, so nothing of the trail is taken for the new log's. Shapes that were found later than the
+        position are known from it on. Controls stood at positions of the old log, and go.
+        """
+        with self._fenced(channel, token) as connection:
+            here = channels.c.name == channel
+            values = {"epoch": channels.c.epoch + 1, "server": server, "lineage": str(lineage)}
+            connection.execute(update(channels).where(here).values(**values))
+            for table in (positions, controls):
+                connection.execute(delete(table).where(table.c.channel == channel))
+            later = (revisions.c.channel == channel) & (revisions.c.lsn >= int(captured) - 1)
+            key = {"lsn": int(captured) - 1, "seq": LAST_IN_TRANSACTION, "xid": None}
+            connection.execute(update(revisions).where(later).values(**key))
+            now = self._database.now(connection)
+            self._store(connection, channel, found, now)
+            move(connection, channel, CAPTURED, captured, now)
+        self._newest.pop(channel, None)
 
     def commit_segment(
         self,

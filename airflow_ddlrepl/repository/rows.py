@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 
@@ -49,6 +50,7 @@ class ChannelRow:
     """One channel as the repository knows it. epoch: grows when the past is replayed or the channel made anew.
 
     explained: the source's catalog of which a capture found that the log tells all of it; "" when there is none.
+    lineage: of the log that was captured. server: the run of the source's server that told it. None: not asked yet.
     """
 
     name: str
@@ -58,6 +60,8 @@ class ChannelRow:
     created: datetime
     activated: datetime | None
     explained: str = ""
+    server: str | None = None
+    lineage: Lineage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Identity
 
@@ -151,7 +152,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One captured window [low, high) of a channel. token: of the run that wrote it. created: UTC, ISO."""
+    """One captured window [low, high) of a channel. token: of the run that wrote it. created: UTC, ISO.
+
+    lineage: of the log that was read.
+    """
 
     channel: str
     epoch: int
@@ -160,6 +164,7 @@ class Segment:
     high: Lsn
     parts: tuple[Part, ...] = ()
     created: str = ""
+    lineage: Lineage | None = None
 
     @property
     def rows(self) -> int:
@@ -189,6 +194,7 @@ class Segment:
             "low": str(self.low),
             "high": str(self.high),
             "created": self.created or datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "lineage": str(self.lineage) if self.lineage else None,
             "parts": [part.to_json() for part in self.parts],
         }
 
@@ -206,6 +212,7 @@ class Segment:
                 high=Lsn.parse(data["high"]),
                 parts=tuple(Part.from_json(p) for p in data["parts"]),
                 created=data["created"],
+                lineage=Lineage.parse(data["lineage"]) if data.get("lineage") else None,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise TrailError(

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.errors import Fenced, LockHeld
+from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.repository.process import is_gone, this_holder, this_process
 from airflow_ddlrepl.repository.repository import Repository
@@ -103,6 +104,8 @@ WRITES: dict[str, Write] = {
     "set_state": lambda r, t: r.set_state("shop", t, ChannelState.ACTIVE),
     "set_explained": lambda r, t: r.set_explained("shop", t, "what"),
     "claim_source": lambda r, t: r.claim_source("shop", t, "1/2"),
+    "follow": lambda r, t: r.follow("shop", t, "1/2", Lineage(1)),
+    "start_over": lambda r, t: r.start_over("shop", t, [], Lsn(9), "1/2", Lineage(1)),
     "delete_channel": lambda r, t: r.delete_channel("shop", t),
     "set_table_state": lambda r, t: r.set_table_state("shop", t, 1, TableState.LIVE),
     "set_position": lambda r, t: r.set_position("shop", t, "captured", Lsn(9)),

@@ -292,14 +292,14 @@ def test_a_latin1_database_is_read_as_text(databases: Any, tmp_path: Path) -> No
     assert found.rows["t"][0]["a_größe"] == "é" and found.events[0].statement == "é"
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [({"slot": "nowhere"}, "SRC-140"), ({"publication": "nowhere"}, "SRC-142"), ({"low": Lsn(1)}, "SRC-141")],
-)
-def test_what_is_not_as_it_should_be_is_said(source: Source, change: dict[str, Any], code: str) -> None:
+GONE = [("slot", "gone", "SRC-140"), ("publication", "gone", "SRC-142")]
+
+
+@pytest.mark.parametrize(("what", "wrong", "code"), [*GONE, ("low", Lsn(1), "SRC-141"), ("timeline", 7, "SRC-117")])
+def test_what_is_not_as_it_should_be_is_said(source: Source, what: str, wrong: Any, code: str) -> None:
     source.sql.execute("create table t (id int primary key)")
     with pytest.raises(SourceError) as caught:
-        capture_range(replace(source.task(), **change))
+        capture_range(replace(source.task(), **{what: wrong}))
     assert caught.value.code == code and caught.value.hint
 
 

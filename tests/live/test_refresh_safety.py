@@ -168,6 +168,8 @@ def test_a_table_that_is_locked_or_gone(databases: Any, monkeypatch: pytest.Monk
         with pytest.raises(SourceError) as caught, exported(databases.source, [t.id for t in tables]):
             pass
     assert caught.value.code == "SRC-171" and caught.value.retryable
+    with pytest.raises(SourceError, match="SRC-117"), exported(databases.source, [tables[0].id], 7):
+        pass
     run(databases.source, "drop table u")
     with exported(databases.source, [t.id for t in tables]) as source:
         assert [t.name.name for t in source.tables] == ["t"]

@@ -35,7 +35,7 @@ JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the source is to look like."""
+    """What the source is to look like. anew: with another slot than the one that may be there."""
 
     channel: str
     publication: str
@@ -44,6 +44,7 @@ class Wanted:
     replica_identity: ReplicaIdentity
     ddl: DdlCapture
     patience: float
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +238,9 @@ def _remember_bystanders(connection: Connection[Any], wanted: Wanted, tables: di
 
 
 def _slot(connection: Connection[Any], wanted: Wanted) -> tuple[Lsn, bool]:
-    """Creates the slot, or creates it anew when it is lost or older than its publication."""
+    """Creates the slot, or creates it anew when it is lost, older than its publication, or not wanted any more."""
     slot = slots.state(connection, wanted.slot)
-    if slot is not None and not slot.invalid:
+    if slot is not None and not slot.invalid and not wanted.anew:
         health.require_slot(connection, wanted.slot)
         try:
             health.require_publication(connection, wanted.publication, wanted.channel)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
+from airflow_ddlrepl.engines.postgres.lineage import require_timeline
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
@@ -33,7 +34,7 @@ class Exported:
 
 
 @contextmanager
-def exported(dsn: str, table_ids: Sequence[int]) -> Iterator[Exported]:
+def exported(dsn: str, table_ids: Sequence[int], timeline: int = 0) -> Iterator[Exported]:
     """Export a snapshot that stays usable inside the `with`.
 
     The tables are locked in ACCESS SHARE mode first, as any SELECT does: writers go on, but nobody can alter,
@@ -45,10 +46,15 @@ def exported(dsn: str, table_ids: Sequence[int]) -> Iterator[Exported]:
     transaction becomes visible, so no log position read before the snapshot is certain (low is 0). One read after
     it is: what was visible had its commit record in the log already (high).
 
-    Raises SourceError SRC-171 when a lock can't be had, SRC-105 without the right to read.
+    timeline: that the run began with; 0: any.
+
+    Raises SourceError SRC-117 when the log is on another timeline, SRC-171 when a lock can't be had, SRC-105 without
+    the right to read.
     """
     with session(dsn, autocommit=False, application_name="ddlrepl refresh") as connection:
         without_timeouts(connection)
+        if timeline:
+            require_timeline(connection, timeline)
         names = _locked(connection, table_ids)
         row = connection.execute("SELECT pg_export_snapshot()").fetchone()
         assert row is not None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 ACTIVE_SECONDS = 10.0
+FAILOVER_VERSION = 170000
 
 _STATE_SQL = """
 SELECT s.plugin, s.database, s.confirmed_flush_lsn::text, s.wal_status, s.active_pid,
@@ -60,14 +61,17 @@ def state(connection: Connection[Any], name: str) -> Slot | None:
 def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
     """Creates it and returns its first position. Waits `patience` seconds for transactions that are open now.
 
+    Standbys that synchronise slots get it, too (version 17 and later), and have it when they are promoted.
     Raises SourceError SRC-110 that names them, SRC-105 without the right to, SRC-111 when no slot is free.
     """
+    options = ", failover => true" if connection.info.server_version >= FAILOVER_VERSION else ""
     with connection.transaction():
         connection.execute("SELECT set_config('statement_timeout', %s, true)", [str(int(patience * 1000))])
         try:
             with connection.transaction():
                 row = connection.execute(
-                    "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput')", [name]
+                    f"SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput'{options})".encode(),
+                    [name],
                 ).fetchone()
         except errors().QueryCanceled:
             raise _blocked(connection, name) from None

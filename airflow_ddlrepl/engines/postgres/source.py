@@ -5,25 +5,29 @@ Everything here is a statement over one connection; the rows of the log are read
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
-from airflow_ddlrepl.engines.postgres import activation, health, helper, slots
+from airflow_ddlrepl.engines.postgres import activation, health, helper, lineage, slots
 from airflow_ddlrepl.engines.postgres.activation import Activation
 from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.pgoutput import walsender
 from airflow_ddlrepl.engines.postgres.scope import Scope
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import DdlReplError, SourceError
+from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
+
+log = logging.getLogger("ddlrepl")
 
 HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
 FLUSH_WAIT_SECONDS = 0.02
@@ -84,10 +88,13 @@ class PostgresSource:
             self._connection = session(self.dsn)
         return self._connection
 
-    def activate(self) -> Activation:
-        """Prepares the source: helper schema, publication, replica identities, slot. Again: changes nothing."""
+    def activate(self, *, anew: bool = False) -> Activation:
+        """Prepares the source: helper schema, publication, replica identities, slot. Again: changes nothing.
+
+        anew: with a new slot, whatever was there.
+        """
         with self._as_error():
-            return activation.activate(self.connection, self._plan())
+            return activation.activate(self.connection, replace(self._plan(), anew=anew))
 
     def deactivate(self) -> list[str]:
         """Removes all that `activate` has made; the last channel takes the helper schema with it."""
@@ -102,6 +109,22 @@ class PostgresSource:
         ).fetchone()
         assert row is not None
         return str(row[0])
+
+    def server(self) -> str:
+        """The run of the server that answers, as lineage.server tells it. Raises SourceError SRC-113 for a standby."""
+        return lineage.server(self.connection)
+
+    def lineage(self, server: str) -> Lineage:
+        """Which timelines the log of this run of the server went through; not known where the server does not tell."""
+        timeline = int(server.partition("/")[0])
+        if timeline == 1:
+            return Lineage(1)
+        try:
+            return Lineage.of_history(timeline, walsender.timeline_history(self.dsn, timeline))
+        except (DdlReplError, ValueError) as error:
+            told = error.message if isinstance(error, DdlReplError) else str(error)
+            log.warning("the source does not tell where its timeline %d branched off: %s", timeline, told)
+            return Lineage(timeline, None)
 
     def check(self, low: Lsn | None = None) -> None:
         """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss.
@@ -159,7 +182,10 @@ class PostgresSource:
         """
         if high <= low:
             return False
-        if high - low > NEWS_PEEK_BYTES or not self._may_peek():
+        if not self._may_peek():
+            return True
+        if high - low > NEWS_PEEK_BYTES:
+            self._wait_for_standbys(high)
             return True
         with slots.lost_is_told(self.connection, self.slot):
             rows = self.connection.execute(
@@ -169,6 +195,17 @@ class PostgresSource:
                 [self.slot, str(high), _publication_list(self.publication)],
             ).fetchall()
         return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
+
+    def _wait_for_standbys(self, high: Lsn) -> None:
+        """Until those in synchronized_standby_slots have the log: readers of a copy of the slot would not wait."""
+        row = self.connection.execute("SELECT current_setting('synchronized_standby_slots', true)").fetchone()
+        if row is not None and row[0]:
+            with slots.lost_is_told(self.connection, self.slot):
+                self.connection.execute(
+                    "SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, 1,"
+                    " 'proto_version', '1', 'publication_names', %s)",
+                    [self.slot, str(high), _publication_list(self.publication)],
+                )
 
     def _may_peek(self) -> bool:
         row = self.connection.execute("SELECT has_function_privilege(%s, 'EXECUTE')", [PEEK]).fetchone()

@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.postgres.connect import arrow_connection
+from airflow_ddlrepl.engines.postgres.lineage import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.names import literal, quote
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
 from airflow_ddlrepl.engines.postgres.pgoutput.layout import NeedsText
@@ -68,6 +69,7 @@ class RangeTask:
     low, high: this range. index, count: which of how many. window_low: where the whole window starts
     (the segment's name). epoch, token: of the run. wire_format: "binary" or "text".
     reader: PROTOCOL where the SQL functions are not granted; then count must be 1 (see `choose_reader`).
+    timeline: that the run began with; 0: any.
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
     """
 
@@ -87,6 +89,7 @@ class RangeTask:
     types: tuple[tuple[int, int], ...] = ()
     dsn_env: str = ""
     reader: Reader = Reader.FUNCTIONS
+    timeline: int = 0
 
     @property
     def location(self) -> str:
@@ -188,6 +191,9 @@ def _prepare(cursor: Any, task: RangeTask) -> str:
         " from pg_catalog.pg_replication_slots"
         f" where slot_name = {literal(task.slot)} and database = current_database()",
     )
+    timeline = _one(cursor, f"select {TIMELINE}") if task.timeline else None
+    if timeline and timeline[0] != task.timeline:
+        raise changed(task.timeline, timeline[0])
     _check_slot(task, slot)
     row = _one(cursor, "select current_setting('server_encoding')")
     encoding = str(row[0]) if row else "UTF8"
@@ -229,7 +235,7 @@ def _check_slot(task: RangeTask, slot: Sequence[str] | None) -> None:
 def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
     """The messages of the range, batch by batch; from the slot itself, or from a copy of it."""
     if task.reader is Reader.PROTOCOL:
-        yield from stream(task.location, task.slot, task.low, task.high, _options(task), SETTINGS)
+        yield from stream(task.location, task.slot, task.low, task.high, _options(task), SETTINGS, task.timeline)
         return
     if task.count == 1:
         try:

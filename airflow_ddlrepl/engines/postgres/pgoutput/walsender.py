@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from airflow_ddlrepl.engines.postgres.connect import connect, parameters
+from airflow_ddlrepl.engines.postgres.lineage import changed
 from airflow_ddlrepl.engines.postgres.names import literal, quote
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Lsn
@@ -30,14 +31,24 @@ _COPY_BOTH = 8
 
 
 def stream(
-    dsn: str, slot: str, low: Lsn, high: Lsn, options: Sequence[tuple[str, str]], settings: Mapping[str, str]
+    dsn: str,
+    slot: str,
+    low: Lsn,
+    high: Lsn,
+    options: Sequence[tuple[str, str]],
+    settings: Mapping[str, str],
+    timeline: int = 0,
 ) -> Iterator[pa.Array]:
     """Messages of the transactions that commit in [low, high), maybe some more, batch by batch.
 
-    Raises SourceError SRC-149 when the server refuses, or sends nothing for a minute before `high`.
+    timeline: that the run began with; 0: any. Raises SourceError SRC-117 for another one, SRC-149 when the server
+    refuses, or sends nothing for a minute before `high`.
     """
     with contextlib.closing(connect(_replicating(dsn))) as connection:
         link = connection.pgconn
+        now = int(link.exec_(b"IDENTIFY_SYSTEM").get_value(0, 1) or 0)
+        if timeline not in (0, now):
+            raise changed(timeline, now)
         link.exec_(set_all(settings).encode())
         listed = ", ".join(f"{name} {literal(value)}" for name, value in options)
         _start(link, f"START_REPLICATION SLOT {quote(slot)} LOGICAL {low} ({listed})", low)
@@ -56,6 +67,16 @@ def confirm(dsn: str, slot: str, to: Lsn, options: Sequence[tuple[str, str]]) ->
         _until_heard(link, to)
         link.put_copy_end()
         link.flush()
+
+
+def timeline_history(dsn: str, timeline: int) -> str:
+    """The file that tells where the timelines before this one ended. Raises SourceError SRC-149 when there is none."""
+    with contextlib.closing(connect(_replicating(dsn))) as connection:
+        answer = connection.pgconn.exec_(f"TIMELINE_HISTORY {timeline}".encode())
+        content = answer.get_value(0, 1) if answer.ntuples else None
+        if content is None:
+            raise _refused(answer.error_message.decode(errors="replace"), Lsn(0))
+        return bytes(content).decode(errors="replace")
 
 
 def _until_heard(link: Any, to: Lsn) -> None:

@@ -18,6 +18,8 @@ def upgrade() -> None:
         Column("fingerprint", Text, nullable=False),
         Column("source", Text),
         Column("explained", Text),
+        Column("server", Text),
+        Column("lineage", Text),
         Column("state", Text, nullable=False),
         Column("epoch", BigInteger, nullable=False),
         Column("created", Moment, nullable=False),

@@ -1,0 +1,69 @@
+"""Lineage: which timelines a server's log went through, and where each ended.
+
+A promoted standby, and a server that was set back by a point-in-time recovery, go on with a log of their own: a new
+timeline, which shares with the one before what lies before the point where it branched off, and nothing after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from airflow_ddlrepl.model.position import Lsn
+
+UNKNOWN = "?"
+NEVER = Lsn(1 << 64)
+_FIRST_OF_A_SEGMENT = 40  # bytes of the header that each file of the log begins with
+_SEGMENT_AT_LEAST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """timeline: the one that is written now. ended: those before it, the first one first, each with its end.
+
+    ended is None where the server does not tell. Prints as `1@0/3000148 2`, or as `? 2`.
+    """
+
+    timeline: int
+    ended: tuple[tuple[int, Lsn], ...] | None = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Lineage:
+        *before, timeline = text.split()
+        if before == [UNKNOWN]:
+            return cls(int(timeline), None)
+        pairs = (one.split("@") for one in before)
+        return cls(int(timeline), tuple((int(number), Lsn.parse(end)) for number, end in pairs))
+
+    @classmethod
+    def of_history(cls, timeline: int, history: str) -> Lineage:
+        """From the timeline's history file: a line each of number, end and reason."""
+        lines = (line.split() for line in history.splitlines() if line.strip() and not line.startswith("#"))
+        return cls(timeline, tuple((int(number), Lsn.parse(end)) for number, end, *_ in lines))
+
+    @property
+    def is_known(self) -> bool:
+        return self.ended is not None
+
+    def __str__(self) -> str:
+        before = [UNKNOWN] if self.ended is None else [f"{number}@{end}" for number, end in self.ended]
+        return " ".join([*before, str(self.timeline)])
+
+    def keeps(self, before: Lineage, at: Lsn) -> bool:
+        """Is the log before `at`, as it was read in that lineage, this one's log as well?"""
+        if self.ended is None or before.ended is None:
+            return self.timeline == before.timeline
+        ours, theirs = (*self.ended, (self.timeline, NEVER)), (*before.ended, (before.timeline, NEVER))
+        for place, (mine, other) in enumerate(zip(ours, theirs, strict=False)):
+            if mine != other:
+                shared = ours[:place][-1:] if mine[0] != other[0] else ()
+                ends = [end for _, end in (*shared, *ours[place:], *theirs[place:])]
+                return (bool(shared) or mine[0] == other[0]) and _lies_before(at, min(ends))
+        return True
+
+
+def _lies_before(at: Lsn, end: Lsn) -> bool:
+    """Between the end of a file of the log and its next one's first record stands a header, and nothing is lost there.
+
+    (The server names the one as the end of what it has, the other as the place where it will write next.)
+    """
+    return at <= end or (end % _SEGMENT_AT_LEAST == 0 and at <= end + _FIRST_OF_A_SEGMENT)
