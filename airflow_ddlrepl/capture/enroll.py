@@ -59,7 +59,7 @@ class _Book:
             origin=Origin.INSPECTED if event.is_inspected else Origin.IN_LOG,
             statement=event.statement,
             is_ambiguous=event.is_inspected,
-            xid=None if event.is_inspected else event.xid,
+            xid=_xid(event),
         )
         self.latest[table_id] = revision
         self.found.append(revision)
@@ -89,19 +89,29 @@ class _Book:
         return users
 
 
+def _snapshot(event: Event) -> Snapshot | None:
+    """What the statement's transaction saw, where the record tells it."""
+    told = None if event.is_inspected else event.settings.get("snapshot")
+    return Snapshot.parse(told) if told else None
+
+
+def _xid(event: Event) -> int | None:
+    snapshot = _snapshot(event)
+    return snapshot.widen(event.xid) if snapshot else None
+
+
 def _now(seen: Table, event: Event, book: _Book) -> Table | None:
     """The shape of a table that a statement saw, with what committed before it unseen; None: the table is gone by then.
 
     A statement about a type tells the shapes of all tables that use it without a lock on them, and one in a REPEATABLE
     READ transaction tells what its snapshot shows: so other transactions can have changed the table.
     """
-    snapshot = event.settings.get("snapshot")
-    if event.is_inspected or snapshot is None:
+    snapshot = _snapshot(event)
+    if snapshot is None:
         return seen
-    sees = Snapshot.parse(snapshot).sees
 
     def is_seen(revision: Revision) -> bool:
-        return revision.xid is None or revision.key.lsn == event.key.lsn or sees(revision.key.lsn, revision.xid)
+        return revision.xid is None or revision.key.lsn == event.key.lsn or snapshot.has(revision.xid)
 
     table: Table = seen
     base: Table | None = None

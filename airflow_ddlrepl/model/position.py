@@ -73,10 +73,13 @@ class Snapshot(NamedTuple):
             return True
         if lsn >= self.high:
             return False
-        full = self._widen(xid)
-        return full < self.xmin or (full < self.xmax and full not in self.running)
+        return self.has(self.widen(xid))
 
-    def _widen(self, xid: int) -> int:
+    def has(self, xid: int) -> bool:
+        """Is the transaction of this 64-bit xid, which has committed, contained in the snapshot?"""
+        return xid < self.xmin or (xid < self.xmax and xid not in self.running)
+
+    def widen(self, xid: int) -> int:
         """The 64-bit xid nearest to our own that ends in these 32 bits."""
         epoch = self.xmax >> 32
         return min(

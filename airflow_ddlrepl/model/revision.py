@@ -23,7 +23,7 @@ class Revision:
 
     table is None when the table was dropped at `key`. statement: the DDL that made it, if known.
     is_ambiguous: found by comparing shapes, the statements between are not known. xid: of the transaction
-    that made it, as the log tells it (32 bits); None when it was found by inspection.
+    that made it (64 bits); None when it was found by inspection.
     """
 
     table_id: int

@@ -1,0 +1,87 @@
+"""Which shape a table has once a statement is committed, by what its transaction saw of the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_ddlrepl.capture.enroll import enroll
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+
+INT = DataType("integer", "pg_catalog", "int4", oid=23)
+MOOD = DataType("public.mood", "public", "mood", TypeKind.ENUM, oid=20001)
+DEFINED = TypeDefinition(20001, "public", "mood", TypeKind.ENUM, labels=("a",))
+EPOCH = 1 << 32
+
+
+def shape(*columns: int, table_id: int = 1) -> Table:
+    return Table(table_id, TableName("public", f"t{table_id}"), tuple(Column(i, f"c{i}", INT) for i in columns))
+
+
+def ddl(lsn: int, xid: int, snapshot: str | None, *tables: Table) -> Event:
+    settings = {} if snapshot is None else {"snapshot": snapshot}
+    return Event(EventKind.DDL, LogKey(lsn, 0), xid % EPOCH, 0, settings=settings, tables=tables)
+
+
+def shapes(*events: Event, known: tuple[Revision, ...] = ()) -> list[Table | None]:
+    newest = {revision.table_id: revision for revision in known}
+    found = enroll(events, newest, lambda _: True, lambda i: [r for r in known if r.table_id == i])
+    return [revision.table for revision in found]
+
+
+def revision(number: int, lsn: int, xid: int | None, table: Table | None) -> Revision:
+    return Revision(1, number, LogKey(lsn, 0), table, Origin.IN_LOG, xid=xid)
+
+
+def test_changes_that_do_not_see_each_other_add_up() -> None:
+    first = ddl(10, 100, "100:100:", shape(1))
+    assert shapes(first, ddl(20, 102, "102:103:", shape(1, 2)), ddl(30, 101, "101:102:", shape(1, 3))) == [
+        shape(1),
+        shape(1, 2),
+        shape(1, 2, 3),
+    ]
+
+
+def test_a_statement_goes_on_from_its_own_transaction() -> None:
+    """The second statement of transaction 101 still does not see transaction 102."""
+    mine = (ddl(30, 101, "101:102:", shape(1, 3)), ddl(30, 101, "101:102:", shape(1, 3, 4)))
+    found = shapes(ddl(10, 100, "100:100:", shape(1)), ddl(20, 102, "102:103:", shape(1, 2)), *mine)
+    assert found[-1] == shape(1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("seen", ["103:103:", "101:103:101", None])
+def test_what_a_statement_saw_is_not_done_again(seen: str | None) -> None:
+    """Transaction 102 added a column that 101 dropped then. Older helpers tell no snapshot: they are believed."""
+    first = (ddl(10, 100, "100:100:", shape(1)), ddl(20, 102, "102:103:", shape(1, 2)))
+    assert shapes(*first, ddl(30, 101, seen, shape(1))) == [shape(1), shape(1, 2), shape(1)]
+
+
+def test_a_change_of_four_billion_transactions_ago_is_old() -> None:
+    """The log tells 32 bits of a transaction's id: 100 could be the next one as well as the first one."""
+    known = (
+        revision(0, 5, None, shape(1)),
+        revision(1, 10, 3_000_000_000, shape(1, 2)),
+        revision(2, 15, EPOCH + 200, shape(1)),
+    )
+    now = EPOCH + 1_500_000_000
+    assert shapes(ddl(20, now, f"{now}:{now}:", shape(1, 3)), known=known) == [shape(1, 3)]
+
+
+def test_a_table_that_was_dropped_unseen_stays_dropped() -> None:
+    gone = Event(EventKind.DDL, LogKey(20, 0), 102, 0, dropped=((1, TableName("public", "t1")),))
+    gone.settings["snapshot"] = "102:103:"
+    assert shapes(ddl(10, 100, "100:100:", shape(1)), gone, ddl(30, 101, "101:102:", shape(1, 3))) == [shape(1), None]
+
+
+def test_a_type_that_moved_unseen_is_called_by_its_new_name() -> None:
+    moved = TypeDefinition(20001, "s2", "mood", TypeKind.ENUM, labels=("a", "b"))
+    spelled = DataType("s2.mood[]", "s2", "mood", TypeKind.ARRAY, oid=20002)
+    other = Table(2, TableName("public", "t2"), (Column(1, "c1", spelled),), types=(moved,))
+    mine = Table(1, TableName("public", "t1"), (Column(1, "c1", MOOD),), types=(DEFINED,))
+    (_, merged) = shapes(ddl(20, 102, "102:103:", other), ddl(30, 101, "101:102:", mine))
+    assert merged is not None and merged.types == (moved,)
+    assert [column.type.text for column in merged.columns] == ["s2.mood"]
