@@ -150,7 +150,7 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
 
 def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile], number: int) -> Iterator[StageTask]:
     wanted = [f for f in files if f.first < piece.high and f.last >= piece.low]
-    for section, run in enumerate(sections(sorted(wanted, key=lambda f: f.first))):
+    for section, run in enumerate(sections(sorted(wanted, key=lambda f: f.first), cycle.runner.parallelism)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(
             dsn=cycle.target_dsn(ahead.target),

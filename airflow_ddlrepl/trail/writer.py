@@ -29,6 +29,7 @@ from airflow_ddlrepl.trail.store import TRANSACTIONS, Trail, data_folder
 ROW_GROUP_BYTES = 16 << 20
 BUFFER_BYTES = 96 << 20
 FILE_BYTES = 256 << 20
+FILE_ROWS = 1 << 20
 OPEN_FILES = 64
 
 
@@ -130,7 +131,7 @@ class PartWriter:
         if not writer.is_open and sum(w.is_open for w in self._open.values()) >= OPEN_FILES:
             self._close(min((w for w in self._open.values() if w.is_open), key=lambda w: w.last).layout)
         writer.flush(self._trail)
-        if writer.size >= FILE_BYTES:
+        if writer.size >= FILE_BYTES or writer.rows >= FILE_ROWS:
             self._close(writer.layout)
 
     def _close_others(self, table_id: int) -> None:
@@ -168,6 +169,10 @@ class _TableWriter:
     @property
     def size(self) -> int:
         return self._sink.size if self._sink else 0
+
+    @property
+    def rows(self) -> int:
+        return int(self._counts.sum())
 
     def add(self, batch: pa.RecordBatch) -> None:
         lsn, seq = batch.column("lsn"), batch.column("seq")
@@ -210,7 +215,7 @@ class _TableWriter:
             columns=self.layout.columns,
             first=self._first,
             last=self.last,
-            rows=int(counts.sum()),
+            rows=self.rows,
             inserts=int(counts[Op.INSERT]),
             updates=int(counts[Op.UPDATE]),
             deletes=int(counts[Op.DELETE]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import psycopg
@@ -23,21 +24,22 @@ class Locked(Exception):
     """An open transaction holds a table."""
 
 
-def difference(source: str, target: str) -> str:
-    """The first table of the source that the target has not, or has otherwise; "" when there is none.
+def difference(source: str, target: str, but: Collection[Name] = ()) -> str:
+    """The first table of the source that the target has not, or has otherwise; "" when there is none but these.
 
     Raises Locked.
     """
     with psycopg.connect(source) as here, psycopg.connect(target) as there:
         here.execute("SET lock_timeout = '50ms'")
         try:
-            return _difference(here, there)
+            return _difference(here, there, but)
         except psycopg.errors.LockNotAvailable as error:
             raise Locked from error
 
 
-def _difference(here: psycopg.Connection[Any], there: psycopg.Connection[Any]) -> str:
+def _difference(here: psycopg.Connection[Any], there: psycopg.Connection[Any], but: Collection[Name]) -> str:
     ours, theirs = _tables(here), _tables(there)
+    ours = {name: columns for name, columns in ours.items() if name not in but}
     for name, columns in ours.items():
         if theirs.get(name) != columns:
             return f"{'.'.join(name)} has {columns}, at the target {theirs.get(name)}"

@@ -1,6 +1,7 @@
 """Random histories, reproducible from their seeds: whatever happens at the source, the target equals it at the end.
 
-DDLREPL_HISTORIES: how many seeds per version (default 80 on PostgreSQL 18, 20 on 15); DDLREPL_HISTORIES_FROM: the first.
+DDLREPL_HISTORIES: how many seeds per version (default: 80 on PostgreSQL 18, 20 on 15);
+DDLREPL_HISTORIES_FROM: the first.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from airflow_ddlrepl.trail.manifest import RowFile
 
 ROWS_ALONE = 100_000
 ROWS_PER_BUCKET = 1_000_000
+ROWS_PER_SECTION = 1_250_000  # and bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,20 @@ class StageTask:
         return found
 
 
-def sections(files: Sequence[RowFile]) -> list[tuple[RowFile, ...]]:
-    """Files in log order cut where their layout changes: stage and merge one section after the other."""
-    return [tuple(run) for _, run in groupby(files, layout_of)]
+def sections(files: Sequence[RowFile], parallelism: int = 1) -> list[tuple[RowFile, ...]]:
+    """Files in log order, cut into what is staged and merged one after the other.
+
+    Each of one layout, and of no more rows than its buckets may hold in memory. A cut may fall into a transaction:
+    the source went through the state there, too, and nobody sees it at the target before the whole is committed.
+    """
+    found: list[tuple[RowFile, ...]] = []
+    for _, run in groupby(files, layout_of):
+        found.append(())
+        for file in run:
+            if found[-1] and sum(one.rows for one in found[-1]) + file.rows > ROWS_PER_SECTION * parallelism:
+                found.append(())
+            found[-1] += (file,)
+    return found
 
 
 def bucket_count(files: Sequence[RowFile], parallelism: int) -> int:
