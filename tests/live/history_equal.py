@@ -14,6 +14,7 @@ SELECT n.nspname::text, c.relname::text, array_agg(a.attname::text ORDER BY a.at
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'ddlrepl')
+  AND c.oid <> ALL (%s::oid[])
 GROUP BY n.nspname, c.relname ORDER BY 1, 2
 """
 Name = tuple[str, str]
@@ -24,10 +25,10 @@ class Locked(Exception):
     """An open transaction holds a table."""
 
 
-def difference(source: str, target: str, but: Collection[Name] = ()) -> str:
+def difference(source: str, target: str, but: Collection[int] = ()) -> str:
     """The first table of the source that the target has not, or has otherwise; "" when there is none but these.
 
-    Raises Locked.
+    but: ids of tables. Raises Locked.
     """
     with psycopg.connect(source) as here, psycopg.connect(target) as there:
         here.execute("SET lock_timeout = '50ms'")
@@ -37,9 +38,8 @@ def difference(source: str, target: str, but: Collection[Name] = ()) -> str:
             raise Locked from error
 
 
-def _difference(here: psycopg.Connection[Any], there: psycopg.Connection[Any], but: Collection[Name]) -> str:
-    ours, theirs = _tables(here), _tables(there)
-    ours = {name: columns for name, columns in ours.items() if name not in but}
+def _difference(here: psycopg.Connection[Any], there: psycopg.Connection[Any], but: Collection[int]) -> str:
+    ours, theirs = _tables(here, but), _tables(there)
     for name, columns in ours.items():
         if theirs.get(name) != columns:
             return f"{'.'.join(name)} has {columns}, at the target {theirs.get(name)}"
@@ -52,8 +52,8 @@ def _difference(here: psycopg.Connection[Any], there: psycopg.Connection[Any], b
     return ""
 
 
-def _tables(connection: psycopg.Connection[Any]) -> dict[Name, tuple[Column, ...]]:
-    found = connection.execute(TABLES).fetchall()
+def _tables(connection: psycopg.Connection[Any], but: Collection[int] = ()) -> dict[Name, tuple[Column, ...]]:
+    found = connection.execute(TABLES, [list(but)]).fetchall()
     return {(schema, name): tuple(zip(columns, types, strict=True)) for schema, name, columns, types in found}
 
 
