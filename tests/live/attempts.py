@@ -67,6 +67,11 @@ class Attempt:
             self.process.kill()
         return error
 
+    def kill(self) -> None:
+        """Dead, and its lock with it, when this returns."""
+        self.process.kill()
+        self.process.join(SECONDS)
+
     def wake(self) -> DdlReplError | None:
         """Let it go on after `stopped_at`, to its end."""
         assert self.process.pid is not None
