@@ -93,7 +93,7 @@ class Rendering:
         """The partitions, which this statement alters, too, are loaded anew: what their rows become is no matter."""
         is_unknown = self.case.evidence.conversion(change.name) is Conversion.OTHER
         refreshes = self.case.policy.on_enroll_break is OnEnrollBreak.REFRESH
-        return self.case.held.is_partitioned and is_unknown and refreshes
+        return self.case.held.is_partitioned and is_unknown and refreshes and bool(change.hazards)
 
     def _using(self, change: ChangeType, found: Cast) -> Using:
         """As the source did; where that isn't known, and a policy asks for no refresh, as far as a cast goes."""
