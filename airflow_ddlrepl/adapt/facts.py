@@ -62,10 +62,6 @@ class Renderer(Protocol):
         """Where the empty table's column has a former type of the same name: the type of that name now."""
         ...
 
-    def or_emptied(self, sql: tuple[str, ...], table: Table) -> tuple[str, ...]:
-        """The statements; where the rows that stand don't allow one, the table is emptied first."""
-        ...
-
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
         """The statements, run in the session time zone `zone`."""
         ...

@@ -11,7 +11,6 @@ from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.partitions import is_carried_by_parent, parent_fill
 from airflow_ddlrepl.adapt.steps import Step, StepKind
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
-from airflow_ddlrepl.config.policies import OnEnrollBreak
 from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.attach_partition import AttachPartition
 from airflow_ddlrepl.ddl.casts import Cast, cast
@@ -86,14 +85,7 @@ class Rendering:
         found = cast(change.old.type, change.type)
         sql = self.render.sql(replace(change, using=self._using(change, found)), shape)
         zone = self.case.evidence.timezone
-        sql = self.render.in_time_zone(zone, sql) if found is Cast.BY_TIME_ZONE and zone else sql
-        return self.render.or_emptied(sql, shape) if self._comes_by_partitions(change) else sql
-
-    def _comes_by_partitions(self, change: ChangeType) -> bool:
-        """The partitions, which this statement alters, too, are loaded anew: what their rows become is no matter."""
-        is_unknown = self.case.evidence.conversion(change.name) is Conversion.OTHER
-        refreshes = self.case.policy.on_enroll_break is OnEnrollBreak.REFRESH
-        return self.case.held.is_partitioned and is_unknown and refreshes and bool(change.hazards)
+        return self.render.in_time_zone(zone, sql) if found is Cast.BY_TIME_ZONE and zone else sql
 
     def _using(self, change: ChangeType, found: Cast) -> Using:
         """As the source did; where that isn't known, and a policy asks for no refresh, as far as a cast goes."""

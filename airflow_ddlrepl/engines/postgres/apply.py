@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.steps import StepKind
-from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, Step
+from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Step
 from airflow_ddlrepl.engines.postgres.connect import passing, session
 from airflow_ddlrepl.engines.postgres.load import require_rows
 from airflow_ddlrepl.engines.postgres.merge import Session, merge, prepare_session
@@ -84,7 +84,7 @@ def run_program(
             for steps in _together(program.steps):
                 run.merge_before(steps)
                 for step in steps:
-                    run.step(step)
+                    run.step(step, _loaded_anew_with(step, steps))
             run.merge_rest()
             write_standings(cursor, channel, _changed(program), _gone(program))
             leave(cursor, channel, records)
@@ -100,6 +100,20 @@ def _together(steps: Iterable[Step]) -> Iterator[list[Step]]:
     """The steps of one statement: what it does to a type that its tables share hits all of them at once."""
     for _, group in groupby(steps, key=lambda step: step.key):
         yield list(group)
+
+
+def _loaded_anew_with(step: Step, group: Sequence[Step]) -> list[TableName]:
+    """Partitions, at any depth, that the same statement changes and that wait for a refresh from then on."""
+    found: list[TableName] = []
+    below = {step.table_id}
+    for other in group:  # a partitioned table stands before its partitions
+        before, after = other.before, other.after
+        if before is None or before.shape.partition is None or before.shape.partition.of not in below:
+            continue
+        below.add(other.table_id)
+        if after is not None and after.state is State.PENDING and not before.shape.is_partitioned:
+            found.append(before.name)
+    return found
 
 
 def _changed(program: Program) -> dict[int, Standing]:
@@ -135,7 +149,8 @@ class _Run:
         """Everything left, all tables together: deletes of all, then updates, then inserts."""
         self._merge(list(self.waiting))
 
-    def step(self, step: Step) -> None:
+    def step(self, step: Step, spare: Sequence[TableName] = ()) -> None:
+        """spare: tables whose rows a refresh replaces, which may go where they are in the way."""
         if step.event.kind is EventKind.TRUNCATE and step.before is not None:
             self._truncate(step.before.name, restart=bool(step.event.settings.get("restart_identity")))
             self.applied.changes["truncate"] += 1
@@ -149,7 +164,7 @@ class _Run:
             if part.kind is StepKind.WARN:
                 self.applied.warnings.append(part.why)
             elif part.kind is StepKind.SQL and not (part.shared and not self._is_first(step, part.sql)):
-                self._sql(step, part.sql)
+                self._sql(step, part.sql, spare)
 
     def _is_first(self, step: Step, sql: tuple[str, ...]) -> bool:
         """A step that several tables of one statement share runs once."""
@@ -158,12 +173,12 @@ class _Run:
         self._done.add((step.key, sql))
         return True
 
-    def _sql(self, step: Step, statements: Iterable[str]) -> None:
+    def _sql(self, step: Step, statements: Iterable[str], spare: Sequence[TableName]) -> None:
         import psycopg
 
         for statement in statements:
             try:
-                self.cursor.execute(statement.encode())
+                self._execute(statement, spare)
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
                 raise
             except psycopg.Error as error:
@@ -191,6 +206,23 @@ class _Run:
         except psycopg.errors.FeatureNotSupported:
             self.cursor.execute(f"DELETE FROM {table}".encode())
         self.applied.statements += 1
+
+    def _execute(self, statement: str, spare: Sequence[TableName]) -> None:
+        """A partitioned table's ALTER converts the rows of its partitions, those too that are loaded anew anyway."""
+        import psycopg
+
+        if not spare:
+            self.cursor.execute(statement.encode())
+            return
+        try:
+            with self.cursor.connection.transaction():
+                self.cursor.execute(statement.encode())
+        except (psycopg.DataError, psycopg.IntegrityError) as error:
+            names = ", ".join(map(str, spare))
+            self.applied.warnings.append(f"{names}: empty until the refresh: {str(error).splitlines()[0]}")
+            for name in spare:
+                self._truncate(name, restart=False)
+            self.cursor.execute(statement.encode())
 
     def _merge(self, due: list[StagedSlice]) -> None:
         """All tables together, but the sections of one table one after the other, in the order of the log."""

@@ -169,36 +169,9 @@ class PostgresDdl:
         """Looks first: a view on the column would forbid even a change to the same type."""
         return (ddl_types.of_its_type(column, table),)
 
-    def or_emptied(self, sql: tuple[str, ...], table: Table) -> tuple[str, ...]:
-        """Nothing is emptied where a partition of somebody's own would be, or where foreign keys lead to it."""
-        return tuple(
-            ddl_types.block(_OR_EMPTIED.format(one=one, table=qualified(table.name), name=_text(table.name)))
-            for one in sql
-        )
-
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
         """For casts between timestamps with and without time zone. Needs a transaction."""
         return (f"SET LOCAL TimeZone = {literal(zone).strip()}", *sql, "SET LOCAL TimeZone TO DEFAULT")
-
-
-_OR_EMPTIED = """
-BEGIN
-    {one};
-EXCEPTION WHEN data_exception OR integrity_constraint_violation THEN
-    IF EXISTS (
-        SELECT FROM pg_partition_tree({name}::regclass) p
-        JOIN pg_class c ON c.oid = p.relid JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE p.isleaf AND c.xmin::text <> pg_current_xact_id()::xid::text AND NOT EXISTS (
-            SELECT FROM ddlrepl.tables t
-            WHERE t.schema_name = n.nspname AND t.table_name = c.relname AND t.state <> 'kept'))
-    THEN RAISE; END IF;
-    TRUNCATE {table};
-    {one};
-END"""
-
-
-def _text(name: TableName) -> str:
-    return literal(qualified(name)).strip()
 
 
 def truncate(names: list[TableName], *, restart_identity: bool = False) -> str:
