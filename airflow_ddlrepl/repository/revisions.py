@@ -62,7 +62,6 @@ class Revisions(Base):
             now = self._database.now(connection)
             self._store(connection, channel, found, now)
             move(connection, channel, CAPTURED, captured, now)
-        self._newest.pop(channel, None)
 
     def commit_segment(
         self,
@@ -122,7 +121,8 @@ class Revisions(Base):
     def latest_revisions(self, channel: str) -> dict[int, Revision]:
         """Each table's newest revision by table id; a dropped table's has no shape."""
         here = revisions.c.channel == channel
-        stand = select(func.count(), func.sum(revisions.c.number), func.max(revisions.c.created)).where(here)
+        latest = (func.max(revisions.c.created), func.max(revisions.c.lsn))
+        stand = select(func.count(), func.sum(revisions.c.number), *latest).where(here)
         with self._database.read() as connection:
             now = tuple(connection.execute(stand).one())
         if self._newest.get(channel, (None, {}))[0] != now:
@@ -134,7 +134,7 @@ class Revisions(Base):
         return dict(self._newest[channel][1])
 
     def _read(self, narrow: Callable[[Select[Any]], Select[Any]]) -> list[Revision]:
-        """By table and number. What is stored never changes: each is read once."""
+        """By table and number. What stands at a position never changes: each is read once."""
         order = (revisions.c.table_id, revisions.c.number)
         with self._database.read() as connection:
             marks = [tuple(row) for row in connection.execute(narrow(select(*_MARK)).order_by(*order))]
