@@ -233,6 +233,7 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runne
     reader = choose_reader(cycle.source.connection)
     parallel = cycle.channel.capture.parallel or runner.parallelism
     cuts = ranges(low, high, 1 if reader is Reader.PROTOCOL else parallel, RANGE_BYTES)
+    cycle.source.wait_for_standbys(high)
     while True:
         tasks = [
             RangeTask(

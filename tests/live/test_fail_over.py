@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres import source as source_module
-from airflow_ddlrepl.engines.postgres.source import PostgresSource
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow import capturing
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.attempts import stopped_at
@@ -63,13 +63,17 @@ def lead_to(replica: Replica, server: PrivateServer, user: str = "postgres") -> 
 
 
 def check_waits(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much there is to read: nothing is read that the standby has not got."""
-    dsn = f"{replica.source}?options=-cstatement_timeout%3D300"
+    """In one range or in several: nothing is read that the standby has not got."""
+    text = replica.file.read_text()
+    impatient = text.replace(replica.source, f"{replica.source}?options=-cstatement_timeout%3D300")
+    monkeypatch.setattr(capturing, "RANGE_BYTES", 1)
     for most in (source_module.NEWS_PEEK_BYTES, 0):
         monkeypatch.setattr(source_module, "NEWS_PEEK_BYTES", most)
-        source = PostgresSource(dsn, "shop", "ddlrepl_shop", "ddlrepl_shop")
-        with source, pytest.raises(psycopg.errors.QueryCanceled):
-            source.has_news(source.position(), source.flush_position())
+        for parallel in (1, 2):
+            replica.file.write_text(f"{impatient}capture: {{parallel: {parallel}}}\n")
+            with pytest.raises(DdlReplError, match="statement timeout"):
+                replica.replicate()
+    replica.file.write_text(text)
     monkeypatch.undo()
 
 

@@ -182,10 +182,7 @@ class PostgresSource:
         """
         if high <= low:
             return False
-        if not self._may_peek():
-            return True
-        if high - low > NEWS_PEEK_BYTES:
-            self._wait_for_standbys(high)
+        if high - low > NEWS_PEEK_BYTES or not self._may_peek():
             return True
         with slots.lost_is_told(self.connection, self.slot):
             rows = self.connection.execute(
@@ -196,8 +193,11 @@ class PostgresSource:
             ).fetchall()
         return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
 
-    def _wait_for_standbys(self, high: Lsn) -> None:
-        """Until those in synchronized_standby_slots have the log: readers of a copy of the slot would not wait."""
+    def wait_for_standbys(self, high: Lsn) -> None:
+        """Until those in synchronized_standby_slots have the log.
+
+        Readers of a copy of the slot don't wait for them, and one of the slot itself can't be interrupted meanwhile.
+        """
         row = self.connection.execute("SELECT current_setting('synchronized_standby_slots', true)").fetchone()
         if row is not None and row[0]:
             with slots.lost_is_told(self.connection, self.slot):
