@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -76,10 +76,11 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All tables of one target, or of several."""
+    """All tables of one target, or of several. left_out: tables whose rows are not in the stream, and why."""
 
     tables: tuple[TableReport, ...] = ()
     seconds: float = 0.0
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def differences(self) -> int:
@@ -96,6 +97,7 @@ class Comparison:
             "found": self.lines(),
             "rows": sum(table.source_rows for table in self.tables),
             "tables": [table.to_json() for table in self.tables],
+            "left_out": dict(self.left_out),
             "seconds": self.seconds,
         }
 
@@ -106,6 +108,7 @@ class Comparison:
         widths = [max(len(row[i]) for row in (heads, *body)) for i in range(len(heads))]
         lines = [_line(row, widths) for row in (heads, *body)]
         lines += self.lines()
+        lines += [f"{name} is left out and was not compared: {why}" for name, why in self.left_out.items()]
         rows = sum(t.source_rows for t in self.tables)
         return "\n".join([*lines, f"{len(self.tables)} tables, {rows} rows, {self.differences} differences"])
 

@@ -14,6 +14,7 @@ from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
 
@@ -34,7 +35,10 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
             dsn = cycle.target_dsn(target.name)
             tasks.append(CompareTask(cycle.source_dsn, dsn, table, standing.name, standing.shape))
     reports += cycle.runner.map(compare_table, tasks, "compare", size=_bytes(cycle, tasks))
-    return Comparison(tuple(reports), seconds=round(time.monotonic() - started, 2))
+    left_out = {
+        str(name): why for name, why in cycle.source.unpublished_reasons().values() if _is_wanted(name, patterns)
+    }
+    return Comparison(tuple(reports), round(time.monotonic() - started, 2), left_out)
 
 
 def _bytes(cycle: Cycle, tasks: Sequence[CompareTask]) -> int:
@@ -56,8 +60,12 @@ def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:
         if table.id not in left_out
         and not table.unlogged
         and belongs(table, known, cycle.scope.joins)
-        and (not patterns or any(matches_table(p, table.name) for p in patterns))
+        and _is_wanted(table.name, patterns)
     ]
+
+
+def _is_wanted(name: TableName, patterns: Sequence[str]) -> bool:
+    return not patterns or any(matches_table(p, name) for p in patterns)
 
 
 def _missing(standing: Standing | None, target: str) -> str:

@@ -167,7 +167,8 @@ class Player:
                 self.play(Step(number, "COMMIT"))
         self._end_prepared()
         self.play(REPLICATE)
-        self.replica.check_equal()
+        report = self.replica.compare()
+        assert report.differences == 0, report.text()
         self._check()
 
     def close(self) -> None:
