@@ -137,6 +137,7 @@ class Sink:
         self.path = path
         self.size = 0
         self.closed = False
+        self.abandoned = False
         self._crc = 0
         self._file = file
         self._folder = folder
@@ -144,6 +145,8 @@ class Sink:
     def write(self, data: Any) -> int:
         """Any buffer."""
         view = memoryview(data).cast("B")
+        if self.abandoned:  # a Parquet writer that is let go of still writes its footer
+            return len(view)
         with reached(), self._room(len(view)):
             self._file.write(view)
         self._crc = zlib.crc32(view, self._crc)
@@ -177,7 +180,7 @@ class Sink:
 
     def abandon(self) -> None:
         """Let go of the file, whatever is the matter with it: nobody will read it."""
-        self.closed = True
+        self.closed = self.abandoned = True
         with contextlib.suppress(Exception):
             self._file.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Identity
+from airflow_ddlrepl.trail import writer as writer_module
 from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, Segment
 from airflow_ddlrepl.trail.store import TRANSACTIONS, Trail, data_folder, manifest_path
 from airflow_ddlrepl.trail.writer import Layout, PartWriter
@@ -232,3 +234,17 @@ def test_another_layout_goes_to_another_file_and_many_tables_share_few_open_file
     assert [(f.first.lsn, f.last.lsn) for f in part.files if f.table_id == 1] == [(101, 102), (103, 103), (104, 104)]
     assert part.change_count == 202 and len(part.files) == 201
     assert Part.from_json(part.to_json()) == part
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_nothing_is_left_of_a_part_that_failed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "ROW_GROUP_BYTES", 1)
+    trail = Trail(url, "shop")
+    before = set(trail.place.walk())
+    writer = PartWriter(trail, 0, LOW, 0)
+    writer.rows(layout(), rows([(101, 0)]))
+    writer.event(Event(EventKind.DDL, LogKey(102, 0), 7, 5, tag="ALTER TABLE"))
+    writer.discard()
+    del writer
+    gc.collect()
+    assert set(trail.place.walk()) == before
