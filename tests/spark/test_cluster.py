@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 import yaml
@@ -86,20 +88,33 @@ class Shop(Replica):
 
     def kill_the_one_that(self, dsn: str, does: str) -> str:
         """Waits for a session of a worker's task at the server that does this; kills that worker. Its name."""
-        first = f"""
-            DO $$ BEGIN LOOP
-              PERFORM pg_stat_clear_snapshot();
-              EXIT WHEN EXISTS (SELECT FROM pg_stat_activity WHERE {MINE} AND {does});
-              PERFORM pg_sleep(0.002);
-            END LOOP; END $$"""
+        query = f"SELECT pid, client_port FROM pg_stat_activity WHERE {MINE} AND {does}".encode()
+        deadline = time.monotonic() + 120
         with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute("SET statement_timeout = '120s'")
-            connection.execute(first.encode())
-            row = connection.execute(f"SELECT client_port FROM pg_stat_activity WHERE {MINE} AND {does}".encode())
-            (port,) = row.fetchall()[0]
-        worker = next(worker for worker in self.cluster.workers if worker.holds(port))
-        worker.kill()
-        return worker.folder.name
+            while time.monotonic() < deadline:
+                for pid, port in connection.execute(query).fetchall():
+                    with held(pid):
+                        worker = next((one for one in self.cluster.workers if one.holds(port)), None)
+                        if worker is not None:
+                            worker.kill()
+                            return worker.folder.name
+                time.sleep(0.002)
+        raise TimeoutError(f"no task of a worker was seen where {does}")
+
+
+@contextmanager
+def held(pid: int) -> Iterator[None]:
+    """The server's process stands still: the task that waits for its answer can't end meanwhile."""
+    try:
+        backend = psutil.Process(pid)
+        backend.suspend()
+    except psutil.NoSuchProcess:
+        yield
+        return
+    try:
+        yield
+    finally:
+        backend.resume()
 
 
 @contextmanager
