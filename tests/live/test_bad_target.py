@@ -59,6 +59,7 @@ def test_an_empty_table_that_is_not_ours_is_taken(replica: Replica) -> None:
     replica.at_target("create table t (id int, old text)")
     replica.activate()
     replica.settle()
+    assert replica.rows("select * from t") == ask(replica.source, "select * from t") != []
 
 
 def test_the_target_forgot_us(replica: Replica) -> None:

@@ -90,6 +90,7 @@ def test_a_second_breakpoint_is_one_of_its_own(replica: Replica) -> None:
             for control in cycle.repository.controls("shop"):
                 cycle.repository.remove_control("shop", control.id)
     replica.settle()
+    assert replica.rows("select v from t") == [("1",)]
 
 
 @pytest.mark.req("HVR-P-38")

@@ -127,6 +127,7 @@ def test_a_target_can_be_the_source_of_another_channel(databases: Databases, sec
     deactivate(far)
     near.at_source("update t set c = 4 where id = 1", "alter table u add column n int")
     near.settle()
+    assert near.rows("select c from t where id = 1") == [(4,)] != far.rows("select c from t where id = 1")
 
 
 def test_activation_again_changes_nothing(databases: Databases, tmp_path: Path) -> None:

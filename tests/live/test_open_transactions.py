@@ -19,6 +19,7 @@ def test_a_type_is_renamed_while_another_session_begins_to_use_it(make: Make) ->
     replica.settle()
     replica.at_source("ALTER TYPE new ADD VALUE 'b'", "INSERT INTO u VALUES (2, 'b')", "UPDATE t SET m = 'b'")
     replica.settle()
+    assert replica.rows("SELECT m::text, pg_typeof(ms)::text FROM t") == [("b", "new[]")]
 
 
 def test_a_composite_type_changes_in_a_transaction_that_does_not_see_all_its_tables(make: Make) -> None:
@@ -30,6 +31,7 @@ def test_a_composite_type_changes_in_a_transaction_that_does_not_see_all_its_tab
         session.execute("ALTER TYPE c RENAME ATTRIBUTE a TO b")
     replica.at_source("INSERT INTO u VALUES (2, ROW(2))", "INSERT INTO t VALUES (2, ROW(2))")
     replica.settle()
+    assert replica.rows("SELECT id, (v).b FROM u ORDER BY id") == [(1, 1), (2, 2)]
 
 
 @BOTH
