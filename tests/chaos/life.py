@@ -118,6 +118,8 @@ class Life:
         running.kill()
         if code is None:
             raise AssertionError(f"{stage} hangs on its way to {point}")
+        if code > 0 and self.player.end_all():  # a refresh waits for no transaction for ever
+            return self.die_at(stage, point, run)
         if code == -signal.SIGKILL:
             self.story.kills.append(f"{stage} {type(running).__name__} at {point}")
         return code == -signal.SIGKILL

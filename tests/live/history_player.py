@@ -105,7 +105,7 @@ class Player:
         try:
             self._act(step.text)
         except DdlReplError as error:
-            if not error.retryable or (step.must and not self._end_all()):
+            if not error.retryable or (step.must and not self.end_all()):
                 raise
             log.debug("not now: %s", error)
             if step.must:
@@ -127,7 +127,7 @@ class Player:
             if found := difference(self.source, target, left_out):
                 raise AssertionError(f"target {number} differs: {found}")
 
-    def _end_all(self) -> bool:
+    def end_all(self) -> bool:
         """A refresh can't read a table that an open transaction has altered: let that transaction end."""
         open_ones = [s for s in self.sessions if s.info.transaction_status is not IDLE]
         for number, session in enumerate(self.sessions):
