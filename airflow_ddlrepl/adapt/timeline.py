@@ -13,10 +13,12 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_ddlrepl.adapt.steps import TablePlan
+from airflow_ddlrepl.ddl.respell import moves, respelled
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn, Snapshot
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import TypeDefinition
 
 
 class State(StrEnum):
@@ -198,10 +200,24 @@ class Timeline:
         after = self._after(before, plan, table_id)
         self._stand(Step(event, table_id, plan, before, after))
         if after is not None and after.state is not State.KEPT:
+            self._tell_users(event, after.shape.types)
             for kept in self._kept(after.name):
                 self._stand(Step(event, kept.table_id, None, kept, None))
         self._since[table_id] = event.key
         return None
+
+    def _tell_users(self, event: Event, types: Sequence[TypeDefinition]) -> None:
+        """Tables that use a type which has changed, and whose own record of it was lost, get to know of it here.
+
+        Their rows before it go before it; from here on the type is called as it is now.
+        """
+        now, told = {t.oid: t for t in types}, {table.id for table in event.tables}
+        for other in list(self._standings.values()):
+            news = [t for t in other.shape.types if now.get(t.oid, t) != t]
+            if news and other.table_id not in told and other.state in (State.LIVE, State.PENDING):
+                self._close(other.table_id, event.key)
+                shape = respelled(other.shape, moves(other.shape.types, types))
+                self._stand(Step(event, other.table_id, None, other, replace(other, shape=shape)))
 
     def _follow(self, event: Event, before: Standing, plan: TablePlan) -> None:
         """A table that was never loaded: only its name matters until then, or that it is gone."""

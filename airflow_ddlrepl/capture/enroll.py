@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from airflow_ddlrepl.capture.merge import merge, with_definitions
+from airflow_ddlrepl.capture.merge import merge
+from airflow_ddlrepl.ddl.respell import with_definitions
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Snapshot

@@ -1,0 +1,59 @@
+"""Tables whose types are called otherwise now: the shape with every name spelled anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from airflow_ddlrepl.ddl.type_text import respell
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import TypeDefinition
+
+Moves = Mapping[tuple[str, str], tuple[str, str]]
+
+
+def with_definitions(table: Table, known: Mapping[int, TypeDefinition]) -> Table:
+    """The table with these definitions of types (by oid) in the place of its own."""
+    table = respelled(table, moves(table.types, tuple(known.values())))
+    return replace(table, types=tuple(known.get(t.oid, t) for t in table.types))
+
+
+def moves(before: Sequence[TypeDefinition], after: Sequence[TypeDefinition]) -> Moves:
+    """Types that have another schema or name now."""
+    old = {t.oid: (t.schema, t.name) for t in before}
+    return {old[t.oid]: (t.schema, t.name) for t in after if old.get(t.oid, (t.schema, t.name)) != (t.schema, t.name)}
+
+
+def respelled(table: Table, moves: Moves) -> Table:
+    """The table with its types called as after these moves."""
+    if not moves:
+        return table
+    columns = tuple(_respell_column(column, moves) for column in table.columns)
+    return replace(table, columns=columns, types=tuple(_respell_definition(t, moves) for t in table.types))
+
+
+def _respell_column(column: Column, moves: Moves) -> Column:
+    of = column.type
+    schema, name = moves.get((of.schema, of.name), (of.schema, of.name))
+    type_ = replace(of, schema=schema, name=name, text=_respell_text(of.text, moves))
+    return replace(column, type=type_, default=column.default and _respell_constant(column.default, moves))
+
+
+def _respell_constant(text: str, moves: Moves) -> str:
+    """`'a'::shop.status`: the cast at its end."""
+    value, sign, cast = text.rpartition("::")
+    return text if not sign or "'" in cast else value + sign + _respell_text(cast, moves)
+
+
+def _respell_definition(of: TypeDefinition, moves: Moves) -> TypeDefinition:
+    schema, name = moves.get((of.schema, of.name), (of.schema, of.name))
+    attributes = tuple(replace(a, type=_respell_text(a.type, moves)) for a in of.attributes)
+    base = of.base and _respell_text(of.base, moves)
+    return replace(of, schema=schema, name=name, attributes=attributes, base=base)
+
+
+def _respell_text(text: str, moves: Moves) -> str:
+    for old, new in moves.items():
+        if (spelled := respell(text, old, new)) != text:
+            return spelled
+    return text
