@@ -40,7 +40,10 @@ app.add_typer(controls, name="controls")
 ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The channel file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else there.")]
 Tables = Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help="schema.table; again for more.")]
-
+Until = Annotated[
+    str,
+    typer.Option("--until", metavar="MOMENT|POSITION", help="Stop there: 2026-11-21T08:00:00+00:00, or 0/16B3748."),
+]
 Spark = Annotated[
     str, typer.Option("--master", metavar="URL", help="Spark master, or sc://host:port of a Spark Connect server.")
 ]
@@ -109,9 +112,9 @@ def activate(
 
 
 @app.command()
-def replicate(channel: ChannelFile, master: Spark = "", as_json: AsJson = False) -> None:
+def replicate(channel: ChannelFile, until: Until = "", master: Spark = "", as_json: AsJson = False) -> None:
     """One cycle: everything that was committed before now is in every target afterwards."""
-    _end(lambda: work.replicate(channel, master), as_json)
+    _end(lambda: work.replicate(channel, master, until), as_json)
 
 
 @app.command()
@@ -139,9 +142,14 @@ def status(channel: ChannelFile, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def revisions(channel: ChannelFile, table: Tables = None, as_json: AsJson = False) -> None:
+def revisions(
+    channel: ChannelFile,
+    table: Tables = None,
+    diff: Annotated[str, typer.Option(metavar="N..M", help="What became of one table from revision N to M.")] = "",
+    as_json: AsJson = False,
+) -> None:
     """Every shape that the channel's tables had, and from which position on."""
-    _end(lambda: work.revisions(channel, table or []), as_json)
+    _end(lambda: work.revisions(channel, table or [], diff), as_json)
 
 
 @app.command()

@@ -12,8 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from click import style
+
 from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.errors import DdlReplError, Exit
+
+_COLOURS = {"-": "red", "+": "green"}
 
 
 class Result(Protocol):
@@ -68,7 +72,7 @@ def perform(work: Callable[[], Result], *, as_json: bool, judge: Callable[[Any],
         try:
             result = work()
             code = judge(result)
-            write(_json(result.to_json()) if as_json else _printable(result.text()))
+            write(_json(result.to_json()) if as_json else _shown(result))
         except DdlReplError as error:
             code = error.exit_code
             _complain(str(error), error)
@@ -143,6 +147,18 @@ def _safe(value: Any) -> Any:
 
 def _cell(value: Any) -> str:
     return "" if value is None else " ".join(str(value).split())
+
+
+def _shown(result: Result) -> str:
+    """Its text; the lines of a diff in colour, on a terminal."""
+    text = _printable(result.text())
+    if not getattr(result, "is_diff", False) or not _is_coloured():
+        return text
+    return "\n".join(style(line, fg=_COLOURS.get(line[:1])) for line in text.splitlines())
+
+
+def _is_coloured() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _printable(text: str) -> str:

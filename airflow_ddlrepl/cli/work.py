@@ -10,11 +10,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Said, Table
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.check import warnings
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import resolve
+from airflow_ddlrepl.config.moment import parse_until
 from airflow_ddlrepl.config.pattern import matches_table, split_table_pattern
 from airflow_ddlrepl.config.schema import json_schema
 from airflow_ddlrepl.errors import ConfigError, Exit
@@ -53,8 +55,9 @@ def activate(path: Path, *, refresh: bool, spark: str = "") -> Result:
     return _flowing(path, lambda flow, cycle: flow.activate(cycle, load=refresh), spark)
 
 
-def replicate(path: Path, spark: str = "") -> Result:
-    return _flowing(path, lambda flow, cycle: flow.replicate(cycle), spark)
+def replicate(path: Path, spark: str = "", until: str = "") -> Result:
+    wanted = parse_until(until) if until else None
+    return _flowing(path, lambda flow, cycle: flow.replicate(cycle, wanted), spark)
 
 
 def plan(path: Path) -> Result:
@@ -102,15 +105,20 @@ def check(path: Path) -> Result:
     return Said(value, "\n".join([f"{path}: channel {channel.name} is valid", *(f"warning: {text}" for text in told)]))
 
 
-def revisions(path: Path, tables: Sequence[str]) -> Result:
+def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:
+    """Every revision of the tables; with diff `N..M` what became of one table between two of them."""
     wanted = _table_patterns(tables)
+    span = parse_span(diff) if diff else None
     with _repository(path) as (channel, repository):
+        found = repository.revisions(channel.name)
         names = {row.table_id: row.name for row in repository.tables(channel.name)}
-        rows = []
-        for found in repository.revisions(channel.name):
-            name = found.table.name if found.table else names.get(found.table_id)
-            if not wanted or (name and any(matches_table(pattern, name) for pattern in wanted)):
-                rows.append(_revision(found, str(name)))
+    if span:
+        return shape_diff(found, span, wanted or ["*.*"])
+    rows = []
+    for revision in found:
+        name = revision.table.name if revision.table else names.get(revision.table_id)
+        if not wanted or (name and any(matches_table(pattern, name) for pattern in wanted)):
+            rows.append(_revision(revision, str(name)))
     columns = ("table", "revision", "from", "columns", "origin", "statement")
     return Table(columns, tuple(rows), "no revisions: the channel is not activated, or no table matches")
 

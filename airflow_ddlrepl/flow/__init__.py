@@ -16,12 +16,14 @@ from airflow_ddlrepl.flow.activation import activate, deactivate
 from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrate
 from airflow_ddlrepl.flow.capturing import capture, has_news
 from airflow_ddlrepl.flow.comparing import compare
-from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.planned import plan
 from airflow_ddlrepl.flow.refreshing import is_waiting, refresh
-from airflow_ddlrepl.flow.results import Replicated
+from airflow_ddlrepl.flow.results import Refreshed, Replicated
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.flow.status import status
+from airflow_ddlrepl.flow.until import Until, limit, require_past
+from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess, Runner
 
 NEWS = {"capture": has_news, "adapt": has_changes, "refresh": is_waiting, "integrate": has_rows}
@@ -33,21 +35,34 @@ def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> Cycle:
 
 
 @stage("replicate")
-def replicate(cycle: Cycle) -> Replicated:
+def replicate(cycle: Cycle, until: Until | None = None) -> Replicated:
     """One cycle: everything that was committed before the call is in every target afterwards.
 
-    Where a target waits for a person (ControlStop, CannotAdapt) the others go on; then it is raised.
+    until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
+    would show what is later. Raises DdlReplError CTL-110 or CTL-111 when the source is not there yet, or a target
+    past it. Where a target waits for a person (ControlStop, CannotAdapt) the others go on; then it is raised.
     """
+    if until is not None:
+        require_past(cycle, until)
     captured = capture(cycle)
+    high = None if until is None else limit(cycle, until)
     try:
-        adapted = adapt(cycle)
+        adapted = adapt(cycle, high)
     except (ControlStop, CannotAdapt):
-        refresh(cycle)
-        integrate(cycle)
+        _refresh(cycle, high)
+        integrate(cycle, high)
         raise
-    refreshed = refresh(cycle)
-    integrated = integrate(cycle)
+    refreshed = _refresh(cycle, high)
+    integrated = integrate(cycle, high)
     return Replicated(captured, adapted, refreshed, integrated)
+
+
+def _refresh(cycle: Cycle, high: Lsn | None) -> Refreshed:
+    if high is None:
+        return refresh(cycle)
+    if is_waiting(cycle):
+        log.warning("tables that wait for a refresh go on waiting: it would show what is later than %s", high)
+    return Refreshed()
 
 
 def has_work(channel: Channel, stage: str) -> bool:

@@ -59,8 +59,8 @@ class Ahead:
     high: int = 0
 
 
-def stretch(cycle: Cycle, target: str, ahead: Ahead = Ahead()) -> Stretch:
-    """What one target has before it. Reads manifests and control records, no rows."""
+def stretch(cycle: Cycle, target: str, ahead: Ahead = Ahead(), until: Lsn | None = None) -> Stretch:
+    """What one target has before it, up to `until` at most. Reads manifests and control records, no rows."""
     captured = Lsn(max(cycle.captured(), ahead.high))
     connection = cycle.target_connection(target)
     state = read_state(connection, cycle.channel.name)
@@ -73,7 +73,8 @@ def stretch(cycle: Cycle, target: str, ahead: Ahead = Ahead()) -> Stretch:
         history.setdefault(revision.table_id, []).append(revision)
     plan = planner(cycle, target, connection, _shape_at(history), state.standings)
     timeline = Timeline(plan, _shape_at(history), history)
-    return Stretch(target, state.lsn, captured, state.standings, segments, events, timeline)
+    high = captured if until is None else max(state.lsn, min(captured, until))
+    return Stretch(target, state.lsn, high, state.standings, segments, events, timeline)
 
 
 def _by_key(event: Event) -> LogKey:

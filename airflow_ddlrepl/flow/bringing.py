@@ -22,8 +22,8 @@ from airflow_ddlrepl.model.position import Lsn
 
 
 @stage("adapt")
-def adapt(cycle: Cycle) -> Adapted:
-    """At every target: the rows before each schema change, then the change, in log order.
+def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
+    """At every target: the rows before each schema change, then the change, in log order. until: not beyond it.
 
     Raises ControlStop or CannotAdapt where a person has to decide; everything before that is applied.
     """
@@ -32,7 +32,7 @@ def adapt(cycle: Cycle) -> Adapted:
     refreshes: dict[str, str] = {}
     stops: list[DdlReplError | None] = []
     for target in cycle.targets():
-        program = _bring(cycle, target.name, _to_last_change, total)
+        program = _bring(cycle, target.name, _to_last_change, total, until)
         for table_id, standing in program.standings.items():
             if standing.state is State.PENDING:
                 refreshes[str(standing.name)] = reason(program, table_id)
@@ -62,17 +62,19 @@ def _raise_first(stops: Sequence[DdlReplError | None]) -> None:
         raise found[0]
 
 
-def _bring(cycle: Cycle, target: str, wanted: Callable[[Stretch], Program], total: Applied) -> Program:
+def _bring(
+    cycle: Cycle, target: str, wanted: Callable[[Stretch], Program], total: Applied, until: Lsn | None
+) -> Program:
     """Apply what is wanted, with a commit after each change that must be committed before it can be used."""
     claim(cycle, target)
     record(cycle, target)
     while True:
-        ahead = stretch(cycle, target)
+        ahead = stretch(cycle, target, until=until)
         program = wanted(ahead)
-        until = program.first_commit
-        is_whole = until >= program.high
+        first = program.first_commit
+        is_whole = first >= program.high
         if not is_whole:
-            program = ahead.program(until)
+            program = ahead.program(first)
         if program.high > ahead.low:
             _add(total, apply(cycle, ahead, program))
         if is_whole:
@@ -100,14 +102,14 @@ def has_changes(cycle: Cycle) -> bool:
 
 
 @stage("integrate")
-def integrate(cycle: Cycle) -> Integrated:
-    """Merge what is left up to the captured position into every target."""
+def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
+    """Merge what is left up to the captured position into every target. until: not beyond it."""
     started = time.monotonic()
     total = Applied()
     positions: dict[str, Lsn] = {}
     stops: list[DdlReplError | None] = []
     for target in cycle.targets():
-        program = _bring(cycle, target.name, _to_the_end, total)
+        program = _bring(cycle, target.name, _to_the_end, total, until)
         positions[target.name] = program.high
         stops.append(stopped(cycle, target.name, program))
     expired = 0 if cycle.unreachable else expire(cycle, min(positions.values()))

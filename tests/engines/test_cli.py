@@ -14,13 +14,14 @@ import jsonschema
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.cli import main
+from airflow_ddlrepl.cli import main, terminal
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, LockHeld, Unreachable
 from airflow_ddlrepl.flow import Cycle
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Key, Table
+from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.repository.repository import Repository
 
 CHANNEL = """\
@@ -229,6 +230,35 @@ def test_errors_and_revisions_are_listed(run: Run, file: Path) -> None:
         ("public.orders", 2, "0/10"),
     ]
     assert run("revisions", file, "--table", "x.*").out.startswith("no revisions")
+
+
+def test_two_revisions_are_compared(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    integer, text = DataType("integer", "pg_catalog", "int4"), DataType("text", "pg_catalog", "text")
+    key = Key((1,), "pk", True)
+    shapes = [
+        Table(7, TableName("public", "t"), (Column(1, "id", integer), Column(2, "note", text, default="'x'")), key),
+        Table(7, TableName("public", "u"), (Column(1, "id", integer), Column(2, "remark", text)), key),
+        Table(8, TableName("public", "u"), (Column(1, "id", text),)),
+    ]
+    found = [Revision(s.id, n, LogKey(0x10 * n, 0), s, Origin.IN_LOG) for n, s in enumerate(shapes)]
+    found += [Revision(8, 3, LogKey(0x30, 0), None, Origin.IN_LOG)]
+    with Repository.open(f"sqlite:///{file.parent}/repository.db") as repository:
+        repository.ensure_channel("shop", "f")
+        with repository.lock("shop", "test") as lock:
+            repository.enroll("shop", lock.token, found)
+    lines = run("revisions", file, "--table", "public.u", "--diff", "0..1").out.splitlines()
+    assert lines[:2] == ["--- public.u revision 0 from 0/0", "+++ public.u revision 1 from 0/10"]
+    assert [line for line in lines[2:] if line[0] == "-"] == ["- table public.t", "-   note text default 'x'"]
+    assert [line for line in lines[2:] if line[0] == "+"] == ["+ table public.u", "+   remark text"]
+    assert "    primary key (id)" in lines and "  rename_column note -> remark" in lines
+    told = json.loads(run("revisions", file, "--table", "public.u", "--diff", "1..1", "--json").out)
+    assert (told["table_id"], told["from"]["revision"], told["changes"]) == (7, 1, [])
+    for wrong, code in (("1-2", "CFG-113"), ("0..9", "CFG-114")):
+        outcome = run("revisions", file, "--table", "public.u", "--diff", wrong)
+        assert (outcome.code, code in outcome.err) == (Exit.USAGE, True)
+    assert "CFG-114" in run("revisions", file, "--table", "public.t", "--diff", "0..1").err
+    monkeypatch.setattr(terminal, "_is_coloured", lambda: True)
+    assert "\x1b[32m+   remark text\x1b[0m" in run("revisions", file, "--table", "public.u", "--diff", "0..1").out
 
 
 def test_an_unreachable_repository_is_exit_4(run: Run, file: Path) -> None:

@@ -11,6 +11,7 @@ import psycopg
 import yaml
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.config.moment import parse_until
 from airflow_ddlrepl.model.work import InProcess
 
 
@@ -33,9 +34,9 @@ class Replica:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.activate(cycle)
 
-    def replicate(self) -> Any:
+    def replicate(self, until: str = "") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.replicate(cycle)
+            return flow.replicate(cycle, parse_until(until) if until else None)
 
     def compare(self) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:

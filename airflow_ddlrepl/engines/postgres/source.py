@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.channel import Channel
@@ -159,6 +160,17 @@ class PostgresSource:
                 " every table is loaded anew",
             )
 
+    def clock(self) -> datetime:
+        """The moment now, as transactions that commit here are stamped with."""
+        row = self.connection.execute("SELECT clock_timestamp()").fetchone()
+        assert row is not None
+        now: datetime = row[0]
+        return now
+
+    def log_end(self) -> Lsn:
+        """Where the log on disk ends. Only asks: `flush_position` is where one may read to."""
+        return self._lsn("SELECT pg_current_wal_flush_lsn()::text")
+
     def flush_position(self) -> Lsn:
         """A position that every transaction that committed before this call lies before, readable at once.
 
@@ -166,9 +178,9 @@ class PostgresSource:
         wrote: a range that ends there never misses a commit whose record was only half written.
         """
         inserted = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
-        if self._lsn("SELECT pg_current_wal_flush_lsn()::text") < inserted:
+        if self.log_end() < inserted:
             time.sleep(FLUSH_WAIT_SECONDS)
-        if self._lsn("SELECT pg_current_wal_flush_lsn()::text") < inserted:
+        if self.log_end() < inserted:
             with self.connection.transaction():
                 self.connection.execute("SET LOCAL synchronous_commit = local")
                 self.connection.execute("SELECT pg_logical_emit_message(true, %s, '')", [HEARTBEAT_PREFIX])

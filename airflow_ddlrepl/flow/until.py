@@ -1,0 +1,70 @@
+"""Until: how far a cycle goes that must not go to the end of the log."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.engines.postgres.state import read_state
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.model.position import Lsn
+
+Until = Lsn | datetime
+CLOCK_MARGIN = 60_000_000  # µs that a server's clock may have been set back
+
+
+def require_past(cycle: Cycle, until: Until) -> None:
+    """Raises DdlReplError CTL-110 for a moment or a position that the source has not come to yet."""
+    now: Until
+    if isinstance(until, Lsn):
+        now = cycle.source.flush_position()
+        is_ahead = until > now
+    else:
+        now = cycle.source.clock()
+        is_ahead = until > now
+    if is_ahead:
+        raise DdlReplError(
+            f"the source has not come to {until} yet: it is at {now}",
+            code="CTL-110",
+            hint="wait for it; without --until a cycle goes up to now",
+        )
+
+
+def limit(cycle: Cycle, until: Until) -> Lsn:
+    """The position before which everything lies that is wanted, and nothing else: each transaction is in or out.
+
+    A moment ends in front of the first transaction of the log that committed after it, by the source's clock.
+    Raises DdlReplError CTL-111 when a target has gone past it.
+    """
+    high = until if isinstance(until, Lsn) else _first_after(cycle, until)
+    high = min(high, cycle.captured())
+    for target in cycle.targets():
+        state = read_state(cycle.target_connection(target.name), cycle.channel.name)
+        found = {f"target {target.name} is at": state.lsn}
+        for standing in state.standings.values():
+            if standing.snapshot is not None:
+                found[f"{standing.name} at target {target.name} was loaded as of"] = standing.snapshot.high
+        for what, at in found.items():
+            if at > high:
+                raise DdlReplError(
+                    f"{what} {at}, past {until}",
+                    code="CTL-111",
+                    at=high,
+                    hint="a target only goes on: choose a later moment or position, or leave --until out",
+                )
+    return high
+
+
+def _first_after(cycle: Cycle, moment: datetime) -> Lsn:
+    """The first captured transaction that committed later; where there is none, the end of what was captured."""
+    last, found = int(moment.timestamp() * 1_000_000), cycle.captured()
+    for row in reversed([row for row in cycle.repository.segments(cycle.channel.name) if row.state == "live"]):
+        transactions = cycle.trail.transactions(cycle.trail.segment(cycle.epoch, row.low))
+        later = transactions.filter(pc.greater(transactions["committed"], last))
+        if later.num_rows:
+            found = Lsn(pc.min(later["lsn"]).as_py())
+        elif transactions.num_rows and pc.max(transactions["committed"]).as_py() < last - CLOCK_MARGIN:
+            break
+    return found
