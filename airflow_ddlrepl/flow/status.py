@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
+
+import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.repository.rows import RunRow, SegmentRow
 
 
 @dataclass(frozen=True)
 class Status:
-    """captured: position of the trail. lag: log bytes that are not captured yet. targets: name → what stands there."""
+    """captured: where the trail ends. source: where the source's log ends. targets, runs: as `to_json` gives them.
+
+    A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
+    0 when it has all of them.
+    """
 
     channel: str
     captured: Lsn
     source: Lsn
+    trail: dict[str, Any]
     targets: dict[str, dict[str, Any]]
     controls: int
     errors: int
+    runs: list[dict[str, Any]]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -28,46 +39,109 @@ class Status:
             "captured": str(self.captured),
             "source": str(self.source),
             "lag_bytes": max(0, self.source - self.captured),
+            "trail": self.trail,
             "targets": self.targets,
             "controls": self.controls,
             "errors": self.errors,
+            "runs": self.runs,
         }
 
     def text(self) -> str:
+        trail = self.trail
         lines = [
             f"channel {self.channel}",
             f"captured {self.captured}, source at {self.source} ({max(0, self.source - self.captured)} bytes ahead)",
+            f"trail: {trail['segments']} segments, {trail['bytes']} bytes"
+            + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
         ]
         for name, found in self.targets.items():
-            lines.append(f"target {name} at {found['position']}: {len(found['tables'])} tables")
-            lines += [f"  {t['table']}: {t['state']}" for t in found["tables"] if t["state"] != "live"]
+            behind = f"{found['lag_bytes']} bytes, {found['lag_seconds']} s behind"
+            lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
+            width = max((len(t["table"]) for t in found["tables"]), default=0)
+            lines += [f"  {t['table']:<{width}}  revision {_number(t)}  {t['state']}" for t in found["tables"]]
+        for run in self.runs:
+            took = "" if run["seconds"] is None else f" in {run['seconds']} s"
+            lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
         lines.append(f"controls {self.controls}, errors {self.errors}")
         return "\n".join(lines)
 
 
+def _number(table: dict[str, Any]) -> str:
+    return "-" if table["revision"] is None else str(table["revision"])
+
+
 def status(cycle: Cycle) -> Status:
-    captured = cycle.captured()
-    row = cycle.source.connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
-    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    """Raises what connecting raises, and TargetError TGT-101 when a target does not know the channel."""
+    captured, name = cycle.captured(), cycle.channel.name
+    end, now = max(cycle.source.log_end(), captured), cycle.source.clock()
+    latest = cycle.repository.latest_revisions(name)
+    segments = [row for row in cycle.repository.segments(name) if row.state == "live"]
     targets = {}
     for target in cycle.channel.targets:
         with session(cycle.target_dsn(target.name)) as connection:
-            found = state.read_state(connection, cycle.channel.name)
-        tables = [
-            {
-                "table": str(s.name),
-                "table_id": i,
-                "state": s.state.value,
-                "revision": latest[i].number if i in latest else None,
-            }
-            for i, s in sorted(found.standings.items(), key=lambda item: item[1].name)
-        ]
-        targets[target.name] = {"position": str(found.lsn), "tables": tables}
+            found = state.read_state(connection, name)
+        oldest = _oldest(cycle, segments, found.lsn)
+        targets[target.name] = {
+            "position": str(found.lsn),
+            "lag_bytes": max(0, end - found.lsn),
+            "lag_seconds": 0.0 if oldest is None else max(0.0, round((now - oldest).total_seconds(), 1)),
+            "tables": _tables(found, latest),
+        }
     return Status(
-        cycle.channel.name,
+        name,
         captured,
-        Lsn.parse(row[0]) if row else captured,
+        end,
+        _trail(segments),
         targets,
-        len(cycle.repository.controls(cycle.channel.name)),
-        cycle.repository.error_count(cycle.channel.name),
+        len(cycle.repository.controls(name)),
+        cycle.repository.error_count(name),
+        _last_runs(cycle.repository.runs(name)),
     )
+
+
+def _tables(found: state.TargetState, latest: dict[int, Revision]) -> list[dict[str, Any]]:
+    return [
+        {
+            "table": str(standing.name),
+            "table_id": number,
+            "state": standing.state.value,
+            "revision": latest[number].number if number in latest else None,
+        }
+        for number, standing in sorted(found.standings.items(), key=lambda item: item[1].name)
+    ]
+
+
+def _oldest(cycle: Cycle, segments: list[SegmentRow], since: Lsn) -> datetime | None:
+    """When the first captured transaction from this position on committed."""
+    for row in segments:
+        if row.high > since:
+            transactions = cycle.trail.transactions(cycle.trail.segment(cycle.epoch, row.low))
+            waiting = transactions.filter(pc.greater_equal(transactions["lsn"], int(since)))
+            if waiting.num_rows:
+                return datetime.fromtimestamp(pc.min(waiting["committed"]).as_py() / 1_000_000, UTC)
+    return None
+
+
+def _trail(segments: list[SegmentRow]) -> dict[str, Any]:
+    first = segments[0] if segments else None
+    return {
+        "from": str(first.low) if first else None,
+        "since": first.created.isoformat(timespec="seconds") if first else None,
+        "segments": len(segments),
+        "bytes": sum(row.bytes for row in segments),
+    }
+
+
+def _last_runs(runs: list[RunRow]) -> list[dict[str, Any]]:
+    """The newest of each stage."""
+    newest = {row.stage: row for row in reversed(runs)}
+    return [
+        {
+            "stage": row.stage,
+            "run": row.run_id,
+            "status": row.status.value,
+            "started": row.started.isoformat(timespec="seconds"),
+            "seconds": round((row.ended - row.started).total_seconds(), 1) if row.ended else None,
+        }
+        for row in sorted(newest.values(), key=lambda row: row.started)
+    ]

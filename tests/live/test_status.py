@@ -1,0 +1,71 @@
+"""Status: positions, how far each target is behind, what the trail holds, how every table stands, the last runs."""
+# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import ControlStop
+from airflow_ddlrepl.model.work import InProcess
+from tests.live.replica import Replica
+from tests.live.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
+
+
+def status(replica: Replica) -> Any:
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        return flow.status(cycle)
+
+
+def capture(replica: Replica) -> None:
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        flow.capture(cycle)
+
+
+def test_status_tells_how_far_everything_is(make: Make) -> None:
+    replica = make("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY)")
+    replica.settle()
+    told = status(replica).to_json()
+    assert (told["targets"]["warehouse"]["lag_seconds"], told["trail"]["segments"]) == (0.0, 0)
+
+    replica.at_source("INSERT INTO t SELECT generate_series(1, 1000)", "ALTER TABLE u ADD a text")
+    behind = status(replica).to_json()
+    assert behind["lag_bytes"] > 10_000
+    assert behind["targets"]["warehouse"]["lag_bytes"] >= behind["lag_bytes"]
+    assert behind["targets"]["warehouse"]["lag_seconds"] == 0.0  # nobody has read the log yet
+
+    capture(replica)
+    time.sleep(0.2)
+    held = status(replica).to_json()
+    warehouse = held["targets"]["warehouse"]
+    assert held["captured"] > warehouse["position"] == behind["targets"]["warehouse"]["position"]
+    assert warehouse["lag_seconds"] >= 0.2
+    assert held["trail"]["segments"] == 1 and held["trail"]["bytes"] > 1000
+    assert held["trail"]["from"] == warehouse["position"]
+    assert {t["table"]: t["revision"] for t in warehouse["tables"]} == {"public.t": 0, "public.u": 1}
+
+    replica.settle()
+    found = status(replica)
+    done = found.to_json()
+    assert done["targets"]["warehouse"]["lag_seconds"] == 0.0
+    assert done["targets"]["warehouse"]["position"] == done["captured"]
+    runs = {run["stage"]: run for run in done["runs"]}
+    assert {"activate", "capture", "adapt", "integrate", "replicate"} <= set(runs)
+    assert all(run["status"] == "done" and run["seconds"] >= 0 for run in runs.values())
+    text = found.text()
+    assert "  public.u  revision 1  live" in text and "last replicate: done in " in text
+
+
+def test_status_shows_a_run_that_stopped_for_a_person(make: Make) -> None:
+    breaks = [{"add_table_pattern": "*", "on_enroll_break": "FAIL_INTEG_JOB"}]
+    replica = make("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, '1')", adapt_ddl=breaks)
+    replica.settle()
+    replica.at_source("ALTER TABLE t ALTER v TYPE int USING v::int + 0")
+    with pytest.raises(ControlStop):
+        replica.replicate()
+    found = status(replica).to_json()
+    assert found["controls"] == 1 and found["errors"] > 0
+    assert {run["stage"]: run["status"] for run in found["runs"]}["adapt"] == "failed"
