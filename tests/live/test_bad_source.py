@@ -158,3 +158,14 @@ def test_tables_without_a_key_left_alone(databases: Any, tmp_path: Path) -> None
     replica.at_source("insert into k values ('c')")
     replica.replicate()
     replica.settle()
+
+
+@both
+def test_a_table_without_columns(databases: Any, tmp_path: Path) -> None:
+    replica = new_replica(databases, tmp_path)
+    replica.at_source("create table k (a int)", "insert into k values (1), (2), (3)")
+    replica.activate()
+    replica.at_source("alter table k drop a", "delete from k where ctid = (select min(ctid) from k)")
+    replica.at_source(*["insert into k default values"] * 3)
+    replica.settle()
+    assert replica.rows("select count(*) from k") == [(5,)]

@@ -109,7 +109,7 @@ def _same_image(columns: Sequence[StagedColumn]) -> str:
         ours = ", ".join(f"t.{quote(c.name)}" for c in others)
         text = f"ROW({ours})::text = ROW({', '.join(c.image('s') for c in others)})::text"
         parts.append(f"({text}) IS TRUE" if plain else text)
-    return " AND ".join(parts)
+    return " AND ".join(parts) or "true"  # a table without columns
 
 
 def _same_key(staged: Staged, stage: Stage) -> str:
@@ -123,8 +123,8 @@ def _held_or(column: StagedColumn, held: Sequence[int], otherwise: str) -> str:
 
 
 def _insert_into(staged: Staged, names: Sequence[str]) -> str:
-    columns = ", ".join(quote(name) for name in names)
-    return f"INSERT INTO {qualified(staged.target)} ({columns}) OVERRIDING SYSTEM VALUE"
+    columns = f" ({', '.join(quote(name) for name in names)})" if names else ""
+    return f"INSERT INTO {qualified(staged.target)}{columns} OVERRIDING SYSTEM VALUE"
 
 
 def _new_row(staged: Staged) -> tuple[list[str], list[str]]:
