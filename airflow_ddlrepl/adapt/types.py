@@ -14,6 +14,7 @@ from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, Rep
 from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.ddl.rename_type import RenameType
+from airflow_ddlrepl.ddl.type_edits import edits
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
@@ -46,13 +47,16 @@ def _elsewhere(oid: int, facts: TargetFacts) -> list[TypeDefinition]:
 
 
 def _create(change: CreateType, facts: TargetFacts, render: Renderer) -> Iterator[Step]:
-    """A type that another table has under an older name is renamed; one of that name that nobody has, makes way."""
+    """A type that another table has as it was is brought up to date; one of that name that nobody has, makes way."""
     of = change.definition
     known = _elsewhere(of.oid, facts)
     name = (of.schema, of.name)
     if known and all((t.schema, t.name) != name for t in known):
         renamed = RenameType(of.oid, (known[0].schema, known[0].name), name, ())
         yield from _shared(renamed, render.sql(renamed, None))
+    if known and all(likeness(t) != likeness(of) for t in known) and (found := edits(known[0], of)):
+        changed = ChangeTypeDefinition(known[0], of, found)
+        yield from _shared(changed, render.unless_done(render.sql(changed, None)), own=changed.needs_commit)
     elif facts.types is not None and not known:
         yield from _shared(f"another type {of.schema}.{of.name} makes way", render.make_way(of))
     yield from _shared(change, render.sql(change, None))

@@ -61,3 +61,23 @@ def test_a_label_is_renamed_and_rows_captured_before_it_are_merged_before_it(mak
     in_silence(replica, "ALTER TYPE mood RENAME VALUE 'glad' TO 'merry'")
     replica.at_source("INSERT INTO u VALUES (2, 'merry')", "ALTER TABLE d DROP w", "INSERT INTO u VALUES (3, 'merry')")
     assert set(replica.settle().refresh.tables) >= {"public.u"}  # the log does not tell which rows came before
+
+
+@BOTH
+def test_a_new_table_uses_a_type_whose_label_was_renamed(make: Make) -> None:
+    """The table that had it before is gone before it could tell."""
+    replica = make(
+        "CREATE TYPE mood AS ENUM ('calm', 'glad')",
+        "CREATE TABLE d (id int PRIMARY KEY, m mood, g int GENERATED ALWAYS AS (id + 1) STORED)",
+    )
+    replica.settle()
+    in_silence(replica, "ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'")
+    replica.at_source(
+        "CREATE TABLE u (id int PRIMARY KEY, m mood)",
+        "INSERT INTO u VALUES (1, 'quiet')",
+        "DROP TABLE d",
+        "ALTER TYPE mood ADD VALUE 'angry'",
+        "INSERT INTO u VALUES (2, 'angry')",
+    )
+    replica.settle()
+    assert replica.rows("SELECT m::text FROM u ORDER BY id") == [("quiet",), ("angry",)]
