@@ -155,3 +155,20 @@ def test_a_schema_change_that_is_still_open_does_not_hold_up_a_cycle(make: Make)
         replica.replicate()
         assert replica.rows("SELECT id FROM u") == [(1,)]
     replica.settle()
+
+
+@BOTH
+def test_a_domain_gets_checks_while_another_session_begins_to_use_arrays_of_it(make: Make) -> None:
+    """The server refuses that where it sees the table."""
+    replica = make("CREATE DOMAIN pos AS int CHECK (VALUE >= -1)")
+    with psycopg.connect(replica.source) as session:
+        session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        session.execute("CREATE TABLE t (id int PRIMARY KEY, vs pos[])")
+        session.execute("INSERT INTO t VALUES (1, '{1,2}')")
+        replica.at_source("ALTER DOMAIN pos ADD CONSTRAINT odd CHECK (VALUE <> 10)", "ALTER DOMAIN pos SET NOT NULL")
+        replica.settle()
+    replica.settle()
+    replica.at_source("CREATE TABLE u (id int PRIMARY KEY, v pos)", "INSERT INTO u VALUES (1, 7)")
+    replica.at_source("INSERT INTO t VALUES (2, '{3}')")
+    replica.settle()
+    assert replica.rows("SELECT vs::text FROM t ORDER BY id") == [("{1,2}",), ("{3}",)]

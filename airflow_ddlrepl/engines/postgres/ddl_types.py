@@ -253,6 +253,21 @@ def _add_label(name: str, edit: AddLabel) -> str:
     return f"ALTER TYPE {name} ADD VALUE IF NOT EXISTS {_text(edit.label)}{place}"
 
 
+def _add_constraint(name: str, edit: AddConstraint) -> str:
+    """PostgreSQL can't look into arrays and rows of a domain: then it believes the source, which has checked them."""
+    add = f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(edit.name)} {edit.text.removesuffix(_NOT_VALID)}"
+    if edit.text.endswith(_NOT_VALID):
+        return add + _NOT_VALID
+    return block(f"BEGIN {add}; EXCEPTION WHEN feature_not_supported THEN {add}{_NOT_VALID}; END")
+
+
+def _set_not_null(name: str, edit: SetNotNull) -> str:
+    """Where PostgreSQL can't look into arrays and rows of a domain, it goes on taking nulls, which the source won't."""
+    if not edit.not_null:
+        return f"ALTER DOMAIN {name} DROP NOT NULL"
+    return block(f"BEGIN ALTER DOMAIN {name} SET NOT NULL; EXCEPTION WHEN feature_not_supported THEN NULL; END")
+
+
 def _set_default(name: str, edit: SetDefault) -> str:
     return f"ALTER DOMAIN {name} " + ("DROP DEFAULT" if edit.default is None else f"SET DEFAULT {edit.default}")
 
@@ -270,8 +285,8 @@ _EDIT: dict[type, Callable[[str, Any], str]] = {
     AddAttribute: lambda name, e: f"ALTER TYPE {name} ADD ATTRIBUTE {quote(e.attribute.name)} {e.attribute.type}",
     DropAttribute: lambda name, e: f"ALTER TYPE {name} DROP ATTRIBUTE {quote(e.name)}",
     RenameAttribute: lambda name, e: f"ALTER TYPE {name} RENAME ATTRIBUTE {quote(e.old)} TO {quote(e.new)}",
-    AddConstraint: lambda name, e: f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(e.name)} {e.text}",
+    AddConstraint: _add_constraint,
     DropConstraint: lambda name, e: f"ALTER DOMAIN {name} DROP CONSTRAINT {quote(e.name)}",
-    SetNotNull: lambda name, e: f"ALTER DOMAIN {name} {'SET' if e.not_null else 'DROP'} NOT NULL",
+    SetNotNull: _set_not_null,
     SetDefault: _set_default,
 }
