@@ -39,8 +39,15 @@ def differences(existing: Table, wanted: Table) -> tuple[SchemaChange, ...]:
 
 
 def _column_ids(existing: Table, wanted: Table) -> dict[int, int]:
-    known = {c.name: c.id for c in wanted.columns}
-    return {c.id: known.get(c.name, -c.id) for c in existing.columns}
+    """Where a type has to change, a generated column is none of `wanted`'s: it would stand in the way."""
+    known = {c.name: c for c in wanted.columns}
+    retyped = any(c.name in known and not _same_type(c, known[c.name]) for c in existing.columns)
+    kept = {c.name for c in existing.columns if c.name in known and not (c.generated and retyped)}
+    return {c.id: known[c.name].id if c.name in kept else -c.id for c in existing.columns}
+
+
+def _same_type(one: Column, other: Column) -> bool:
+    return canonical(one.type.text) == canonical(other.type.text)
 
 
 def _column(column: Column, column_id: int, wanted: Table) -> Column:
@@ -48,8 +55,7 @@ def _column(column: Column, column_id: int, wanted: Table) -> Column:
     twin = next((c for c in wanted.columns if c.id == column_id), None)
     if twin is None:
         return column
-    same_type = canonical(column.type.text) == canonical(twin.type.text)
-    return replace(column, type=twin.type if same_type else column.type, missing=twin.missing)
+    return replace(column, type=twin.type if _same_type(column, twin) else column.type, missing=twin.missing)
 
 
 def _definition(found: TypeDefinition, twin: TypeDefinition | None) -> TypeDefinition:

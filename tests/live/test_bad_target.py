@@ -108,3 +108,17 @@ def test_a_type_of_an_extension_that_the_target_lacks(
     assert replica.rows(f"{types} ('old'::regclass, 'made'::regclass) and attname = 'x'") == [("text",)]
     replica.check_equal()
     assert ask(databases.target, "select 1 from pg_extension where extname <> 'plpgsql'") == []
+
+
+def test_a_table_made_anew_has_a_generated_column_over_one_of_another_type(replica: Replica) -> None:
+    replica.at_source("create table g (id numeric primary key, up text generated always as (id::text || '!') stored)")
+    replica.activate()
+    replica.at_source("insert into g values (1.5)")
+    replica.settle()
+    replica.at_source(
+        "drop table g",
+        "create table g (id int primary key, up text generated always as (id::text || '!') stored)",
+        "insert into g values (7)",
+    )
+    replica.settle()
+    assert replica.rows("select * from g") == [(7, "7!")]
