@@ -172,3 +172,23 @@ def test_a_domain_gets_checks_while_another_session_begins_to_use_arrays_of_it(m
     replica.at_source("INSERT INTO t VALUES (2, '{3}')")
     replica.settle()
     assert replica.rows("SELECT vs::text FROM t ORDER BY id") == [("{1,2}",), ("{3}",)]
+
+
+@BOTH
+def test_a_type_that_nobody_used_is_renamed_and_used_by_a_session_that_does_not_see_that(make: Make) -> None:
+    replica = make(
+        "CREATE TYPE old AS ENUM ('a')",
+        "CREATE TYPE pair AS (m old, ms old[])",
+        "CREATE DOMAIN dull AS old",
+        "CREATE TABLE t (id int PRIMARY KEY)",
+    )
+    with psycopg.connect(replica.source) as session:
+        session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        session.execute("SELECT FROM t")
+        replica.at_source("ALTER TYPE old RENAME TO new")
+        session.execute("ALTER TABLE t ADD m new[], ADD p pair, ADD d dull")
+        session.execute("INSERT INTO t VALUES (1, '{a}', ROW('a', '{a}'), 'a')")
+    replica.settle()
+    assert replica.rows("SELECT m::text, pg_typeof(m)::text, p::text, d::text FROM t") == [
+        ("{a}", "new[]", "(a,{a})", "a"),
+    ]

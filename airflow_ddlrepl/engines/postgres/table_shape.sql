@@ -22,7 +22,11 @@ SELECT jsonb_build_object(
                 'id', a.attnum,
                 'name', a.attname,
                 'type', jsonb_build_object(
-                    'text', format_type(a.atttypid, a.atttypmod),
+                    -- format_type would tell what a type is called now, not what this transaction sees.
+                    'text', CASE WHEN COALESCE(e.typtype, t.typtype) <> 'b' AND t.oid >= 16384
+                        THEN quote_ident(tn.nspname) || '.' || quote_ident(COALESCE(e.typname, t.typname))
+                            || CASE WHEN e.oid IS NULL THEN '' ELSE '[]' END
+                        ELSE format_type(a.atttypid, a.atttypmod) END,
                     'schema', tn.nspname,
                     'name', COALESCE(e.typname, t.typname),
                     'kind', CASE
@@ -116,13 +120,26 @@ SELECT jsonb_build_object(
                 FROM pg_enum l WHERE l.enumtypid = t.oid),
             'attributes', (
                 SELECT COALESCE(jsonb_agg(jsonb_build_object(
-                    'id', a.attnum, 'name', a.attname, 'type', format_type(a.atttypid, a.atttypmod)
+                    'id', a.attnum, 'name', a.attname, 'type',
+                    CASE WHEN COALESCE(e.typtype, p.typtype) <> 'b' AND p.oid >= 16384
+                        THEN quote_ident(pn.nspname) || '.' || quote_ident(COALESCE(e.typname, p.typname))
+                            || CASE WHEN e.oid IS NULL THEN '' ELSE '[]' END
+                        ELSE format_type(a.atttypid, a.atttypmod) END
                 ) ORDER BY a.attnum), '[]')
                 FROM pg_attribute a
+                JOIN pg_type p ON p.oid = a.atttypid
+                LEFT JOIN pg_type e ON e.oid = p.typelem AND e.typarray = p.oid
+                JOIN pg_namespace pn ON pn.oid = COALESCE(e.typnamespace, p.typnamespace)
                 WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped),
-            'base', CASE t.typtype
-                WHEN 'd' THEN format_type(t.typbasetype, t.typtypmod)
-                WHEN 'r' THEN format_type(r.rngsubtype, -1) END,
+            'base', (
+                SELECT CASE WHEN COALESCE(e.typtype, p.typtype) <> 'b' AND p.oid >= 16384
+                    THEN quote_ident(pn.nspname) || '.' || quote_ident(COALESCE(e.typname, p.typname))
+                        || CASE WHEN e.oid IS NULL THEN '' ELSE '[]' END
+                    ELSE format_type(p.oid, CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE -1 END) END
+                FROM pg_type p
+                LEFT JOIN pg_type e ON e.oid = p.typelem AND e.typarray = p.oid
+                JOIN pg_namespace pn ON pn.oid = COALESCE(e.typnamespace, p.typnamespace)
+                WHERE p.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype WHEN 'r' THEN r.rngsubtype END),
             'constraints', (
                 SELECT COALESCE(jsonb_agg(
                     jsonb_build_array(k.conname, pg_get_constraintdef(k.oid)) ORDER BY k.conname), '[]')
