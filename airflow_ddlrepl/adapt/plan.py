@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.answer import answer
@@ -66,7 +67,8 @@ def _altered(
     case = Case(new, held, evidence, policy, facts)
     try:
         verdicts = [judge(change, case) for change in found]
-        verdict_steps, hidden = (*answer(verdicts, case), *_late(case)), _hidden(new, held, facts, was)
+        late = _late(case) or _rewritten(case, found)
+        verdict_steps, hidden = (*answer(verdicts, case), *late), _hidden(new, held, facts, was)
         rendering = Rendering(render, case, standing, wanted, verdict_steps)
         texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
@@ -92,6 +94,14 @@ def _late(case: Case) -> tuple[Step, ...]:
     if not case.evidence.filled or case.held.is_partitioned:
         return ()
     return (Step(StepKind.REFRESH, "the table holds rows from before the log carried them"),)
+
+
+def _rewritten(case: Case, found: Sequence[SchemaChange]) -> tuple[Step, ...]:
+    """ALTER COLUMN … TYPE to the type it has, USING other values: no shape tells of it, and no row."""
+    known = case.evidence
+    if not known.rewritten or known.has_using is False or found or case.held.is_partitioned:
+        return ()
+    return (Step(StepKind.REFRESH, "the server wrote the rows anew, with values that the log does not tell"),)
 
 
 def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:
