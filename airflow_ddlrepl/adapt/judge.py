@@ -87,6 +87,14 @@ def judge(change: SchemaChange, case: Case) -> Verdict:
     return verdict
 
 
+REWRITTEN = Verdict(True, "the server wrote the rows anew, with values that the log does not tell")
+
+
+def is_rewritten(case: Case) -> bool:
+    """ALTER COLUMN … TYPE to the type it has, USING other values: no change of shape tells of it, and no row."""
+    return bool(case.evidence.rewritten) and case.evidence.has_using is not False
+
+
 def has_default(column: Column) -> bool:
     """Did rows that stand, or will new ones, get a value from the column's definition?"""
     return not column.generated and (column.default is not None or column.missing is not None)

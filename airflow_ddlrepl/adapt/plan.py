@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.answer import answer
 from airflow_ddlrepl.adapt.arrive import created
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
-from airflow_ddlrepl.adapt.judge import Case, judge
+from airflow_ddlrepl.adapt.judge import REWRITTEN, Case, is_rewritten, judge
 from airflow_ddlrepl.adapt.leave import dropped
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.render import Rendering
@@ -67,7 +66,9 @@ def _altered(
     case = Case(new, held, evidence, policy, facts)
     try:
         verdicts = [judge(change, case) for change in found]
-        late = _late(case) or _rewritten(case, found)
+        late = _late(case)
+        if not found and not late and is_rewritten(case):
+            verdicts.append(REWRITTEN)
         verdict_steps, hidden = (*answer(verdicts, case), *late), _hidden(new, held, facts, was)
         rendering = Rendering(render, case, standing, wanted, verdict_steps)
         texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
@@ -94,14 +95,6 @@ def _late(case: Case) -> tuple[Step, ...]:
     if not case.evidence.filled or case.held.is_partitioned:
         return ()
     return (Step(StepKind.REFRESH, "the table holds rows from before the log carried them"),)
-
-
-def _rewritten(case: Case, found: Sequence[SchemaChange]) -> tuple[Step, ...]:
-    """ALTER COLUMN … TYPE to the type it has, USING other values: no shape tells of it, and no row."""
-    known = case.evidence
-    if not known.rewritten or known.has_using is False or found or case.held.is_partitioned:
-        return ()
-    return (Step(StepKind.REFRESH, "the server wrote the rows anew, with values that the log does not tell"),)
 
 
 def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:

@@ -51,13 +51,14 @@ def _create(change: CreateType, facts: TargetFacts, render: Renderer) -> Iterato
     of = change.definition
     known = _elsewhere(of.oid, facts)
     name = (of.schema, of.name)
-    if known and all((t.schema, t.name) != name for t in known):
-        renamed = RenameType(of.oid, (known[0].schema, known[0].name), name, ())
-        yield from _shared(renamed, render.sql(renamed, None))
-    if known and all(likeness(t) != likeness(of) for t in known) and (found := edits(known[0], of)):
-        changed = ChangeTypeDefinition(known[0], of, found)
-        yield from _shared(changed, render.unless_done(render.sql(changed, None)), own=changed.needs_commit)
-    elif facts.types is not None and not known:
+    if known:
+        if all((t.schema, t.name) != name for t in known):
+            renamed = RenameType(of.oid, (known[0].schema, known[0].name), name, ())
+            yield from _shared(renamed, render.sql(renamed, None))
+        if all(likeness(t) != likeness(of) for t in known) and (found := edits(known[0], of)):
+            changed = ChangeTypeDefinition(known[0], of, found)
+            yield from _shared(changed, render.unless_done(render.sql(changed, None)), own=changed.needs_commit)
+    elif facts.types is not None:
         yield from _shared(f"another type {of.schema}.{of.name} makes way", render.make_way(of))
     yield from _shared(change, render.sql(change, None))
 

@@ -6,9 +6,10 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from airflow_ddlrepl.config.pattern import matches_table
+from airflow_ddlrepl.cli.terminal import Diff
+from airflow_ddlrepl.config.pattern import any_matches
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
@@ -21,10 +22,9 @@ _SPAN = re.compile(r"(\d+)\.\.(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class ShapeDiff:
+class ShapeDiff(Diff):
     """What became of a table from one of its revisions to another. name: as it is called now."""
 
-    is_diff: ClassVar[bool] = True
     name: str
     old: Revision
     new: Revision
@@ -66,7 +66,7 @@ def shape_diff(revisions: Iterable[Revision], span: tuple[int, int], wanted: Seq
     tables: dict[int, dict[int, Revision]] = {}
     for revision in revisions:
         tables.setdefault(revision.table_id, {})[revision.number] = revision
-    named = [known for known in tables.values() if any(matches_table(pattern, _name(known)) for pattern in wanted)]
+    named = [known for known in tables.values() if any_matches(wanted, _name(known))]
     meant = [known for known in named if known[max(known)].table] or named
     if len(meant) != 1:
         names = ", ".join(sorted(str(_name(known)) for known in meant)) or "there is none"

@@ -28,6 +28,10 @@ class Result(Protocol):
     def text(self) -> str: ...
 
 
+class Diff:
+    """A result whose text is a diff: a terminal shows its lines in colour."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A result of several equal things. empty: what is said when there are none."""
@@ -152,7 +156,7 @@ def _cell(value: Any) -> str:
 def _shown(result: Result) -> str:
     """Its text; the lines of a diff in colour, on a terminal."""
     text = _printable(result.text())
-    if not getattr(result, "is_diff", False) or not _is_coloured():
+    if not isinstance(result, Diff) or not _is_coloured():
         return text
     return "\n".join(style(line, fg=_COLOURS.get(line[:1])) for line in text.splitlines())
 

@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.check import warnings
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import resolve
 from airflow_ddlrepl.config.moment import parse_until
-from airflow_ddlrepl.config.pattern import matches_table, split_table_pattern
+from airflow_ddlrepl.config.pattern import is_selected, split_table_pattern
 from airflow_ddlrepl.config.schema import json_schema
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.position import Lsn
@@ -117,7 +117,7 @@ def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:
     rows = []
     for revision in found:
         name = revision.table.name if revision.table else names.get(revision.table_id)
-        if not wanted or (name and any(matches_table(pattern, name) for pattern in wanted)):
+        if name and is_selected(name, wanted):
             rows.append(_revision(revision, str(name)))
     columns = ("table", "revision", "from", "columns", "origin", "statement")
     return Table(columns, tuple(rows), "no revisions: the channel is not activated, or no table matches")

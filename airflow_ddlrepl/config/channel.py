@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, field_va
 
 from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.location import default_repository, default_trail, redact
-from airflow_ddlrepl.config.pattern import matches_table, split_table_pattern
+from airflow_ddlrepl.config.pattern import any_matches, split_table_pattern
 from airflow_ddlrepl.config.policies import CaptureFormat, DdlCapture, Defaults, ExistingTables, ReplicaIdentity
 from airflow_ddlrepl.config.section import Bytes, Seconds, Section, Whole
 from airflow_ddlrepl.model.names import TableName
@@ -45,9 +45,7 @@ class Source(Section):
 
     def wants(self, name: TableName) -> bool:
         """Is the table in `tables` and not in `exclude`?"""
-        return any(matches_table(p, name) for p in self.tables) and not any(
-            matches_table(p, name) for p in self.exclude
-        )
+        return any_matches(self.tables, name) and not any_matches(self.exclude, name)
 
 
 class Target(Section):

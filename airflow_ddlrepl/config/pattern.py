@@ -7,6 +7,7 @@ double quotes is literal and compares exactly.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from airflow_ddlrepl.model.names import TableName
@@ -38,6 +39,16 @@ def matches_table(pattern: str, name: TableName) -> bool:
     """Does the `schema.table` pattern match this table?"""
     schema, table = split_table_pattern(pattern)
     return matches(schema, name.schema) and matches(table, name.name)
+
+
+def any_matches(patterns: Iterable[str], name: TableName) -> bool:
+    """Does one of the `schema.table` patterns match this table?"""
+    return any(matches_table(pattern, name) for pattern in patterns)
+
+
+def is_selected(name: TableName, patterns: Collection[str]) -> bool:
+    """Is the table one of those that a command was given? Without a pattern it is about all of them."""
+    return not patterns or any_matches(patterns, name)
 
 
 @lru_cache(maxsize=1024)

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
-from airflow_ddlrepl.config.pattern import matches_table
+from airflow_ddlrepl.config.pattern import is_selected
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.flow.cycle import Cycle
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
 
@@ -36,7 +35,7 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
             tasks.append(CompareTask(cycle.source_dsn, dsn, table, standing.name, standing.shape))
     reports += cycle.runner.map(compare_table, tasks, "compare", size=_bytes(cycle, tasks))
     left_out = {
-        str(name): why for name, why in cycle.source.unpublished_reasons().values() if _is_wanted(name, patterns)
+        str(name): why for name, why in cycle.source.unpublished_reasons().values() if is_selected(name, patterns)
     }
     return Comparison(tuple(reports), round(time.monotonic() - started, 2), left_out)
 
@@ -60,12 +59,8 @@ def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:
         if table.id not in left_out
         and not table.unlogged
         and belongs(table, known, cycle.scope.joins)
-        and _is_wanted(table.name, patterns)
+        and is_selected(table.name, patterns)
     ]
-
-
-def _is_wanted(name: TableName, patterns: Sequence[str]) -> bool:
-    return not patterns or any(matches_table(p, name) for p in patterns)
 
 
 def _missing(standing: Standing | None, target: str) -> str:

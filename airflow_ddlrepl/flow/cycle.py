@@ -23,10 +23,12 @@ from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState
+from airflow_ddlrepl.repository.rows import ChannelState, SegmentRow
 from airflow_ddlrepl.trail.store import Trail
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 log = logging.getLogger("ddlrepl")
@@ -167,6 +169,14 @@ class Cycle:
                 hint="run `ddlrepl activate` with the channel's file first",
             )
         return position
+
+    def live_segments(self) -> list[SegmentRow]:
+        """What the trail holds, in log order."""
+        return [row for row in self.repository.segments(self.channel.name) if row.state == "live"]
+
+    def transactions(self, segment: SegmentRow) -> pa.Table:
+        """The transactions of one segment; columns as `trail.rows.TRANSACTIONS` has them."""
+        return self.trail.transactions(self.trail.segment(segment.epoch, segment.low))
 
     def __enter__(self) -> Self:
         return self

@@ -19,7 +19,7 @@ def expire(cycle: Cycle, passed: Lsn) -> int:
 
     passed: every target has what lies before. Files of killed runs go with them, a day after they were written.
     """
-    live = [row for row in cycle.repository.segments(cycle.channel.name) if row.state == "live"]
+    live = cycle.live_segments()
     before = horizon(live, cycle.channel.retention, passed, datetime.now(UTC))
     if before is None:
         return 0

@@ -16,7 +16,7 @@ from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_for
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.adapt.want import want
-from airflow_ddlrepl.config.pattern import matches_table
+from airflow_ddlrepl.config.pattern import any_matches
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
@@ -102,7 +102,7 @@ def _ask(cycle: Cycle, target: str, patterns: Sequence[str]) -> None:
             if s.state is State.LIVE
             and (revision := latest.get(i)) is not None
             and revision.table is not None
-            and any(matches_table(p, revision.table.name) for p in patterns)
+            and any_matches(patterns, revision.table.name)
         }
         if not asked and not _pending(now.standings):
             raise ConfigError(

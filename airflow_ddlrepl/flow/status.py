@@ -18,10 +18,10 @@ from airflow_ddlrepl.repository.rows import RunRow, SegmentRow
 
 @dataclass(frozen=True)
 class Status:
-    """captured: where the trail ends. source: where the source's log ends. targets, runs: as `to_json` gives them.
+    """captured: where the trail ends. source: where the source's log ends, not before it.
 
-    A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
-    0 when it has all of them.
+    targets, runs: as `to_json` gives them. A target's lag_seconds: the age, by the source's clock, of
+    the oldest captured transaction that it does not have; 0 when it has all of them.
     """
 
     channel: str
@@ -38,7 +38,7 @@ class Status:
             "channel": self.channel,
             "captured": str(self.captured),
             "source": str(self.source),
-            "lag_bytes": max(0, self.source - self.captured),
+            "lag_bytes": self.source - self.captured,
             "trail": self.trail,
             "targets": self.targets,
             "controls": self.controls,
@@ -50,7 +50,7 @@ class Status:
         trail = self.trail
         lines = [
             f"channel {self.channel}",
-            f"captured {self.captured}, source at {self.source} ({max(0, self.source - self.captured)} bytes ahead)",
+            f"captured {self.captured}, source at {self.source} ({self.source - self.captured} bytes ahead)",
             f"trail: {trail['segments']} segments, {trail['bytes']} bytes"
             + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
         ]
@@ -75,7 +75,7 @@ def status(cycle: Cycle) -> Status:
     captured, name = cycle.captured(), cycle.channel.name
     end, now = max(cycle.source.log_end(), captured), cycle.source.clock()
     latest = cycle.repository.latest_revisions(name)
-    segments = [row for row in cycle.repository.segments(name) if row.state == "live"]
+    segments = cycle.live_segments()
     targets = {}
     for target in cycle.channel.targets:
         with session(cycle.target_dsn(target.name)) as connection:
@@ -115,7 +115,7 @@ def _oldest(cycle: Cycle, segments: list[SegmentRow], since: Lsn) -> datetime | 
     """When the first captured transaction from this position on committed."""
     for row in segments:
         if row.high > since:
-            transactions = cycle.trail.transactions(cycle.trail.segment(cycle.epoch, row.low))
+            transactions = cycle.transactions(row)
             waiting = transactions.filter(pc.greater_equal(transactions["lsn"], int(since)))
             if waiting.num_rows:
                 return datetime.fromtimestamp(pc.min(waiting["committed"]).as_py() / 1_000_000, UTC)

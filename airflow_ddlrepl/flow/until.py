@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import pyarrow.compute as pc
 
@@ -17,14 +18,8 @@ CLOCK_MARGIN = 60_000_000  # µs that a server's clock may have been set back
 
 def require_past(cycle: Cycle, until: Until) -> None:
     """Raises DdlReplError CTL-110 for a moment or a position that the source has not come to yet."""
-    now: Until
-    if isinstance(until, Lsn):
-        now = cycle.source.flush_position()
-        is_ahead = until > now
-    else:
-        now = cycle.source.clock()
-        is_ahead = until > now
-    if is_ahead:
+    now: Any = cycle.source.flush_position() if isinstance(until, Lsn) else cycle.source.clock()
+    if until > now:
         raise DdlReplError(
             f"the source has not come to {until} yet: it is at {now}",
             code="CTL-110",
@@ -60,8 +55,8 @@ def limit(cycle: Cycle, until: Until) -> Lsn:
 def _first_after(cycle: Cycle, moment: datetime) -> Lsn:
     """The first captured transaction that committed later; where there is none, the end of what was captured."""
     last, found = int(moment.timestamp() * 1_000_000), cycle.captured()
-    for row in reversed([row for row in cycle.repository.segments(cycle.channel.name) if row.state == "live"]):
-        transactions = cycle.trail.transactions(cycle.trail.segment(cycle.epoch, row.low))
+    for row in reversed(cycle.live_segments()):
+        transactions = cycle.transactions(row)
         later = transactions.filter(pc.greater(transactions["committed"], last))
         if later.num_rows:
             found = Lsn(pc.min(later["lsn"]).as_py())

@@ -38,6 +38,11 @@ class Replica:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.replicate(cycle, parse_until(until) if until else None)
 
+    def capture(self) -> Any:
+        """Only this: what is captured waits for a cycle to bring it to the target."""
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            return flow.capture(cycle)
+
     def compare(self) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.compare(cycle)

@@ -21,8 +21,7 @@ def replica(databases: Any, tmp_path: Path) -> Replica:
     made = new_replica(databases, tmp_path)
     made.activate()
     made.at_source("alter table t add column n int", "insert into t select i, 'row', i from generate_series(2, 500) i")
-    with flow.open_channel(made.file, InProcess()) as cycle:
-        flow.capture(cycle)
+    made.capture()
     return made
 
 

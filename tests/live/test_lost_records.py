@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import psycopg
 
-from airflow_ddlrepl import flow
-from airflow_ddlrepl.model.work import InProcess
 from tests.live.replica import Replica
 from tests.live.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
 
@@ -52,8 +50,7 @@ def test_a_label_is_renamed_and_rows_captured_before_it_are_merged_before_it(mak
     )
     replica.settle()
     replica.at_source("INSERT INTO u VALUES (1, 'calm')")
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.capture(cycle)
+    replica.capture()
     in_silence(replica, "ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'")
     replica.at_source("ALTER TABLE d ADD w int", "INSERT INTO d VALUES (1, 'quiet')")
     replica.settle()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_ddlrepl.errors import ControlStop
 from tests.live.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
 
 
@@ -21,3 +22,29 @@ def test_a_column_gets_other_values_and_the_type_it_has(make: Make, kind: str, s
     assert replica.rows("SELECT v::text FROM t") == [("6",)]
     replica.at_source(f"ALTER TABLE t ALTER v TYPE {kind}")
     assert replica.settle().refresh.tables == {}
+
+
+def answering(policy: str) -> list[dict[str, str]]:
+    return [{"add_table_pattern": "*", "on_enroll_break": policy}]
+
+
+def test_a_warning_leaves_the_rows(make: Make) -> None:
+    replica = make("CREATE TABLE t (id int PRIMARY KEY, v int)", adapt_ddl=answering("WARNING"))
+    replica.at_source("INSERT INTO t VALUES (1, 5)")
+    replica.settle()
+    replica.at_source("ALTER TABLE t ALTER v TYPE int USING 6", "INSERT INTO t VALUES (2, 7)")
+    result = replica.replicate()
+    assert "public.t: the server wrote the rows anew" in "\n".join(result.adapt.warnings)
+    assert result.refresh.tables == {}
+    assert replica.rows("SELECT * FROM t ORDER BY id") == [(1, 5), (2, 7)]
+
+
+def test_a_breakpoint_stands_before_the_new_values(make: Make) -> None:
+    replica = make("CREATE TABLE t (id int PRIMARY KEY, v int)", adapt_ddl=answering("FAIL_INTEG_JOB"))
+    replica.at_source("INSERT INTO t VALUES (1, 5)")
+    replica.settle()
+    replica.at_source("INSERT INTO t VALUES (2, 7)", "ALTER TABLE t ALTER v TYPE int USING 6")
+    replica.at_source("INSERT INTO t VALUES (3, 8)")
+    with pytest.raises(ControlStop, match="the server wrote the rows anew"):
+        replica.replicate()
+    assert replica.rows("SELECT * FROM t ORDER BY id") == [(1, 5), (2, 7)]

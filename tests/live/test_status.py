@@ -20,11 +20,6 @@ def status(replica: Replica) -> Any:
         return flow.status(cycle)
 
 
-def capture(replica: Replica) -> None:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.capture(cycle)
-
-
 def test_status_tells_how_far_everything_is(make: Make) -> None:
     replica = make("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY)")
     replica.settle()
@@ -37,7 +32,7 @@ def test_status_tells_how_far_everything_is(make: Make) -> None:
     assert behind["targets"]["warehouse"]["lag_bytes"] >= behind["lag_bytes"]
     assert behind["targets"]["warehouse"]["lag_seconds"] == 0.0  # nobody has read the log yet
 
-    capture(replica)
+    replica.capture()
     time.sleep(0.2)
     held = status(replica).to_json()
     warehouse = held["targets"]["warehouse"]

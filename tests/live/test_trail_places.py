@@ -108,8 +108,7 @@ def test_what_a_target_lacks_stays(databases: Databases, tmp_path: Path) -> None
     replica = start(databases, tmp_path, targets=targets, retention={"age": 0})
     assert cycles(replica, 1) == [1]
     replica.at_source("insert into t (id) values (900)")
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.capture(cycle)
+    replica.capture()
     databases.server.drop_database(second.rsplit("/", 1)[1])
     with pytest.raises(DdlReplError), flow.open_channel(replica.file, InProcess()) as cycle:
         flow.integrate(cycle)
@@ -119,8 +118,8 @@ def test_what_a_target_lacks_stays(databases: Databases, tmp_path: Path) -> None
 def test_a_damaged_segment_is_named(databases: Databases, tmp_path: Path) -> None:
     replica = start(databases, tmp_path)
     replica.at_source("insert into t values (2, 'b')")
+    replica.capture()
     with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.capture(cycle)
         file = next(path for path in cycle.trail.place.walk() if path.endswith(".parquet") and "-t" not in path)
         whole = Path(cycle.trail.place.full(file))
     whole.write_bytes(whole.read_bytes()[:-10])

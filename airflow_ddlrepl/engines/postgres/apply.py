@@ -105,6 +105,8 @@ def _together(steps: Iterable[Step]) -> Iterator[list[Step]]:
 def _loaded_anew_with(step: Step, group: Sequence[Step]) -> list[TableName]:
     """Partitions, at any depth, that the same statement changes and that wait for a refresh from then on."""
     found: list[TableName] = []
+    if step.before is None or not step.before.shape.is_partitioned:
+        return found
     below = {step.table_id}
     for other in group:  # a partitioned table stands before its partitions
         before, after = other.before, other.after
@@ -162,7 +164,7 @@ class _Run:
         self.applied.notes += step.plan.hazards
         for part in step.plan.steps:
             if part.kind is StepKind.WARN:
-                self.applied.warnings.append(part.why)
+                self.applied.warnings.append(f"{step.plan.name}: {part.why}")
             elif part.kind is StepKind.SQL and not (part.shared and not self._is_first(step, part.sql)):
                 self._sql(step, part.sql, spare)
 

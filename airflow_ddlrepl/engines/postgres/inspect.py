@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,23 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 FOLDER = Path(__file__).parent
-SHAPE_SQL = (FOLDER / "table_shape.sql").read_text()
+
+
+def _with_type_texts(sql: str) -> str:
+    """`/*type_text(type, element, schema, typmod)*/`: what the type is called, as the transaction sees it.
+
+    format_type alone tells what a user's type is called now.
+    """
+    text = (FOLDER / "type_text.sql").read_text().strip()
+    names = ("type", "element", "schema", "typmod")
+    return re.sub(
+        r"/\*type_text\((\w+), (\w+), (\w+), (.+)\)\*/",
+        lambda found: text.format(**dict(zip(names, found.groups(), strict=True))),
+        sql,
+    )
+
+
+SHAPE_SQL = _with_type_texts((FOLDER / "table_shape.sql").read_text())
 VERSION_SQL = (FOLDER / "catalog_version.sql").read_text()
 SHAPE_SETTINGS = {
     "search_path": "pg_catalog, pg_temp",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.pattern import _TOKEN, matches, matches_table, split_table_pattern
+from airflow_ddlrepl.config.pattern import _TOKEN, any_matches, matches, split_table_pattern
 from airflow_ddlrepl.model.names import TableName
 
 HELPER_SCHEMA = "ddlrepl"
@@ -50,7 +50,7 @@ class Scope:
 
     def wants(self, name: TableName) -> bool:
         """Is it one of the tables that the channel starts with?"""
-        return self._may_have(name) and any(matches_table(p, name) for p in self.tables)
+        return self._may_have(name) and any_matches(self.tables, name)
 
     def joins(self, name: TableName) -> bool:
         """Would a table that is created, or renamed to this, join the channel?"""
@@ -62,7 +62,7 @@ class Scope:
 
     def excludes(self, name: TableName) -> bool:
         """Is it kept out by name?"""
-        return any(matches_table(p, name) for p in self.exclude)
+        return any_matches(self.exclude, name)
 
     def _may_have(self, name: TableName) -> bool:
         return not SYSTEM_SCHEMA.fullmatch(name.schema) and not self.excludes(name)

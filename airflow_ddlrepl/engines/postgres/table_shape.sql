@@ -22,11 +22,7 @@ SELECT jsonb_build_object(
                 'id', a.attnum,
                 'name', a.attname,
                 'type', jsonb_build_object(
-                    -- format_type would tell what a type is called now, not what this transaction sees.
-                    'text', CASE WHEN COALESCE(e.typtype, t.typtype) <> 'b' AND t.oid >= 16384
-                        THEN quote_ident(tn.nspname) || '.' || quote_ident(COALESCE(e.typname, t.typname))
-                            || CASE WHEN e.oid IS NULL THEN '' ELSE '[]' END
-                        ELSE format_type(a.atttypid, a.atttypmod) END,
+                    'text', /*type_text(t, e, tn, a.atttypmod)*/,
                     'schema', tn.nspname,
                     'name', COALESCE(e.typname, t.typname),
                     'kind', CASE
@@ -121,10 +117,7 @@ SELECT jsonb_build_object(
             'attributes', (
                 SELECT COALESCE(jsonb_agg(jsonb_build_object(
                     'id', a.attnum, 'name', a.attname, 'type',
-                    CASE WHEN COALESCE(e.typtype, p.typtype) <> 'b' AND p.oid >= 16384
-                        THEN quote_ident(pn.nspname) || '.' || quote_ident(COALESCE(e.typname, p.typname))
-                            || CASE WHEN e.oid IS NULL THEN '' ELSE '[]' END
-                        ELSE format_type(a.atttypid, a.atttypmod) END
+                    /*type_text(p, e, pn, a.atttypmod)*/
                 ) ORDER BY a.attnum), '[]')
                 FROM pg_attribute a
                 JOIN pg_type p ON p.oid = a.atttypid
@@ -132,10 +125,7 @@ SELECT jsonb_build_object(
                 JOIN pg_namespace pn ON pn.oid = COALESCE(e.typnamespace, p.typnamespace)
                 WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped),
             'base', (
-                SELECT CASE WHEN COALESCE(e.typtype, p.typtype) <> 'b' AND p.oid >= 16384
-                    THEN quote_ident(pn.nspname) || '.' || quote_ident(COALESCE(e.typname, p.typname))
-                        || CASE WHEN e.oid IS NULL THEN '' ELSE '[]' END
-                    ELSE format_type(p.oid, CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE -1 END) END
+                SELECT /*type_text(p, e, pn, CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE -1 END)*/
                 FROM pg_type p
                 LEFT JOIN pg_type e ON e.oid = p.typelem AND e.typarray = p.oid
                 JOIN pg_namespace pn ON pn.oid = COALESCE(e.typnamespace, p.typnamespace)
