@@ -261,6 +261,13 @@ def _add_constraint(name: str, edit: AddConstraint) -> str:
     return block(f"BEGIN {add}; EXCEPTION WHEN feature_not_supported THEN {add}{_NOT_VALID}; END")
 
 
+def _drop_constraint(name: str, edit: DropConstraint) -> str:
+    """In a block with an exception: bare, it leaves PostgreSQL unable to begin a subtransaction right after it."""
+    return block(
+        f"BEGIN ALTER DOMAIN {name} DROP CONSTRAINT {quote(edit.name)}; EXCEPTION WHEN undefined_object THEN NULL; END"
+    )
+
+
 def _set_not_null(name: str, edit: SetNotNull) -> str:
     """Where PostgreSQL can't look into arrays and rows of a domain, it goes on taking nulls, which the source won't."""
     if not edit.not_null:
@@ -286,7 +293,7 @@ _EDIT: dict[type, Callable[[str, Any], str]] = {
     DropAttribute: lambda name, e: f"ALTER TYPE {name} DROP ATTRIBUTE {quote(e.name)}",
     RenameAttribute: lambda name, e: f"ALTER TYPE {name} RENAME ATTRIBUTE {quote(e.old)} TO {quote(e.new)}",
     AddConstraint: _add_constraint,
-    DropConstraint: lambda name, e: f"ALTER DOMAIN {name} DROP CONSTRAINT {quote(e.name)}",
+    DropConstraint: _drop_constraint,
     SetNotNull: _set_not_null,
     SetDefault: _set_default,
 }
