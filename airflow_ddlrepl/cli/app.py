@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,6 +116,23 @@ def activate(
 def replicate(channel: ChannelFile, until: Until = "", master: Spark = "", as_json: AsJson = False) -> None:
     """One cycle: everything that was committed before now is in every target afterwards."""
     _end(lambda: work.replicate(channel, master, until), as_json)
+
+
+@app.command()
+def rewind(
+    channel: ChannelFile,
+    to: Annotated[str, typer.Option(metavar="MOMENT|POSITION", help="2026-11-21T08:00:00+00:00, or 0/16B3748.")],
+    into: Annotated[str, typer.Option(metavar="NAME", help="Which of the channel's `replays` gets the tables.")],
+    table: Tables = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Show what it would do, and what it can't. Changes nothing.")
+    ] = False,
+    master: Spark = "",
+    as_json: AsJson = False,
+) -> None:
+    """Build the tables as they were at an earlier moment, with the columns of that time, in another place."""
+    act = partial(work.rewind, channel, to, into, table or [], only_plan=plan, spark=master)
+    _end(act, as_json, work.judge_rewind)
 
 
 @app.command()

@@ -110,6 +110,16 @@ class Retention(Section):
     size: Bytes | None = Field(None, ge=0, description="bytes, or 100GB; default: no limit")
 
 
+class RewindHorizon(Section):
+    """How far back a rewind can go. Refreshes are kept in the trail, and repeated there before they are too old.
+
+    What is older than that goes when `retention` lets it.
+    """
+
+    age: Seconds | None = Field(None, ge=60, description="seconds, or 7d; default: back to the first refresh kept")
+    size: Bytes | None = Field(None, ge=1 << 20, description="bytes of trail to replay at most, or 100GB")
+
+
 _CRON = re.compile(
     r"@(hourly|daily|weekly|monthly|yearly|annually|midnight)|[\dA-Za-z*/,#?-]+(\s+[\dA-Za-z*/,#?-]+){4,5}"
 )
@@ -137,6 +147,8 @@ class Channel(Section):
     spark: Spark = Spark()
     lock: Lock = Lock()
     retention: Retention = Retention()
+    rewind_horizon: RewindHorizon | None = Field(None, description="default: there is no going back")
+    replays: tuple[Target, ...] = Field((), description="targets that `ddlrepl rewind --into NAME` fills, nothing else")
     schedule: str | None = Field(None, description="cron expression or preset for the channel's DAG; default: by hand")
 
     @field_validator("schedule")
@@ -148,7 +160,7 @@ class Channel(Section):
 
     @model_validator(mode="after")
     def _targets_differ(self) -> Channel:
-        names = [target.name for target in self.targets]
+        names = [target.name for target in (*self.targets, *self.replays)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
@@ -170,8 +182,12 @@ class Channel(Section):
         return folded if plain else f"{folded}_{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
 
     def target(self, name: str) -> Target:
-        """The target of that name; KeyError when there is none."""
-        return {target.name: target for target in self.targets}[name]
+        """The target, or replay, of that name; KeyError when there is none."""
+        return {target.name: target for target in (*self.targets, *self.replays)}[name]
+
+    def holder(self, name: str) -> str:
+        """Under which name a target keeps where it stands: a replay may be in the database of a target."""
+        return f"{self.name}@{name}" if any(replay.name == name for replay in self.replays) else self.name
 
     def source_actions(self) -> tuple[AdaptAction, ...]:
         """Actions at the source, the most specific list first."""
@@ -185,7 +201,7 @@ class Channel(Section):
         """Changes when the file says something else (passwords and layout of the file aside); 32 hex digits."""
         data = self.model_dump(mode="json", by_alias=True)
         data["source"]["location"] = redact(self.source.location)
-        for target in data["targets"]:
+        for target in (*data["targets"], *data["replays"]):
             target["location"] = redact(target["location"])
         data["repository"], data["trail"] = redact(self.repository), redact(self.trail)
         data["spark"]["remote"] = redact(self.spark.remote)

@@ -52,7 +52,7 @@ def markdown() -> str:
     schema = json_schema()
     sections = [("Channel", schema)]
     sections += [(name, part) for name, part in schema["$defs"].items() if "properties" in part]
-    order = ["Channel", "Source", "Target", "AdaptAction", "Capture", "Spark", "Lock", "Retention"]
+    order = ["Channel", "Source", "Target", "AdaptAction", "Capture", "Spark", "Lock", "Retention", "RewindHorizon"]
     sections.sort(key=lambda section: order.index(section[0]))
     return "\n".join([INTRODUCTION, *(line for name, part in sections for line in _section(name, part, schema))])
 
@@ -66,6 +66,7 @@ TITLES = {
     "Spark": "`spark`",
     "Lock": "`lock`",
     "Retention": "`retention`",
+    "RewindHorizon": "`rewind_horizon`",
 }
 
 

@@ -20,6 +20,7 @@ from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.planned import plan
 from airflow_ddlrepl.flow.refreshing import is_waiting, refresh
 from airflow_ddlrepl.flow.results import Refreshed, Replicated
+from airflow_ddlrepl.flow.rewinding import plan_rewind, rewind
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.flow.status import status
 from airflow_ddlrepl.flow.until import Until, limit, require_past
@@ -82,7 +83,9 @@ __all__ = [
     "integrate",
     "open_channel",
     "plan",
+    "plan_rewind",
     "refresh",
     "replicate",
+    "rewind",
     "status",
 ]

@@ -7,7 +7,7 @@ outside of any transaction; then one target transaction merges, alters and moves
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
@@ -15,6 +15,7 @@ from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Time
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.engines.postgres.apply import Applied, StagedSlice, run_program
 from airflow_ddlrepl.engines.postgres.load import sweep
+from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, groups, sections
 from airflow_ddlrepl.engines.postgres.staging import stage_all
 from airflow_ddlrepl.engines.postgres.state import read_state
@@ -59,22 +60,42 @@ class Ahead:
     high: int = 0
 
 
-def stretch(cycle: Cycle, target: str, ahead: Ahead = Ahead(), until: Lsn | None = None) -> Stretch:
-    """What one target has before it, up to `until` at most. Reads manifests and control records, no rows."""
-    captured = Lsn(max(cycle.captured(), ahead.high))
+def stretch(
+    cycle: Cycle, target: str, ahead: Ahead = Ahead(), until: Lsn | None = None, only: Container[int] | None = None
+) -> Stretch:
+    """What one target has before it, up to `until` at most. Reads manifests and control records, no rows.
+
+    only: ids of the tables that it is about; None: all of the channel.
+    """
     connection = cycle.target_connection(target)
-    state = read_state(connection, cycle.channel.name)
-    captured_segments = cycle.repository.segments(cycle.channel.name, state.lsn)
-    segments = [cycle.trail.segment(cycle.epoch, row.low) for row in captured_segments]
+    now = read_state(connection, cycle.channel.holder(target))
+    return look(cycle, target, Present(connection), now.lsn, now.standings, ahead, until, only)
+
+
+def look(
+    cycle: Cycle,
+    target: str,
+    present: Present,
+    low: Lsn,
+    standings: Mapping[int, Standing],
+    ahead: Ahead = Ahead(),
+    until: Lsn | None = None,
+    only: Container[int] | None = None,
+) -> Stretch:
+    """The same for a target that stood at `low` with these tables. present: what is there."""
+    captured = Lsn(max(cycle.captured(), ahead.high))
+    rows = cycle.repository.segments(cycle.channel.name, low)
+    segments = [cycle.trail.segment(cycle.epoch, row.low) for row in rows if until is None or row.low < until]
     events = [e for s in segments for e in cycle.trail.events(s)] + list(ahead.events)
-    events = sorted((e for e in events if e.key.lsn >= state.lsn), key=_by_key)
+    events = sorted((e for e in events if e.key.lsn >= low), key=_by_key)
     history: dict[int, list[Revision]] = {}
     for revision in (*cycle.repository.revisions(cycle.channel.name), *ahead.revisions):
         history.setdefault(revision.table_id, []).append(revision)
-    plan = planner(cycle, target, connection, _shape_at(history), state.standings)
-    timeline = Timeline(plan, _shape_at(history), history)
-    high = captured if until is None else max(state.lsn, min(captured, until))
-    return Stretch(target, state.lsn, high, state.standings, segments, events, timeline)
+    plan = planner(cycle, target, present, _shape_at(history), standings)
+    enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
+    timeline = Timeline(plan, _shape_at(history), enrolled)
+    high = captured if until is None else max(low, min(captured, until))
+    return Stretch(target, low, high, standings, segments, events, timeline)
 
 
 def _by_key(event: Event) -> LogKey:
@@ -92,11 +113,11 @@ def _shape_at(history: Mapping[int, Sequence[Revision]]) -> Callable[[int, LogKe
 def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
     cycle.check_lock()
-    sweep(cycle.target_connection(ahead.target), _stem(cycle.channel.name), cycle.token)
+    sweep(cycle.target_connection(ahead.target), _stem(cycle.channel.holder(ahead.target)), cycle.token)
     staged = _stage(cycle, ahead, program)
     reach("integrate.staged")
     cycle.check_lock()
-    place, records = (cycle.target_dsn(ahead.target), cycle.channel.name), _records(cycle, program)
+    place, records = (cycle.target_dsn(ahead.target), cycle.channel.holder(ahead.target)), _records(cycle, program)
     wait = cycle.channel.target(ahead.target).lock_timeout
     applied = run_program(*place, program, staged, records, epoch=cycle.epoch, token=cycle.token, lock_timeout=wait)
     reach("integrate.committed")
@@ -163,7 +184,7 @@ def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile],
             table=piece.source,
             target=piece.target,
             target_name=piece.name,
-            stage_name=f"{_stem(cycle.channel.name)}{cycle.token}_{name}",
+            stage_name=f"{_stem(cycle.channel.holder(ahead.target))}{cycle.token}_{name}",
             skip_lsns=_skipped(cycle, ahead, piece),
             token=cycle.token,
         )

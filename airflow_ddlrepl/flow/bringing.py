@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.timeline import Program, State
@@ -17,6 +17,7 @@ from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.keeping import expire
 from airflow_ddlrepl.flow.recording import has_unrecorded, record
 from airflow_ddlrepl.flow.results import Adapted, Integrated
+from airflow_ddlrepl.flow.saving import renew
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.position import Lsn
 
@@ -32,7 +33,7 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
     refreshes: dict[str, str] = {}
     stops: list[DdlReplError | None] = []
     for target in cycle.targets():
-        program = _bring(cycle, target.name, _to_last_change, total, until)
+        program = bring(cycle, target.name, _to_last_change, total, until)
         for table_id, standing in program.standings.items():
             if standing.state is State.PENDING:
                 refreshes[str(standing.name)] = reason(program, table_id)
@@ -62,14 +63,22 @@ def _raise_first(stops: Sequence[DdlReplError | None]) -> None:
         raise found[0]
 
 
-def _bring(
-    cycle: Cycle, target: str, wanted: Callable[[Stretch], Program], total: Applied, until: Lsn | None
+def bring(
+    cycle: Cycle,
+    target: str,
+    wanted: Callable[[Stretch], Program],
+    total: Applied,
+    until: Lsn | None,
+    only: Container[int] | None = None,
 ) -> Program:
-    """Apply what is wanted, with a commit after each change that must be committed before it can be used."""
+    """Apply what is wanted, with a commit after each change that must be committed before it can be used.
+
+    only: ids of the tables that it is about; None: all of the channel.
+    """
     claim(cycle, target)
     record(cycle, target)
     while True:
-        ahead = stretch(cycle, target, until=until)
+        ahead = stretch(cycle, target, until=until, only=only)
         program = wanted(ahead)
         first = program.first_commit
         is_whole = first >= program.high
@@ -82,7 +91,7 @@ def _bring(
         reach("integrate.first_commit")
 
 
-def _to_the_end(ahead: Stretch) -> Program:
+def to_the_end(ahead: Stretch) -> Program:
     return ahead.program(ahead.high)
 
 
@@ -109,9 +118,10 @@ def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
     positions: dict[str, Lsn] = {}
     stops: list[DdlReplError | None] = []
     for target in cycle.targets():
-        program = _bring(cycle, target.name, _to_the_end, total, until)
+        program = bring(cycle, target.name, to_the_end, total, until)
         positions[target.name] = program.high
         stops.append(stopped(cycle, target.name, program))
+    renew(cycle)
     expired = 0 if cycle.unreachable else expire(cycle, min(positions.values()))
     _raise_first(stops)
     return Integrated(dict(total.rows), positions, round(time.monotonic() - started, 2), expired)

@@ -18,6 +18,7 @@ def claim(cycle: Cycle, target: str, epoch: int | None = None) -> None:
     limit(connection, cycle.channel.target(target).lock_timeout)
 
     def take() -> None:
-        state.claim(connection, cycle.channel.name, epoch=cycle.epoch if epoch is None else epoch, token=cycle.token)
+        holder = cycle.channel.holder(target)
+        state.claim(connection, holder, epoch=cycle.epoch if epoch is None else epoch, token=cycle.token)
 
     patiently(take, connection, cycle.target_dsn(target))

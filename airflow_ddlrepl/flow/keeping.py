@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta
 from airflow_ddlrepl.config.channel import Retention
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.saving import forgettable
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.repository.rows import SegmentRow
+from airflow_ddlrepl.trail.loads import loads, remove
 
 LEFTOVER_SECONDS = 24 * 3600.0
 
@@ -19,14 +21,20 @@ def expire(cycle: Cycle, passed: Lsn) -> int:
 
     passed: every target has what lies before. Files of killed runs go with them, a day after they were written.
     """
-    live = cycle.live_segments()
-    before = horizon(live, cycle.channel.retention, passed, datetime.now(UTC))
+    live, now = cycle.live_segments(), datetime.now(UTC)
+    before = horizon(live, cycle.channel.retention, passed, now)
+    if before is not None and cycle.channel.rewind_horizon is not None:
+        needed = forgettable(cycle, now)
+        before = None if needed is None else min(before, needed)
     if before is None:
         return 0
     cycle.check_lock()
     count = cycle.repository.expire_segments(cycle.channel.name, cycle.token, before)
     reach("keep.repository")
     cycle.trail.expire(before)
+    for load in loads(cycle.trail, cycle.epoch):
+        if load.position < before:
+            remove(cycle.trail, load)
     reach("keep.files")
     leftovers = cycle.trail.sweep(LEFTOVER_SECONDS)
     log.info("trail: %d segments before %s expired, %d leftover files removed", count, before, len(leftovers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import plan
@@ -23,18 +23,18 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    pass
 
 
 def planner(
     cycle: Cycle,
     target: str,
-    connection: Connection[Any],
+    present: Present,
     shape_at: Callable[[int, LogKey], Table | None],
     standings: Mapping[int, Standing],
 ) -> Planner:
-    """Plans one table's change at this target. standings: as the target is now."""
-    return _Planner(cycle, target, Present(connection), shape_at, standings)
+    """Plans one table's change at this target. present: what is there. standings: the channel's tables there."""
+    return _Planner(cycle, target, present, shape_at, standings)
 
 
 @dataclass

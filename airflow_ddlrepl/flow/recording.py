@@ -20,7 +20,7 @@ def record(cycle: Cycle, target: str) -> None:
     Raises RepositoryError REP-106 for a step that is done with other SQL: once, then it is forgotten.
     """
     connection = cycle.target_connection(target)
-    found = unrecorded.left(connection, cycle.channel.name)
+    found = unrecorded.left(connection, cycle.channel.holder(target))
     for place, (_, one) in enumerate(found):
         try:
             _write(cycle, target, one)
@@ -35,7 +35,7 @@ def record(cycle: Cycle, target: str) -> None:
 
 def has_unrecorded(cycle: Cycle, target: str) -> bool:
     """Did a run that was killed leave something to record?"""
-    return bool(unrecorded.left(cycle.target_connection(target), cycle.channel.name))
+    return bool(unrecorded.left(cycle.target_connection(target), cycle.channel.holder(target)))
 
 
 def _write(cycle: Cycle, target: str, record: Record) -> None:

@@ -46,11 +46,12 @@ from airflow_ddlrepl.flow.following import follow
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.results import Refreshed
 from airflow_ddlrepl.flow.room import needing
+from airflow_ddlrepl.flow.saving import save
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.refresh.chunks import Chunk, cut, together
+from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
@@ -65,12 +66,13 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
     follow(cycle)
+    saved: set[int] = set()
     for target in cycle.targets():
         record(cycle, target.name)
         if patterns:
             _ask(cycle, target.name, patterns)
         why = {r.table_id: r.reason for r in cycle.repository.pending_refreshes(cycle.channel.name, target.name)}
-        for standing, count in _refresh_target(cycle, target.name):
+        for standing, count in _refresh_target(cycle, target.name, saved):
             rows[str(standing.name)] = count
             reasons[str(standing.name)] = why.get(standing.table_id, "")
         reach("refresh.placed")
@@ -117,20 +119,22 @@ def _ask(cycle: Cycle, target: str, patterns: Sequence[str]) -> None:
     record(cycle, target)
 
 
-def _refresh_target(cycle: Cycle, target: str) -> list[tuple[Standing, int]]:
+def _refresh_target(cycle: Cycle, target: str, saved: set[int]) -> list[tuple[Standing, int]]:
+    """saved: ids of tables that this run has kept in the trail; it grows."""
     claim(cycle, target)
     name = session_name("refresh", cycle.channel.name, cycle.token)
     with session(cycle.target_dsn(target), application_name=name) as connection:
         limit(connection, cycle.channel.target(target).lock_timeout)
         if not state.is_waiting(connection, cycle.channel.name):
             return []
-        standings = state.read_state(connection, cycle.channel.name).standings
-        pending = _pending(standings)
-        with exported(cycle.source_dsn, list(pending), cycle.timeline) as source:
-            return _Refresh(cycle, target, connection, source, standings).run()
+        now = state.read_state(connection, cycle.channel.name)
+        with exported(cycle.source_dsn, list(_pending(now.standings)), cycle.timeline) as source:
+            save(cycle, source, now.lsn, target, saved)
+            saved |= {table.id for table in source.tables}
+            return Refresh(cycle, target, connection, source, now.standings).run()
 
 
-class _Refresh:
+class Refresh:
     """One target's refresh of some tables under one snapshot."""
 
     def __init__(
@@ -143,6 +147,7 @@ class _Refresh:
     ) -> None:
         self.cycle = cycle
         self.target = cycle.channel.target(target)
+        self.holder = cycle.channel.holder(target)
         self.connection = connection
         self.source = source
         self.standings = standings
@@ -152,7 +157,7 @@ class _Refresh:
     def run(self) -> list[tuple[Standing, int]]:
         for table in self.source.tables:
             self._refuse_foreign(table)
-        sweep(self.connection, _stem(self.cycle.channel.name), self.cycle.token)
+        sweep(self.connection, _stem(self.holder), self.cycle.token)
         parents = [t for t in self.source.tables if t.is_partitioned]
         leaves = [t for t in self.source.tables if not t.is_partitioned]
         done: list[tuple[Standing, int]] = []
@@ -160,7 +165,7 @@ class _Refresh:
             self.cycle.check_lock()
             place_parent(
                 self.connection,
-                self.cycle.channel.name,
+                self.holder,
                 self.after[table.id],
                 epoch=self.cycle.epoch,
                 token=self.cycle.token,
@@ -168,7 +173,7 @@ class _Refresh:
             done.append((self.after[table.id], 0))
         self.cycle.check_lock()
         for table in leaves:
-            make_shadow(self.connection, self.after[table.id].shape, self._shadow(table))
+            make_shadow(self.connection, self.after[table.id].shape, self.shadow(table))
         reach("refresh.shadow")
         counts = self._load(leaves)
         reach("refresh.loaded")
@@ -214,32 +219,43 @@ class _Refresh:
                 " or rename that table",
             )
 
-    def _shadow(self, table: Table) -> TableName:
-        return TableName(SCHEMA, f"{_stem(self.cycle.channel.name)}{self.cycle.token}_{table.id}")
+    def shadow(self, table: Table) -> TableName:
+        return TableName(SCHEMA, f"{_stem(self.holder)}{self.cycle.token}_{table.id}")
 
     def _load(self, tables: Sequence[Table]) -> dict[int, int]:
-        by_id = {t.id: t for t in tables}
-        pages = {i: n for i, n in self.source.pages.items() if i in by_id}
-        chunks = cut(pages, self.cycle.runner.parallelism)
-        often = Counter(chunk.table_id for chunk in chunks)
-        tasks = [self._task(by_id[c.table_id], c.number, c.low, c.high, often[c.table_id] == 1) for c in chunks]
-        counts = dict.fromkeys(by_id, 0)
+        pages = {table.id: self.source.pages[table.id] for table in tables}
+        work = self.work(tables)
+        often = Counter(table.id for table, _, _ in work)
+        counts = dict.fromkeys(pages, 0)
         size = sum(pages.values()) * PAGE_BYTES
-        groups = together([_size(c, pages) for c in chunks], self.cycle.runner.parallelism)
-        bundles = [tuple(tasks[place] for place in group) for group in groups]
+        groups = together([share for _, share, _ in work], self.cycle.runner.parallelism)
+        bundles = [tuple(self._whole(*work[place], often) for place in group) for group in groups]
         with needing(size, f"of the source's tables are loaded into target {self.target.name}"):
             loaded = self.cycle.runner.map(load_chunks, bundles, "refresh", size=size)
         for group, found in zip(groups, loaded, strict=True):
             for place, count in zip(group, found, strict=True):
-                counts[chunks[place].table_id] += count
-        large = [by_id[i] for i, number in often.items() if number > 1]
+                counts[work[place][0].id] += count
+        large = [table for table in tables if often[table.id] > 1]
         dsn = self.cycle.target_dsn(self.target.name)
-        rest = [FinishTask(dsn, self.after[t.id].shape, self._shadow(t)) for t in large]
+        rest = [FinishTask(dsn, self.after[t.id].shape, self.shadow(t)) for t in large]
         with ThreadPoolExecutor(max(1, self.cycle.runner.parallelism)) as pool:  # the target works, we wait
             list(pool.map(finish_shadow, rest))
         return counts
 
-    def _task(self, table: Table, number: int, low: int, high: int | None, is_whole: bool) -> LoadTask:
+    def _whole(self, table: Table, share: int, task: LoadTask, often: Mapping[int, int]) -> LoadTask:
+        """A table that is one chunk is finished with it."""
+        return (
+            replace(task, after=finish_sql(self.after[table.id].shape, task.shadow)) if often[table.id] == 1 else task
+        )
+
+    def work(self, tables: Sequence[Table]) -> list[tuple[Table, int, LoadTask]]:
+        """Each chunk: its table, its pages, the task that loads it."""
+        by_id = {t.id: t for t in tables}
+        pages = {i: n for i, n in self.source.pages.items() if i in by_id}
+        chunks = cut(pages, self.cycle.runner.parallelism)
+        return [(by_id[c.table_id], pages_of(c, pages), self._task(by_id[c.table_id], c)) for c in chunks]
+
+    def _task(self, table: Table, chunk: Chunk) -> LoadTask:
         shape = self.after[table.id].shape
         there = {c.id: c for c in table.columns}
         loaded = [(there[c.id], c) for c in shape.columns if not c.generated and c.id in there]
@@ -248,14 +264,13 @@ class _Refresh:
             target_dsn=self.cycle.target_dsn(self.target.name),
             snapshot=self.source.name,
             table=table.name,
-            shadow=self._shadow(table),
+            shadow=self.shadow(table),
             columns=tuple((theirs.name, ours.name) for theirs, ours in loaded),
-            low_page=low,
-            high_page=high,
+            low_page=chunk.low,
+            high_page=chunk.high,
             token=str(self.cycle.token),
-            chunk=f"{self.cycle.channel.name}/{table.id}/{number}",
+            chunk=f"{self.holder}/{table.id}/{chunk.number}",
             binary=binary_safe(table) and all(theirs.type.text == ours.type.text for theirs, ours in loaded),
-            after=finish_sql(shape, self._shadow(table)) if is_whole else (),
         )
 
     def _placer(self, table: Table, rows: int) -> Callable[[], str]:
@@ -267,9 +282,9 @@ class _Refresh:
         def place() -> str:
             return put_in_place(
                 self.connection,
-                self.cycle.channel.name,
+                self.holder,
                 standing,
-                self._shadow(table),
+                self.shadow(table),
                 rows,
                 previous=before.name,
                 epoch=self.cycle.epoch,
@@ -279,12 +294,6 @@ class _Refresh:
             )
 
         return place
-
-
-def _size(chunk: Chunk, pages: Mapping[int, int]) -> int:
-    """Pages of a chunk."""
-    high = chunk.high if chunk.high is not None else max(pages[chunk.table_id], chunk.low)
-    return high - chunk.low
 
 
 def _depth(table: Table, tables: Sequence[Table]) -> int:

@@ -27,14 +27,18 @@ def require_past(cycle: Cycle, until: Until) -> None:
         )
 
 
-def limit(cycle: Cycle, until: Until) -> Lsn:
+def position_of(cycle: Cycle, until: Until) -> Lsn:
     """The position before which everything lies that is wanted, and nothing else: each transaction is in or out.
 
     A moment ends in front of the first transaction of the log that committed after it, by the source's clock.
-    Raises DdlReplError CTL-111 when a target has gone past it.
     """
     high = until if isinstance(until, Lsn) else _first_after(cycle, until)
-    high = min(high, cycle.captured())
+    return min(high, cycle.captured())
+
+
+def limit(cycle: Cycle, until: Until) -> Lsn:
+    """The same. Raises DdlReplError CTL-111 when a target has gone past it."""
+    high = position_of(cycle, until)
     for target in cycle.targets():
         state = read_state(cycle.target_connection(target.name), cycle.channel.name)
         found = {f"target {target.name} is at": state.lsn}

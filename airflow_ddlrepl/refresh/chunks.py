@@ -37,3 +37,9 @@ def together(sizes: Sequence[int], parallelism: int) -> list[list[int]]:
     small = [place for place, pages in enumerate(sizes) if pages <= PAGES_ALONE]
     spread = [small[i :: max(1, parallelism)] for i in range(max(1, parallelism))]
     return [*large, *(group for group in spread if group)]
+
+
+def pages_of(chunk: Chunk, pages: Mapping[int, int]) -> int:
+    """Pages of a chunk. pages: of whole tables, by id."""
+    high = chunk.high if chunk.high is not None else max(pages[chunk.table_id], chunk.low)
+    return high - chunk.low

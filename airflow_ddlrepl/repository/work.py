@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 
 from airflow_ddlrepl.errors import ConfigError, RepositoryError
 from airflow_ddlrepl.model.position import LogKey, Lsn
@@ -121,6 +121,12 @@ class Work(Base):
         with self._fenced(channel, token) as connection:
             values = {"state": "done", "rows": rows, "finished": self._database.now(connection)}
             connection.execute(update(refreshes).where(*where, refreshes.c.state == "pending").values(**values))
+
+    def forget_target(self, channel: str, token: int, target: str) -> None:
+        """What was done at a target that begins again: its steps and refreshes. Controls stay as people left them."""
+        with self._fenced(channel, token) as connection:
+            for table in (ledger, refreshes):
+                connection.execute(delete(table).where(table.c.channel == channel, table.c.target == target))
 
 
 def _done_already(target: str, table_id: int, revision: int, step: int) -> RepositoryError:

@@ -38,7 +38,7 @@ class RowReader:
         batches = list(self.batches(file, low, high, columns))
         if batches:
             return pa.concat_tables(batches)
-        schema = pq.read_schema(self._open(file.blob))
+        schema = pq.read_schema(self.open(file.blob))
         return schema.empty_table().select(list(columns) if columns is not None else schema.names)
 
     def batches(
@@ -47,7 +47,7 @@ class RowReader:
         """The same piece by piece, so that a large file never stands in memory as a whole."""
         if file.last < low or file.first >= high:
             return
-        source = pq.ParquetFile(self._open(file.blob))
+        source = pq.ParquetFile(self.open(file.blob))
         whole = file.first >= low and file.last < high
         wanted = list(columns) if columns is not None else source.schema_arrow.names
         read = None if columns is None else list(dict.fromkeys([*wanted, "lsn", "seq"]))
@@ -67,7 +67,8 @@ class RowReader:
         if size != blob.size:
             raise _wrong_size(blob, size)
 
-    def _open(self, blob: Blob) -> pa.BufferReader:
+    def open(self, blob: Blob) -> pa.BufferReader:
+        """A whole file to read from, verified; a local one is mapped, not read into memory."""
         return pa.BufferReader(self._checked(blob))
 
     def _checked(self, blob: Blob) -> Any:

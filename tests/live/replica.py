@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,14 @@ class Replica:
         """Only this: what is captured waits for a cycle to bring it to the target."""
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.capture(cycle)
+
+    def rewind(self, to: str, into: str = "past", tables: Sequence[str] = ()) -> Any:
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            return flow.rewind(cycle, parse_until(to), into, tables)
+
+    def plan_rewind(self, to: str, into: str = "past", tables: Sequence[str] = ()) -> Any:
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            return flow.plan_rewind(cycle, parse_until(to), into, tables)
 
     def compare(self) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:

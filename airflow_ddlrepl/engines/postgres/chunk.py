@@ -1,29 +1,44 @@
-"""Load one chunk of a table: COPY out of the source under an exported snapshot, COPY into the shadow table."""
+"""Load one chunk of a table into its shadow table: rows that a COPY gives under an exported snapshot, or gave once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connect import errors, passing, session
+from airflow_ddlrepl.engines.postgres.copying import (
+    SPELLING,
+    SourceFailed,
+    blocks_of,
+    cant_read,
+    copy_in,
+    copy_out,
+    feed,
+    open_snapshot,
+)
 from airflow_ddlrepl.engines.postgres.exported import without_timeouts
-from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.sessions import session_name
-from airflow_ddlrepl.errors import SourceError, TargetError
+from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.trail.loads import read_chunk
+from airflow_ddlrepl.trail.manifest import Blob
+from airflow_ddlrepl.trail.store import Trail
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
-SPELLING = (
-    "SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres'; SET bytea_output = 'hex'; SET timezone = 'UTC';"
-    " SET extra_float_digits = 1; SET lc_monetary = 'C'; SET xmloption = 'content';"
-    " SET row_security = off; SET search_path = pg_catalog"
-)
-BLOCK_BYTES = 1 << 18
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a trail has what a COPY gave. files: one after the other. trail_url, channel: whose trail."""
+
+    trail_url: str
+    channel: str
+    files: tuple[Blob, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +47,7 @@ class LoadTask:
 
     snapshot: exported at the source, valid while its exporter lives. columns: (name at the source, name in the
     shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it. after: statements that are
-    run and committed with the rows, for a table that is one chunk.
+    run and committed with the rows, for a table that is one chunk. kept: the rows are there, not at the source.
     """
 
     source_dsn: str = field(repr=False)
@@ -47,6 +62,7 @@ class LoadTask:
     chunk: str
     binary: bool = True
     after: tuple[str, ...] = ()
+    kept: Kept | None = None
 
 
 def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
@@ -57,41 +73,28 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
     """
     first = tasks[0]
     name = session_name("refresh", first.chunk.partition("/")[0], first.token)
-    with (
-        session(first.target_dsn, autocommit=False, application_name=name) as target,
-        session(first.source_dsn, autocommit=False, application_name=name) as source,
-    ):
+    with ExitStack() as stack:
+        target = stack.enter_context(session(first.target_dsn, autocommit=False, application_name=name))
+        place = nullcontext() if first.kept else session(first.source_dsn, autocommit=False, application_name=name)
+        source = stack.enter_context(place)
         try:
             with _refusals(first):
-                with _as_source():
-                    _open_snapshot(source, first)
+                if source is not None:
+                    open_snapshot(source, first.snapshot)
                 target.execute(SPELLING.encode())
                 target.execute("SET synchronous_commit = off")
                 without_timeouts(target)
             return [_loaded(source, target, task) for task in tasks]
         except BaseException:
-            source.close()  # in the middle of a COPY nothing else ends it
+            if source is not None:
+                source.close()  # in the middle of a COPY nothing else ends it
             target.close()
             raise
 
 
-def _loaded(source: Connection[Any], target: Connection[Any], task: LoadTask) -> int:
+def _loaded(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> int:
     with _refusals(task):
         return _load(source, target, task)
-
-
-class _SourceFailed(Exception):
-    """The cause is the source's."""
-
-
-@contextmanager
-def _as_source() -> Iterator[None]:
-    import psycopg
-
-    try:
-        yield
-    except psycopg.Error as error:
-        raise _SourceFailed(" ".join(str(error).split())) from error
 
 
 @contextmanager
@@ -100,14 +103,8 @@ def _refusals(task: LoadTask) -> Iterator[None]:
 
     try:
         yield
-    except _SourceFailed as error:
-        raise SourceError(
-            f"the table can't be read: {error}",
-            code="SRC-170",
-            table=task.table,
-            hint="the target's table is as it was; the next run starts this refresh over",
-            retryable=True,
-        ) from None
+    except SourceFailed as error:
+        raise cant_read(task.table, error) from None
     except psycopg.Error as error:
         if (trouble := passing(error, "the target")) is not None:
             raise trouble from None
@@ -120,14 +117,7 @@ def _refusals(task: LoadTask) -> Iterator[None]:
         ) from None
 
 
-def _open_snapshot(source: Connection[Any], task: LoadTask) -> None:
-    source.execute(SPELLING.encode())
-    without_timeouts(source)
-    source.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-    source.execute(f"SET TRANSACTION SNAPSHOT {literal(task.snapshot)}".encode())
-
-
-def _load(source: Connection[Any], target: Connection[Any], task: LoadTask) -> int:
+def _load(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> int:
     mark = [_marks_of(target, task), task.chunk]
     try:
         target.execute("INSERT INTO ddlrepl.chunks VALUES (%s, %s, 0)", mark)
@@ -135,7 +125,8 @@ def _load(source: Connection[Any], target: Connection[Any], task: LoadTask) -> i
         target.rollback()
         row = target.execute("SELECT rows FROM ddlrepl.chunks WHERE token = %s AND chunk = %s", mark).fetchone()
         return int(row[0]) if row else 0
-    count = _pipe(source, target, *_copies(task))
+    into = copy_in(task.shadow, [name for _, name in task.columns], binary=task.binary)
+    count = feed(target, into, _blocks(source, task))
     for statement in task.after:
         target.execute(statement.encode())
     reach("refresh.copied")
@@ -143,6 +134,14 @@ def _load(source: Connection[Any], target: Connection[Any], task: LoadTask) -> i
     target.commit()
     reach("refresh.chunk")
     return count
+
+
+def _blocks(source: Connection[Any] | None, task: LoadTask) -> Iterator[bytes]:
+    if task.kept is not None:
+        return read_chunk(Trail(task.kept.trail_url, task.kept.channel), task.kept.files)
+    assert source is not None
+    names = [name for name, _ in task.columns]
+    return blocks_of(source, copy_out(task.table, names, task.low_page, task.high_page, binary=task.binary))
 
 
 def _marks_of(target: Connection[Any], task: LoadTask) -> str:
@@ -158,65 +157,3 @@ def forget_marks(connection: Connection[Any]) -> None:
         "DELETE FROM ddlrepl.chunks WHERE NOT EXISTS (SELECT FROM pg_class c"
         " WHERE c.oid::text = split_part(token, '/', 2) AND c.relnamespace = 'ddlrepl'::regnamespace)"
     )
-
-
-def _copies(task: LoadTask) -> tuple[str, str]:
-    style = "binary" if task.binary else "text"
-    names = ", ".join(quote(name) for name, _ in task.columns)
-    into = ", ".join(quote(name) for _, name in task.columns)
-    into = f" ({into})" if into else ""
-    out = f"COPY (SELECT {names} FROM ONLY {qualified(task.table)}{_where(task)}) TO STDOUT (FORMAT {style})"
-    return out, f"COPY {qualified(task.shadow)}{into} FROM STDIN (FORMAT {style})"
-
-
-def _pipe(source: Connection[Any], target: Connection[Any], out: str, into: str) -> int:
-    """COPY to COPY through libpq itself: twice as fast as through psycopg's Copy objects. Returns the rows."""
-    reader, writer = source.pgconn, target.pgconn
-    reader.nonblocking = writer.nonblocking = 0
-    with _as_source():
-        _expect(reader.exec_(out.encode()), "COPY_OUT")
-    _expect(writer.exec_(into.encode()), "COPY_IN")
-    try:
-        for block in _blocks(reader):
-            writer.put_copy_data(block)
-        writer.put_copy_end()
-    except errors().OperationalError:
-        _end(writer)  # tells why, when it was the server that gave up
-        raise
-    return _end(writer)
-
-
-def _blocks(reader: Any) -> Iterator[bytes]:
-    with _as_source():
-        take, block = reader.get_copy_data, bytearray()
-        while (found := take(0))[0] > 0:
-            block += found[1]
-            if len(block) >= BLOCK_BYTES:
-                yield bytes(block)
-                block.clear()
-        _end(reader)
-    yield bytes(block)
-
-
-def _end(connection: Any) -> int:
-    """What the server says at the end of a COPY: how many rows."""
-    count = 0
-    while (result := connection.get_result()) is not None:
-        _expect(result, "COMMAND_OK")
-        count = result.command_tuples or 0
-    return count
-
-
-def _expect(result: Any, status: str) -> None:
-    from psycopg.errors import error_from_result
-    from psycopg.pq import ExecStatus
-
-    if ExecStatus(result.status).name != status:
-        raise error_from_result(result)
-
-
-def _where(task: LoadTask) -> str:
-    parts = [f"ctid >= '({task.low_page},0)'"] if task.low_page else []
-    if task.high_page is not None:
-        parts.append(f"ctid < '({task.high_page},0)'")
-    return " WHERE " + " AND ".join(parts) if parts else ""

@@ -44,6 +44,13 @@ class Present:
         return self._tables[name]
 
 
+class Cleared(Present):
+    """A server whose tables are taken away before anything else is done."""
+
+    def table(self, name: TableName) -> Table | None:
+        return None
+
+
 def publishes_generated(connection: Connection[Any], publication: str) -> bool:
     """Does the log carry the values of stored generated columns? PostgreSQL 18 can."""
     row = connection.execute(

@@ -1,0 +1,160 @@
+"""Course: how a replay gets to a position: where it begins, which loads it meets on the way, what stays unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from airflow_ddlrepl.config.pattern import is_selected
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.saving import is_whole, standing_at
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.trail.loads import Load, LoadedTable, loads
+
+NO_HORIZON = "set `rewind_horizon` in the channel file, then `ddlrepl refresh --table '*.*'`: what a later refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """At the load's position, these of its tables get their rows."""
+
+    load: Load
+    tables: tuple[LoadedTable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The log from low to high, and what is loaded where on the way.
+
+    before: the tables as they stood at low; those that a load brings later wait for it. wanted: ids of the tables
+    that the replay is about. names: of those at high. unsafe: of these, why the rows at high can't be known.
+    """
+
+    low: Lsn
+    high: Lsn
+    before: Mapping[int, Table]
+    wanted: frozenset[int]
+    names: Mapping[int, TableName]
+    stops: tuple[Stop, ...]
+    unsafe: Mapping[int, str]
+
+
+def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
+    """The shortest way. patterns: of the tables that it is about, as they are called at `high`.
+
+    Raises ConfigError CFG-131 when no table of the channel matches, DdlReplError REW-101 when there is no way at all.
+    """
+    standing = standing_at(cycle, high)
+    wanted = _wanted(standing, patterns)
+    if not wanted:
+        raise ConfigError(
+            f"no table of the channel at {high} matches {', '.join(patterns) or 'it: there was none'}",
+            code="CFG-131",
+            hint="`ddlrepl revisions` lists the tables and since when they are there",
+        )
+    every = loads(cycle.trail, cycle.epoch)
+    begins = _begins(cycle, high)
+    bounds: dict[int, Lsn] = {}
+    unsafe: dict[int, str] = {}
+    last = {kept.table.id: load for load in every if load.snapshot.high <= high for kept in load.tables}
+    first = _first_revisions(cycle)
+    for table_id in wanted:
+        born = first[table_id]
+        if table_id in last:
+            bounds[table_id] = last[table_id].position
+        elif born.origin is Origin.IN_LOG:
+            bounds[table_id] = Lsn(born.key.lsn)
+        else:
+            unsafe[table_id] = _unknown(table_id, every)
+            continue
+        if begins is None or bounds[table_id] < begins:
+            unsafe[table_id] = f"its log is needed from {bounds.pop(table_id)} on, the trail begins at {begins}"
+    if not bounds:
+        raise out_of_reach(cycle, high, every, begins, unsafe)
+    low = min(bounds.values())
+    before = standing_at(cycle, low)
+    about = _family(before, wanted) | wanted
+    return Course(
+        low,
+        high,
+        {i: table for i, table in before.items() if i in about},
+        frozenset(about),
+        {i: standing[i].name for i in wanted},
+        _stops(every, last, about, low, high),
+        unsafe,
+    )
+
+
+def out_of_reach(
+    cycle: Cycle, high: Lsn, every: Sequence[Load], begins: Lsn | None, unsafe: Mapping[int, str]
+) -> DdlReplError:
+    """Before the horizon; names the oldest position that works."""
+    usable = [load for load in every if begins is not None and load.position >= begins and is_whole(cycle, load)]
+    if usable:
+        oldest = min(usable, key=lambda load: load.snapshot.high)
+        since = oldest.created.isoformat(timespec="seconds")
+        hint = f"the oldest position that works is {oldest.snapshot.high} ({since})"
+    else:
+        hint = f"{NO_HORIZON} reads is kept, and a rewind can begin there"
+    why = "; ".join(dict.fromkeys(unsafe.values()))
+    return DdlReplError(f"there is no way back to {high}: {why}", code="REW-101", at=high, hint=hint)
+
+
+def _wanted(standing: Mapping[int, Table], patterns: Sequence[str]) -> frozenset[int]:
+    named = {i for i, table in standing.items() if is_selected(table.name, patterns)}
+    return frozenset(_family(standing, named))
+
+
+def _family(standing: Mapping[int, Table], named: frozenset[int] | set[int]) -> set[int]:
+    """With a partitioned table its partitions, with a partition what it is one of."""
+    found = set(named)
+    while True:
+        more = {i for i, t in standing.items() if t.partition and t.partition.of in found}
+        more |= {t.partition.of for i, t in standing.items() if i in found and t.partition}
+        if more <= found:
+            return found
+        found |= more
+
+
+def _first_revisions(cycle: Cycle) -> dict[int, Revision]:
+    found: dict[int, Revision] = {}
+    for revision in cycle.repository.revisions(cycle.channel.name):
+        found.setdefault(revision.table_id, revision)
+    return found
+
+
+def _begins(cycle: Cycle, high: Lsn) -> Lsn | None:
+    """From where on the trail holds the log up to `high` without a gap; None: it doesn't."""
+    begins: Lsn | None = None
+    for row in reversed(cycle.live_segments()):
+        if row.low < high:
+            if row.high < (high if begins is None else begins):
+                break
+            begins = row.low
+    return begins
+
+
+def _stops(
+    every: Sequence[Load], last: Mapping[int, Load], about: frozenset[int] | set[int], low: Lsn, high: Lsn
+) -> tuple[Stop, ...]:
+    """A table gets the rows of its last load only; a partitioned one has none, and stands before its partitions."""
+    found = []
+    for load in every:
+        if low <= load.position and load.snapshot.high <= high:
+            due = tuple(
+                kept
+                for kept in load.tables
+                if kept.table.id in about and (kept.table.is_partitioned or last[kept.table.id] is load)
+            )
+            found += [Stop(load, due)] if due else []
+    return tuple(found)
+
+
+def _unknown(table_id: int, every: Sequence[Load]) -> str:
+    later = [load.snapshot.high for load in every if any(kept.table.id == table_id for kept in load.tables)]
+    known = f"; the first position where its rows are known is {min(later)}" if later else ""
+    return f"the trail does not have the rows that it held before{known}"

@@ -1,0 +1,173 @@
+"""Survey: go along a replay's course without touching anything: what would be done, and what can't be known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.plan import target_shape
+from airflow_ddlrepl.adapt.timeline import Program, Standing, State, Step
+from airflow_ddlrepl.engines.postgres.present import Cleared, Present
+from airflow_ddlrepl.engines.postgres.state import read_state
+from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.flow.applying import look, reason
+from airflow_ddlrepl.flow.course import Course
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table import Table
+
+KEEP = "safe (keep)"
+ANY = "safe (keep or regenerate)"
+UNSAFE = "unsafe"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """steps: the schema changes on the way. unsafe: why the rows of some tables at the end can't be known, by id.
+
+    stopped: the change that a policy stops at, if one does.
+    """
+
+    steps: tuple[Step, ...]
+    unsafe: Mapping[int, str]
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
+class RewindPlanned:
+    """A rewind before it is done. tables: verdict, rows to load, changes of shape on the way, by table.
+
+    segments, bytes: of the trail, that are read. removed: what an earlier rewind left at the target.
+    """
+
+    target: str
+    low: Lsn
+    high: Lsn
+    tables: list[dict[str, Any]]
+    segments: int
+    bytes: int
+    removed: list[str]
+    stopped: str
+
+    @property
+    def is_possible(self) -> bool:
+        return all(table["verdict"] != UNSAFE for table in self.tables)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "from": str(self.low),
+            "to": str(self.high),
+            "tables": self.tables,
+            "segments": self.segments,
+            "bytes": self.bytes,
+            "removed": self.removed,
+            "stopped": self.stopped,
+        }
+
+    def text(self) -> str:
+        lines = [
+            f"into {self.target}: the log from {self.low} to {self.high}, {self.segments} segments, {self.bytes} bytes",
+            f"removed there first: {', '.join(self.removed) or 'nothing'}",
+        ]
+        for table in self.tables:
+            rows = "no load" if table["rows"] is None else f"{table['rows']} rows loaded at {table['loaded_at']}"
+            lines.append(f"{table['table']}: {table['verdict']}, {rows}")
+            lines += [f"  {table['reason']}"] if table["reason"] else []
+            lines += [f"  {change}" for change in table["changes"]]
+        lines += [f"stops: {self.stopped}"] if self.stopped else []
+        return "\n".join(lines)
+
+
+def survey(cycle: Cycle, into: str, way: Course) -> Survey:
+    """The plans of the whole course, as the replay will make them. Reads manifests and control records only."""
+    present = Cleared(cycle.target_connection(into))
+    standings = waiting_tables(cycle, into, way, present)
+    low, steps = way.low, list[Step]()
+    why = dict(way.unsafe)
+    for stop in (*way.stops, None):
+        high = way.high if stop is None else stop.load.position
+        program = look(cycle, into, present, low, standings, until=high, only=way.wanted).program(high)
+        steps += program.steps
+        _explain(program, why)
+        if program.stop is not None:
+            return Survey(tuple(steps), _unsafe(way, program.standings, why), _said(program))
+        standings, low = dict(program.standings), high
+        for kept in stop.tables if stop else ():
+            if (before := standings.get(kept.table.id)) is not None and stop is not None:
+                held = _held(cycle, into, kept.table, present)
+                standings[before.table_id] = replace(held, state=State.LIVE, snapshot=stop.load.snapshot)
+    return Survey(tuple(steps), _unsafe(way, standings, why))
+
+
+def waiting_tables(cycle: Cycle, into: str, way: Course, present: Present) -> dict[int, Standing]:
+    """The tables where the course begins: each waits for its load."""
+    return {i: _held(cycle, into, table, present) for i, table in way.before.items()}
+
+
+def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanned:
+    """The survey as a person reads it."""
+    loads = {kept.table.id: (stop.load, kept) for stop in way.stops for kept in stop.tables}
+    changes: dict[int, list[str]] = {}
+    for step in found.steps:
+        if step.plan is not None:
+            told = changes.setdefault(step.table_id, [])
+            told += [f"{Lsn(step.key.lsn)} {step.event.statement or step.event.tag}"]
+    tables = []
+    for table_id, name in sorted(way.names.items(), key=lambda item: item[1]):
+        load, kept = loads.get(table_id, (None, None))
+        tables.append(
+            {
+                "table": str(name),
+                "verdict": UNSAFE if table_id in found.unsafe else KEEP if changes.get(table_id) else ANY,
+                "reason": found.unsafe.get(table_id, ""),
+                "rows": kept.rows if kept else None,
+                "loaded_at": str(load.position) if load else None,
+                "changes": changes.get(table_id, []),
+            }
+        )
+    rows = [row for row in cycle.live_segments() if row.high > way.low and row.low < way.high]
+    return RewindPlanned(
+        into, way.low, way.high, tables, len(rows), sum(row.bytes for row in rows), _there(cycle, into), found.stopped
+    )
+
+
+def _explain(program: Program, why: dict[int, str]) -> None:
+    for table_id, standing in program.standings.items():
+        if standing.state is State.PENDING:
+            why[table_id] = f"{reason(program, table_id)}; no load that came after it is kept up to this position"
+
+
+def _unsafe(way: Course, standings: Mapping[int, Standing], why: Mapping[int, str]) -> dict[int, str]:
+    found = {i: why[i] for i in way.unsafe}
+    for table_id in way.names:
+        standing = standings.get(table_id)
+        if standing is None:
+            found[table_id] = "nothing that is kept brings it"
+        elif standing.state in (State.PENDING, State.NEW) and not standing.shape.is_partitioned:
+            found[table_id] = why.get(table_id, "its rows are not kept up to this position")
+    return found
+
+
+def _said(program: Program) -> str:
+    assert program.stop is not None
+    whys = "; ".join(step.why for step in program.stop.steps)
+    return f"at {program.high}, before a change of {program.stop.name}: {whys}"
+
+
+def _held(cycle: Cycle, into: str, table: Table, present: Present) -> Standing:
+    name: TableName = cycle.channel.target(into).target_name(table.name)
+    facts = TargetFacts(name_after=name, server_version=present.version, extensions=present.extensions)
+    return Standing(table.id, name, target_shape(table, facts=facts), State.NEW)
+
+
+def _there(cycle: Cycle, into: str) -> list[str]:
+    """What is cleared away first."""
+    try:
+        found = read_state(cycle.target_connection(into), cycle.channel.holder(into))
+    except TargetError:
+        return []
+    return sorted(str(one.name) for one in found.standings.values() if one.state is not State.NEW)

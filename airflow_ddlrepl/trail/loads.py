@@ -1,0 +1,197 @@
+"""Loads: the rows of whole tables, as a refresh read them under one snapshot. From them a replay can begin.
+
+<url>/<channel>/e<epoch>/loads/<position>-<token>-<why>.json    what was loaded together
+<url>/<channel>/e<epoch>/loads/<position>-<token>-<why>/…       the rows, as COPY gives them, compressed
+
+The log knows changes only: what a table held when it joined the channel, or after it was written anew, is here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.model.position import Lsn, Snapshot
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.trail.manifest import Blob
+from airflow_ddlrepl.trail.place import Place, Sink
+from airflow_ddlrepl.trail.store import Trail
+
+FORMAT = 1
+FILE_BYTES = 1 << 28
+CODEC = "zstd"
+_NAME = re.compile(r"e\d+/loads/([0-9a-f]{16}-\d+-[\w-]+)\.json$")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """table: as the snapshot sees it. columns: that its rows hold. chunks: files of each COPY, one after the other."""
+
+    table: Table
+    columns: tuple[str, ...]
+    is_binary: bool
+    chunks: tuple[tuple[Blob, ...], ...]
+    rows: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "table": self.table.to_json(),
+            "columns": list(self.columns),
+            "binary": self.is_binary,
+            "chunks": [[blob.to_json() for blob in chunk] for chunk in self.chunks],
+            "rows": self.rows,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> LoadedTable:
+        chunks = tuple(tuple(Blob(*blob) for blob in chunk) for chunk in data["chunks"])
+        return cls(Table.from_json(data["table"]), tuple(data["columns"]), data["binary"], chunks, data["rows"])
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Tables that were read together. With the log from `position` on they are whole at any moment after the snapshot.
+
+    created: when the snapshot was taken. name: unique in the epoch.
+    """
+
+    epoch: int
+    name: str
+    position: Lsn
+    snapshot: Snapshot
+    created: datetime
+    tables: tuple[LoadedTable, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "epoch": self.epoch,
+            "name": self.name,
+            "position": str(self.position),
+            "snapshot": self.snapshot.to_json(),
+            "created": self.created.isoformat(),
+            "tables": [table.to_json() for table in self.tables],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Load:
+        if data["format"] != FORMAT:
+            raise ValueError(f"format {data['format']}")
+        return cls(
+            data["epoch"],
+            data["name"],
+            Lsn.parse(data["position"]),
+            Snapshot.from_json(data["snapshot"]),
+            datetime.fromisoformat(data["created"]),
+            tuple(LoadedTable.from_json(table) for table in data["tables"]),
+        )
+
+
+def load_name(position: Lsn, token: int, why: str) -> str:
+    """why: the target that is refreshed, for one run may refresh several at a position."""
+    return f"{position:016x}-{token}-{why}"
+
+
+def load_folder(epoch: int, name: str) -> str:
+    return f"e{epoch}/loads/{name}"
+
+
+def publish(trail: Trail, load: Load) -> None:
+    """The load counts from now on. Raises TrailError TRL-101 or TRL-102 when a file of it is not as written."""
+    for blob in _blobs(load):
+        trail.check_size(blob)
+    text = json.dumps(load.to_json(), separators=(",", ":")).encode()
+    trail.place.put_if_absent(f"{load_folder(load.epoch, load.name)}.json", text)
+
+
+def loads(trail: Trail, epoch: int) -> list[Load]:
+    """Every load of an epoch, by position. Raises TrailError TRL-106 for a manifest that can't be read."""
+    found = []
+    for path in trail.place.walk(f"e{epoch}/loads"):
+        if _NAME.match(path) and (data := trail.place.read(path)) is not None:
+            try:
+                found.append(Load.from_json(json.loads(data)))
+            except (ValueError, KeyError, TypeError) as error:
+                raise TrailError(f"{path} is no load: {error!r}", code="TRL-106", hint="restore the file") from error
+    return sorted(found, key=lambda load: (load.position, load.snapshot.high, load.name))
+
+
+def remove(trail: Trail, load: Load) -> None:
+    """Its manifest first: killed in between, files are left that nobody reads, and that go with `sweep_loads`."""
+    folder = load_folder(load.epoch, load.name)
+    trail.place.remove(f"{folder}.json")
+    for path in trail.place.walk(folder):
+        trail.place.remove(path)
+
+
+def sweep_loads(trail: Trail, epoch: int, token: int) -> None:
+    """Remove what runs before this one wrote and never published."""
+    paths = trail.place.walk(f"e{epoch}/loads")
+    standing = {found[1] for path in paths if (found := _NAME.match(path))}
+    for path in paths:
+        name = path.split("/")[2]
+        if not _NAME.match(path) and name not in standing and int(name.split("-")[1]) < token:
+            trail.place.remove(path)
+
+
+class ChunkWriter:
+    """What a COPY gives, compressed, in files of a size that a reader can hold in memory."""
+
+    def __init__(self, place: Place, stem: str) -> None:
+        self._place, self._stem = place, f"{stem}-{uuid.uuid4().hex[:8]}"
+        self._blobs: list[Blob] = []
+        self._sink: Sink | None = None
+
+    def write_all(self, blocks: Generator[bytes, None, int]) -> int:
+        """Every block; what the generator returns, which is the rows."""
+        while True:
+            try:
+                self.write(next(blocks))
+            except StopIteration as end:
+                return int(end.value)
+
+    def write(self, block: bytes) -> None:
+        if self._sink is None:
+            self._sink = self._place.create(f"{self._stem}-{len(self._blobs)}.copy.{CODEC}")
+            self._stream = pa.CompressedOutputStream(pa.PythonFile(self._sink, "w"), CODEC)
+        self._stream.write(block)
+        if self._sink.size > FILE_BYTES:
+            self._end_file()
+
+    def close(self) -> tuple[Blob, ...]:
+        """The files, durable."""
+        if self._sink is not None:
+            self._end_file()
+        return tuple(self._blobs)
+
+    def abandon(self) -> None:
+        """Nobody will read them."""
+        if self._sink is not None:
+            self._sink.abandon()
+
+    def _end_file(self) -> None:
+        assert self._sink is not None
+        self._stream.close()
+        self._sink.close()
+        self._blobs.append(self._sink.blob)
+        self._sink = None
+
+
+def read_chunk(trail: Trail, blobs: tuple[Blob, ...]) -> Iterator[bytes]:
+    """What the COPY gave, in blocks. Raises TrailError TRL-101 to TRL-103 before a block of a bad file."""
+    for blob in blobs:
+        with pa.CompressedInputStream(trail.open(blob), CODEC) as stream:
+            while block := stream.read(1 << 18):
+                yield block
+
+
+def _blobs(load: Load) -> Iterator[Blob]:
+    return (blob for table in load.tables for chunk in table.chunks for blob in chunk)
