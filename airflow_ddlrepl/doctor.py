@@ -89,7 +89,7 @@ def drivers() -> Iterator[Finding]:
 def servers(channel: Channel) -> Iterator[Finding]:
     """The source with every right that is missing, and whether each target answers."""
     yield from _asked("source", channel.source.location, lambda dsn: _source(channel, dsn))
-    for target in channel.targets:
+    for target in channel.places:
         yield from _asked(f"target {target.name}", target.location, _target)
 
 

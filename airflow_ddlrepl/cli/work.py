@@ -107,7 +107,7 @@ def check(path: Path) -> Result:
     """The file is valid when this returns; what does nothing is told as warnings."""
     channel = load_channel(path)
     told = warnings(channel)
-    places = {"source": channel.source.location, **{f"target {t.name}": t.location for t in channel.targets}}
+    places = {"source": channel.source.location, **{f"target {t.name}": t.location for t in channel.places}}
     for place, location in places.items():
         try:
             resolve(location)

@@ -160,11 +160,16 @@ class Channel(Section):
 
     @model_validator(mode="after")
     def _targets_differ(self) -> Channel:
-        names = [target.name for target in (*self.targets, *self.replays)]
+        names = [target.name for target in self.places]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
         return self
+
+    @property
+    def places(self) -> tuple[Target, ...]:
+        """Everything that the channel writes to: targets and replays."""
+        return (*self.targets, *self.replays)
 
     @property
     def publication(self) -> str:
@@ -183,11 +188,15 @@ class Channel(Section):
 
     def target(self, name: str) -> Target:
         """The target, or replay, of that name; KeyError when there is none."""
-        return {target.name: target for target in (*self.targets, *self.replays)}[name]
+        return {target.name: target for target in self.places}[name]
 
     def holder(self, name: str) -> str:
         """Under which name a target keeps where it stands: a replay may be in the database of a target."""
-        return f"{self.name}@{name}" if any(replay.name == name for replay in self.replays) else self.name
+        return f"{self.name}@{name}" if self.is_replay(name) else self.name
+
+    def is_replay(self, name: str) -> bool:
+        """Is it one of the `replays`?"""
+        return any(replay.name == name for replay in self.replays)
 
     def source_actions(self) -> tuple[AdaptAction, ...]:
         """Actions at the source, the most specific list first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.config.policies import OnEnrollBreak
 
 SOURCE_ONLY = ("add_table_pattern", "ignore_table_pattern", "capture_schema", "on_drop_table")
@@ -14,25 +14,25 @@ TARGET_ONLY = ("on_enroll_break", "on_add_column_with_default", "keep_existing_s
 
 def warnings(channel: Channel) -> list[str]:
     """One sentence per parameter or setting without effect; empty when all is well."""
-    return [*_sides(channel), *_actions(channel), *_schemas(channel)]
+    return [*_sides(channel), *_actions(channel), *_schemas(channel), *_rewinds(channel)]
 
 
 def _sides(channel: Channel) -> Iterator[str]:
     for number, action in enumerate(channel.source.adapt_ddl):
         for key in _set(action, TARGET_ONLY):
             yield f"source.adapt_ddl[{number}].{key} does nothing at the source: move it to adapt_ddl or to a target"
-    for place, target in enumerate(channel.targets):
+    for where, target in _places(channel):
         for number, action in enumerate(target.adapt_ddl):
             for key in _set(action, SOURCE_ONLY):
                 yield (
-                    f"targets[{place}].adapt_ddl[{number}].{key} does nothing at a target: "
+                    f"{where}.adapt_ddl[{number}].{key} does nothing at a target: "
                     "move it to adapt_ddl or to source.adapt_ddl"
                 )
 
 
 def _actions(channel: Channel) -> Iterator[str]:
     lists = [("adapt_ddl", channel.adapt_ddl), ("source.adapt_ddl", channel.source.adapt_ddl)]
-    lists += [(f"targets[{n}].adapt_ddl", target.adapt_ddl) for n, target in enumerate(channel.targets)]
+    lists += [(f"{where}.adapt_ddl", target.adapt_ddl) for where, target in _places(channel)]
     for where, actions in lists:
         for number, action in enumerate(actions):
             yield from (f"{where}[{number}]: {text}" for text in _action(action))
@@ -51,10 +51,21 @@ def _action(action: AdaptAction) -> Iterator[str]:
 
 
 def _schemas(channel: Channel) -> Iterator[str]:
-    for number, target in enumerate(channel.targets):
+    for where, target in _places(channel):
         places = [target.schemas.get(schema, schema) for schema in target.schemas]
         for place in sorted({p for p in places if places.count(p) > 1}):
-            yield f"targets[{number}].schemas: several schemas go to {place}; equal table names there are refused"
+            yield f"{where}.schemas: several schemas go to {place}; equal table names there are refused"
+
+
+def _rewinds(channel: Channel) -> Iterator[str]:
+    if channel.replays and channel.rewind_horizon is None:
+        yield "replays do nothing without rewind_horizon: the trail keeps no rows that a rewind could begin with"
+
+
+def _places(channel: Channel) -> Iterator[tuple[str, Target]]:
+    """Targets and replays with their places in the file."""
+    yield from ((f"targets[{number}]", target) for number, target in enumerate(channel.targets))
+    yield from ((f"replays[{number}]", replay) for number, replay in enumerate(channel.replays))
 
 
 def _set(action: AdaptAction, keys: tuple[str, ...]) -> list[str]:

@@ -32,6 +32,7 @@ class Course:
 
     before: the tables as they stood at low; those that a load brings later wait for it. wanted: ids of the tables
     that the replay is about. names: of those at high. unsafe: of these, why the rows at high can't be known.
+    known_from: the first later position where a load tells a table's rows.
     """
 
     low: Lsn
@@ -41,6 +42,7 @@ class Course:
     names: Mapping[int, TableName]
     stops: tuple[Stop, ...]
     unsafe: Mapping[int, str]
+    known_from: Mapping[int, Lsn]
 
 
 def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
@@ -57,7 +59,7 @@ def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
             hint="`ddlrepl revisions` lists the tables and since when they are there",
         )
     every = loads(cycle.trail, cycle.epoch)
-    begins = _begins(cycle, high)
+    begins = _begins(cycle)
     bounds: dict[int, Lsn] = {}
     unsafe: dict[int, str] = {}
     last = {kept.table.id: load for load in every if load.snapshot.high <= high for kept in load.tables}
@@ -69,12 +71,13 @@ def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
         elif born.origin is Origin.IN_LOG:
             bounds[table_id] = Lsn(born.key.lsn)
         else:
-            unsafe[table_id] = _unknown(table_id, every)
+            unsafe[table_id] = "the trail does not have the rows that it held before"
             continue
-        if begins is None or bounds[table_id] < begins:
+        if bounds[table_id] < begins:
             unsafe[table_id] = f"its log is needed from {bounds.pop(table_id)} on, the trail begins at {begins}"
     if not bounds:
         raise out_of_reach(cycle, high, every, begins, unsafe)
+    later = [load for load in reversed(every) if load.snapshot.high > high]
     low = min(bounds.values())
     before = standing_at(cycle, low)
     about = _family(before, wanted) | wanted
@@ -86,14 +89,15 @@ def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
         {i: standing[i].name for i in wanted},
         _stops(every, last, about, low, high),
         unsafe,
+        {kept.table.id: load.snapshot.high for load in later for kept in load.tables},
     )
 
 
 def out_of_reach(
-    cycle: Cycle, high: Lsn, every: Sequence[Load], begins: Lsn | None, unsafe: Mapping[int, str]
+    cycle: Cycle, high: Lsn, every: Sequence[Load], begins: Lsn, unsafe: Mapping[int, str]
 ) -> DdlReplError:
     """Before the horizon; names the oldest position that works."""
-    usable = [load for load in every if begins is not None and load.position >= begins and is_whole(cycle, load)]
+    usable = [load for load in every if load.position >= begins and is_whole(cycle, load)]
     if usable:
         oldest = min(usable, key=lambda load: load.snapshot.high)
         since = oldest.created.isoformat(timespec="seconds")
@@ -127,15 +131,10 @@ def _first_revisions(cycle: Cycle) -> dict[int, Revision]:
     return found
 
 
-def _begins(cycle: Cycle, high: Lsn) -> Lsn | None:
-    """From where on the trail holds the log up to `high` without a gap; None: it doesn't."""
-    begins: Lsn | None = None
-    for row in reversed(cycle.live_segments()):
-        if row.low < high:
-            if row.high < (high if begins is None else begins):
-                break
-            begins = row.low
-    return begins
+def _begins(cycle: Cycle) -> Lsn:
+    """From where on the trail holds everything that was captured."""
+    gone = [row.high for row in cycle.repository.segments(cycle.channel.name) if row.state != "live"]
+    return max(gone, default=Lsn(0))
 
 
 def _stops(
@@ -152,9 +151,3 @@ def _stops(
             )
             found += [Stop(load, due)] if due else []
     return tuple(found)
-
-
-def _unknown(table_id: int, every: Sequence[Load]) -> str:
-    later = [load.snapshot.high for load in every if any(kept.table.id == table_id for kept in load.tables)]
-    known = f"; the first position where its rows are known is {min(later)}" if later else ""
-    return f"the trail does not have the rows that it held before{known}"

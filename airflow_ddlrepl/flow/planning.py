@@ -72,8 +72,10 @@ class _Planner:
 
     @cached_property
     def _approved(self) -> frozenset[int]:
-        """Positions whose breakpoint a person has removed."""
-        rows = self.cycle.repository.controls(self.cycle.channel.name, self.target, removed=True)
+        """Positions whose breakpoint a person has removed; for a replay, at any target."""
+        channel = self.cycle.channel
+        at = None if channel.is_replay(self.target) else self.target
+        rows = self.cycle.repository.controls(channel.name, at, removed=True)
         return frozenset(row.key.lsn for row in rows if row.removed)
 
     @cached_property

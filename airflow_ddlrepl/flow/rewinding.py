@@ -87,7 +87,7 @@ def rewind(cycle: Cycle, to: Until, into: str, patterns: Sequence[str] = ()) -> 
 
 
 def _course(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> Course:
-    if not any(replay.name == into for replay in cycle.channel.replays):
+    if not cycle.channel.is_replay(into):
         names = ", ".join(replay.name for replay in cycle.channel.replays) or "none"
         raise ConfigError(
             f"the channel has no replay {into}",

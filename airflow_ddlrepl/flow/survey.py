@@ -138,18 +138,24 @@ def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanne
 def _explain(program: Program, why: dict[int, str]) -> None:
     for table_id, standing in program.standings.items():
         if standing.state is State.PENDING:
-            why[table_id] = f"{reason(program, table_id)}; no load that came after it is kept up to this position"
+            why[table_id] = f"{reason(program, table_id)}, and it was not loaded yet"
 
 
 def _unsafe(way: Course, standings: Mapping[int, Standing], why: Mapping[int, str]) -> dict[int, str]:
-    found = {i: why[i] for i in way.unsafe}
+    found = {i: f"{why[i]}{_known_from(way, i)}" for i in way.unsafe}
     for table_id in way.names:
         standing = standings.get(table_id)
         if standing is None:
             found[table_id] = "nothing that is kept brings it"
         elif standing.state in (State.PENDING, State.NEW) and not standing.shape.is_partitioned:
-            found[table_id] = why.get(table_id, "its rows are not kept up to this position")
+            told = why.get(table_id, "its rows are not kept up to this position")
+            found[table_id] = f"{told}{_known_from(way, table_id)}"
     return found
+
+
+def _known_from(way: Course, table_id: int) -> str:
+    at = way.known_from.get(table_id)
+    return f" (its rows are known from {at} on)" if at else ""
 
 
 def _said(program: Program) -> str:

@@ -21,7 +21,7 @@ FIELDS = ("conn_type", "host", "login", "password", "port", "schema", "extra")
 
 def connection_ids(channel: Channel) -> list[str]:
     """Those locations of the channel that are connection ids, not URLs."""
-    locations = [channel.source.location, *(target.location for target in channel.targets)]
+    locations = [channel.source.location, *(target.location for target in channel.places)]
     return sorted({text for text in locations if re.fullmatch(r"[A-Za-z0-9_.-]+", text)})
 
 

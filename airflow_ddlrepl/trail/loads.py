@@ -160,7 +160,7 @@ class ChunkWriter:
 
     def write(self, block: bytes) -> None:
         if self._sink is None:
-            self._sink = self._place.create(f"{self._stem}-{len(self._blobs)}.copy.{CODEC}")
+            self._sink = self._place.create(f"{self._stem}-{len(self._blobs)}.copy.zst")
             self._stream = pa.CompressedOutputStream(pa.PythonFile(self._sink, "w"), CODEC)
         self._stream.write(block)
         if self._sink.size > FILE_BYTES:

@@ -31,7 +31,7 @@ KILLS = 5  # of one life
 TRIES = 8
 SPARK_SECONDS = 12.0
 IN_TASKS = ("capture.rows", "capture.range", "integrate.loaded", "refresh.copied", "refresh.chunk")
-NOTHING_KEPT = {"retention": {"size": 0}}
+NOTHING_KEPT = {"retention": {"size": 0}, "rewind_horizon": {"size": "1MB"}}
 
 
 @dataclass

@@ -20,16 +20,16 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["airflow_ddlrepl.flow", "psycopg", "adbc_driver_postgresql.dbapi", "alembic"])
 
 
-def act(stage: str, file: Path, fail_at: str = "", how: str = "KILL") -> None:
+def act(stage: str, file: Path, fail_at: str = "", how: str = "KILL", more: tuple[Any, ...] = ()) -> None:
     """One stage of the channel, as a process does it."""
     if fail_at:
         os.environ |= {VARIABLE: fail_at, HOW: how}
     with flow.open_channel(file, InProcess()) as cycle:
-        getattr(flow, stage)(cycle)
+        getattr(flow, stage)(cycle, *more)
 
 
-def start(stage: str, file: Path, fail_at: str = "") -> Any:
-    process = _processes.Process(target=act, args=(stage, file, fail_at))
+def start(stage: str, file: Path, fail_at: str = "", *more: Any) -> Any:
+    process = _processes.Process(target=act, args=(stage, file, fail_at, "KILL", more))
     process.start()
     return process
 
@@ -56,9 +56,9 @@ def wake(process: Any) -> int | None:
     return code
 
 
-def die(stage: str, file: Path, fail_at: str) -> None:
-    """Run the stage; it must end by SIGKILL at that fail point."""
-    process = start(stage, file, fail_at)
+def die(stage: str, file: Path, fail_at: str, *more: Any) -> None:
+    """Run the stage; it must end by SIGKILL at that fail point. more: what the stage is given besides."""
+    process = start(stage, file, fail_at, *more)
     process.join(SECONDS)
     if process.exitcode is None:
         process.kill()

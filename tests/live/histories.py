@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,16 +30,16 @@ PER_SERVER = 400
 PROGRESS = 25
 
 
-def generate(server: Any, seed: int) -> Outcome:
+def generate(server: Any, seed: int, kind: type[Player] = Player) -> Outcome:
     """Play the history of a seed, statement by statement as the sessions see the source."""
     rng = random.Random(seed)
-    with player(server, seed % len(VARIANTS)) as playing:
-        return _watched(playing, _random_steps(playing, rng))
+    with player(server, seed % len(VARIANTS), kind) as playing:
+        return _watched(playing, playing.along(_random_steps(playing, rng), seed))
 
 
-def replay(server: Any, variant: int, steps: Sequence[Step]) -> Outcome:
+def replay(server: Any, variant: int, steps: Sequence[Step], kind: type[Player] = Player) -> Outcome:
     """Play given steps."""
-    with player(server, variant) as playing:
+    with player(server, variant, kind) as playing:
         return _watched(playing, iter(steps))
 
 
@@ -123,7 +123,7 @@ def _transaction(rng: random.Random, is_open: bool, playing: Player) -> str | No
     return None
 
 
-def shrink(server: Any, seed: int, outcome: Outcome, seconds: float = 240) -> Outcome:
+def shrink(server: Any, seed: int, outcome: Outcome, seconds: float = 240, kind: type[Player] = Player) -> Outcome:
     """Leave out statements while it still fails in the same way; halves first, then single ones."""
     best, until = outcome, time.monotonic() + seconds
     size = max(1, len(best.steps) // 2)
@@ -131,7 +131,7 @@ def shrink(server: Any, seed: int, outcome: Outcome, seconds: float = 240) -> Ou
         at, cut = 0, False
         while at < len(best.steps) and time.monotonic() < until:
             steps = best.steps[:at] + best.steps[at + size :]
-            found = replay(server, seed % len(VARIANTS), steps) if ACTIVATE in steps else Outcome()
+            found = replay(server, seed % len(VARIANTS), steps, kind) if ACTIVATE in steps else Outcome()
             if found.failure and _kind(found.failure) == _kind(best.failure):
                 best, cut = found, True
             else:
@@ -157,27 +157,28 @@ def report(seed: int, outcome: Outcome) -> str:
     return f"seed {seed}: {said}, {len(outcome.steps)} steps, {outcome.refused} refused, {outcome.seconds:.1f} s"
 
 
-def run(version: int, seeds: Sequence[int], mended: Callable[[Any, int, Outcome], Outcome] = shrink) -> list[int]:
-    """Play these seeds, say how it goes, and return those that failed. mended: makes a failing one short."""
+def run(version: int, seeds: Sequence[int], kind: type[Player] = Player, *, is_whole: bool = False) -> list[int]:
+    """Play these seeds, say how it goes, and return those that failed. is_whole: a failing one is not made short."""
     failed: list[int] = []
     started = time.monotonic()
     for at in range(0, len(seeds), PER_SERVER):
         with PrivateServer("source", version) as server:
             for count, seed in enumerate(seeds[at : at + PER_SERVER], at + 1):
-                outcome = generate(server, seed)
+                outcome = generate(server, seed, kind)
                 if outcome.failure:
                     failed.append(seed)
-                    print(report(seed, outcome), script(seed, mended(server, seed, outcome)), sep="\n", flush=True)
+                    told = outcome if is_whole else shrink(server, seed, outcome, kind=kind)
+                    print(report(seed, outcome), script(seed, told), sep="\n", flush=True)
                 if count % PROGRESS == 0 or count == len(seeds):
                     each = (time.monotonic() - started) / count
                     print(f"{count} of {len(seeds)} histories, {len(failed)} failed, {each:.1f} s each", flush=True)
     return failed
 
 
-def main(version: int, seeds: Sequence[int], wish: str = "") -> int:
+def main(version: int, seeds: Sequence[int], wish: str = "", kind: type[Player] = Player) -> int:
     for name in ("ddlrepl", "alembic"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    failed = run(version, seeds, (lambda _, __, outcome: outcome) if wish == "whole" else shrink)
+    failed = run(version, seeds, kind, is_whole=wish == "whole")
     print(f"PostgreSQL {version}: {len(seeds)} histories, {len(failed)} failed: {failed or 'none'}", flush=True)
     return 1 if failed else 0
 

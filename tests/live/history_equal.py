@@ -38,6 +38,18 @@ def difference(source: str, target: str, but: Collection[int] = ()) -> str:
             raise Locked from error
 
 
+def contents(url: str, but: Collection[int] = ()) -> dict[Name, tuple[Any, ...]]:
+    """What a database holds: of each table its columns, how many rows, and a checksum of them. Raises Locked."""
+    with psycopg.connect(url) as connection:
+        connection.execute("SET lock_timeout = '50ms'")
+        try:
+            tables = _tables(connection, but)
+            sums = _checksums(connection, tables) if tables else {}
+        except psycopg.errors.LockNotAvailable as error:
+            raise Locked from error
+    return {name: (columns, *sums[name]) for name, columns in tables.items()}
+
+
 def _difference(here: psycopg.Connection[Any], there: psycopg.Connection[Any], but: Collection[int]) -> str:
     ours, theirs = _tables(here, but), _tables(there)
     for name, columns in ours.items():

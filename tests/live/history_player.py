@@ -39,7 +39,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"adapt_ddl": DROPS},
     {"piece": 3},  # rows of one table that are staged and merged together
 )
-OF_THE_CHANNEL = ("capture", "adapt_ddl", "retention")
+OF_THE_CHANNEL = ("capture", "adapt_ddl", "retention", "rewind_horizon", "replays")
 MEMORY = Path("/dev/shm")
 
 
@@ -76,7 +76,9 @@ class Outcome:
 
 
 class Player:
-    """Plays steps on fresh databases: the source, then the targets."""
+    """Plays steps on fresh databases: the source, then the targets. spare: how many it needs besides."""
+
+    spare = 0
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
         more = {name: value for name, value in options.items() if name in OF_THE_CHANNEL}
@@ -87,6 +89,10 @@ class Player:
         for session in self.sessions:
             session.execute("SET lock_timeout = '50ms'; SET statement_timeout = '20s'")
         self.outcome = Outcome()
+
+    def along(self, steps: Iterator[Step], seed: int) -> Iterator[Step]:
+        """The steps of a random history, and what this player does besides."""
+        return steps
 
     def play(self, step: Step) -> bool:
         """False: refused by the server."""
@@ -192,16 +198,16 @@ def _execute(session: psycopg.Connection[Any], text: str) -> None:
 
 
 @contextmanager
-def player(server: Any, variant: int) -> Iterator[Player]:
+def player(server: Any, variant: int, kind: type[Player] = Player) -> Iterator[Player]:
     options = VARIANTS[variant]
     with (
         tempfile.TemporaryDirectory(prefix="history-", dir=MEMORY if MEMORY.is_dir() else None) as folder,
-        databases(server, 3 if options.get("two") else 2) as urls,
+        databases(server, (3 if options.get("two") else 2) + kind.spare) as urls,
         _impatient(),
         _in_pieces(options.get("piece")),
     ):
         _repository(Path(folder))
-        playing = Player(urls, Path(folder), options)
+        playing = kind(urls, Path(folder), options)
         try:
             yield playing
         finally:

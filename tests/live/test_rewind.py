@@ -10,7 +10,11 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TrailError
+from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.trail.loads import loads
+from tests.live.crashing import die
 from tests.live.replica import Replica, channel_file
 
 HORIZON = {"age": "7d"}
@@ -62,4 +66,234 @@ def test_back_to_before_a_column_was_dropped(replica: Replica, past: str) -> Non
     replica.rewind(now)
     assert read(past, "SELECT * FROM t ORDER BY id") == [(2, "y"), (3, "z")]
     assert read(past, "SELECT to_regclass('u')::text") == [("u",)]
+    replica.check_equal()
+
+
+def test_a_moment_is_between_two_commits(replica: Replica, past: str) -> None:
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)")
+    replica.activate()
+    with psycopg.connect(replica.source) as late:
+        late.execute("INSERT INTO t VALUES (1)")
+        replica.at_source("INSERT INTO t VALUES (2)")
+        moment = read(replica.source, "SELECT now()")[0][0].isoformat()
+    replica.settle()
+    replica.rewind(moment)
+    assert read(past, "SELECT * FROM t") == [(2,)]
+
+
+def test_one_table_of_several(replica: Replica, past: str) -> None:
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY)")
+    replica.activate()
+    replica.at_source("INSERT INTO t VALUES (1)", "INSERT INTO u VALUES (1)", "ALTER TABLE u ADD more int")
+    result = replica.rewind(captured(replica), tables=["public.t"])
+    assert result.tables == ("public.t",)
+    assert read(past, "SELECT * FROM t") == [(1,)]
+    assert read(past, "SELECT to_regclass('u')") == [(None,)]
+
+
+def test_partitions_and_types_of_the_time(replica: Replica, past: str) -> None:
+    replica.at_source(
+        "CREATE TYPE mood AS ENUM ('calm', 'wild')",
+        "CREATE TABLE p (id int, m mood, PRIMARY KEY (id)) PARTITION BY RANGE (id)",
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
+        "INSERT INTO p VALUES (1, 'calm')",
+    )
+    replica.activate()
+    before = captured(replica)
+    replica.at_source(
+        "ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'",
+        "CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20)",
+        "INSERT INTO p VALUES (11, 'quiet')",
+        "ALTER TABLE p DETACH PARTITION p1",
+    )
+    after = captured(replica)
+    for _ in range(2):
+        replica.rewind(before)
+        assert read(past, "SELECT id, m::text FROM p") == [(1, "calm")]
+        replica.rewind(after)
+        assert read(past, "SELECT id, m::text FROM p") == [(11, "quiet")]
+        assert read(past, "SELECT id, m::text FROM p1") == [(1, "quiet")]
+
+
+def test_a_table_that_was_written_anew_is_unknown_until_it_was_loaded(replica: Replica, past: str) -> None:
+    """Between the ALTER and the refresh after it nothing tells its rows: the plan says so, and nothing is built."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, v int)", "CREATE TABLE u (id int)")
+    replica.at_source("INSERT INTO t VALUES (1, 5)")
+    replica.activate()
+    replica.at_source("ALTER TABLE t ALTER v TYPE int USING v + random()::int * 0 + 1")
+    between = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
+    captured(replica)
+    replica.at_source("INSERT INTO t VALUES (2, 7)")
+    now = captured(replica)
+    plan = replica.plan_rewind(between)
+    assert {t["table"]: t["verdict"] for t in plan.tables} == {
+        "public.t": "unsafe",
+        "public.u": "safe (keep or regenerate)",
+    }
+    with pytest.raises(DdlReplError, match=r"known: public\.u\)") as refused:
+        replica.rewind(between)
+    assert refused.value.code == "REW-102"
+    assert "not loaded yet (its rows are known from" in refused.value.message
+    assert read(past, "SELECT to_regclass('u'), to_regclass('t')") == [(None, None)]
+    assert replica.rewind(between, tables=["public.u"]).tables == ("public.u",)
+    replica.rewind(now)
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1, 6), (2, 7)]
+
+
+def test_the_plan_tells_everything_and_changes_nothing(replica: Replica, past: str) -> None:
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 1)")
+    replica.activate()
+    replica.at_source("ALTER TABLE t RENAME a TO b")
+    now = captured(replica)
+    replica.rewind(now)
+    plan = replica.plan_rewind(now)
+    (table,) = plan.tables
+    assert (table["verdict"], table["rows"]) == ("safe (keep)", 1)
+    assert [change.partition(" ")[2] for change in table["changes"]] == ["ALTER TABLE t RENAME a TO b"]
+    assert plan.removed == ["public.t"]
+    assert plan.segments >= 1
+    assert plan.is_possible
+    assert read(past, "SELECT * FROM t") == [(1, 1)]
+
+
+def test_what_can_not_be_gone_back_to_is_refused(replica: Replica, past: str) -> None:
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)")
+    start = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
+    replica.activate()
+    replica.at_source("INSERT INTO t VALUES (1)")
+    now = captured(replica)
+    replica.at_source("INSERT INTO t VALUES (2)")
+    later = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
+    refusals = {
+        (start, "past", ()): r"CFG-131|REW-101",
+        (later, "past", ()): r"CTL-110: .* is not captured yet",
+        ("FFFF/0", "past", ()): r"CTL-110: the source has not come to FFFF/0 yet",
+        ("2999-01-01T00:00:00Z", "past", ()): r"CTL-110",
+        ("2026-11-21 08:00", "past", ()): r"CFG-111",
+        (now, "elsewhere", ()): r"(?s)CFG-132: .*elsewhere.*there: past",
+        (now, "warehouse", ()): r"CFG-132",
+        (now, "past", ("public.nothing",)): r"CFG-131: .*public\.nothing",
+    }
+    for (to, into, tables), told in refusals.items():
+        with pytest.raises(DdlReplError, match=told):
+            replica.rewind(to, into, tables)
+    assert read(past, "SELECT to_regclass('t'), to_regnamespace('ddlrepl')") == [(None, None)]
+
+
+def test_without_a_horizon_nothing_is_kept(replica: Replica, tmp_path: Path, past: str) -> None:
+    replays = [{"name": "past", "location": past}]
+    channel_file(tmp_path, replica.source, replica.target, replays=replays)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)")
+    replica.activate()
+    now = captured(replica)
+    with pytest.raises(DdlReplError, match=r"(?s)REW-101: .*set `rewind_horizon`"):
+        replica.rewind(now)
+    channel_file(tmp_path, replica.source, replica.target, replays=replays, rewind_horizon=HORIZON)
+    captured(replica)
+    replica.at_source("INSERT INTO t VALUES (1)")
+    replica.rewind(captured(replica))
+    assert read(past, "SELECT * FROM t") == [(1,)]
+
+
+def test_a_table_of_somebody_else_is_in_the_way(replica: Replica, past: str) -> None:
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    now = captured(replica)
+    with psycopg.connect(past) as connection:
+        connection.execute("CREATE TABLE t (mine text)")
+        connection.execute("INSERT INTO t VALUES ('precious')")
+    with pytest.raises(CannotAdapt, match="ADP-120"):
+        replica.rewind(now)
+    assert read(past, "SELECT * FROM t") == [("precious",)]
+
+
+def test_beside_the_target_in_another_schema(databases: Any, tmp_path: Path) -> None:
+    """The live tables, and what the target knows of its position, stay as they are."""
+    replays = [{"name": "past", "location": databases.target, "schemas": {"public": "earlier"}}]
+    file = channel_file(tmp_path, databases.source, databases.target, rewind_horizon=HORIZON, replays=replays)
+    replica = Replica(databases.source, databases.target, file)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 2)")
+    replica.activate()
+    before = captured(replica)
+    replica.at_source("ALTER TABLE t DROP a", "INSERT INTO t VALUES (2)")
+    captured(replica)
+    replica.rewind(before)
+    assert replica.rows("SELECT * FROM earlier.t") == [(1, 2)]
+    replica.at_source("INSERT INTO t VALUES (3)")
+    replica.settle()
+    assert replica.rows("SELECT * FROM t ORDER BY id") == [(1,), (2,), (3,)]
+    assert replica.rows("SELECT * FROM earlier.t") == [(1, 2)]
+
+
+def test_what_the_horizon_needs_is_kept_and_the_rest_goes(databases: Any, past: str, tmp_path: Path) -> None:
+    more = {
+        "rewind_horizon": {"size": "1MB"},
+        "retention": {"size": 0},
+        "replays": [{"name": "past", "location": past}],
+    }
+    replica = Replica(
+        databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target, **more)
+    )
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (0, 'first')")
+    replica.activate()
+    first = captured(replica)
+    points = {}
+    for number in range(1, 6):
+        replica.at_source(f"INSERT INTO t SELECT {number} * 10000 + i, {RANDOM_TEXT} FROM generate_series(1, 1500) i")
+        points[captured(replica)] = number * 1500 + 1
+    with pytest.raises(DdlReplError, match="REW-101") as refused:
+        replica.rewind(first)
+    oldest = refused.value.hint.split("works is ")[1].split(" ")[0]
+    assert int(read(past, f"SELECT '{oldest}'::pg_lsn - '{first}'::pg_lsn")[0][0]) > 0
+    replica.rewind(oldest)
+    reached = [at for at in points if read(past, f"SELECT '{at}'::pg_lsn >= '{oldest}'::pg_lsn")[0][0]]
+    assert len(reached) >= 2
+    for at in reached:
+        replica.rewind(at)
+        assert read(past, "SELECT count(*) FROM t") == [(points[at],)]
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        assert 1 <= len(loads(cycle.trail, cycle.epoch)) <= 4
+
+
+RANDOM_TEXT = "(SELECT string_agg(md5(random()::text || i || g), '') FROM generate_series(1, 25) g)"
+
+
+@pytest.mark.parametrize(
+    "point", ["rewind.begun", "refresh.copied", "refresh.transaction", "rewind.restored", "integrate.rows", "*:9"]
+)
+def test_killed_and_done_again(replica: Replica, past: str, point: str) -> None:
+    replica.at_source(
+        "CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 2)", "CREATE TABLE k (x int)"
+    )
+    replica.activate()
+    replica.at_source(
+        "INSERT INTO t VALUES (2, 3)", "INSERT INTO k VALUES (7), (7)", "ALTER TABLE t ADD n int DEFAULT 4"
+    )
+    now = captured(replica)
+    die("rewind", replica.file, point, Lsn.parse(now), "past")
+    replica.at_source("INSERT INTO t VALUES (3, 3)")
+    replica.settle()
+    replica.rewind(now)
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1, 2, 4), (2, 3, 4)]
+    assert read(past, "SELECT * FROM k") == [(7,), (7,)]
+
+
+def test_a_refresh_killed_while_it_keeps_its_rows(replica: Replica, past: str) -> None:
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    die("activate", replica.file, "save.written")
+    replica.activate()
+    replica.rewind(captured(replica))
+    assert read(past, "SELECT * FROM t") == [(1,)]
+
+
+def test_a_damaged_file_is_named(replica: Replica, past: str, tmp_path: Path) -> None:
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    now = captured(replica)
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        (path,) = (path for path in cycle.trail.place.walk() if path.endswith(".copy.zst"))
+        file = Path(cycle.trail.place.full(path))
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    with pytest.raises(TrailError, match=r"TRL-103: .*copy\.zst is damaged"):
+        replica.rewind(now)
     replica.check_equal()

@@ -1,0 +1,116 @@
+"""Histories with a memory: at random points the source's tables are noted, and every one of them is gone back to.
+
+    python -m tests.live.history_rewinds 18 1-1000        # as tests.live.histories, which plays them
+
+A table whose rows at a point can't be known must be named by the plan; all others must equal what was noted.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.model.work import InProcess
+from tests.live import histories
+from tests.live.history_equal import Locked, Name, contents
+from tests.live.history_player import ACTIVATE, Player, Step
+
+REMEMBER = Step(None, "remember")
+OFTEN = 0.25
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the source held at a position."""
+
+    position: str
+    tables: dict[Name, tuple[Any, ...]]
+
+
+class Rememberer(Player):
+    """Notes what the source holds, and at the end goes back to each of these moments."""
+
+    spare = 1
+
+    def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
+        replays = [{"name": "past", "location": urls[-1]}]
+        super().__init__(urls[:-1], folder, {**options, "rewind_horizon": {"age": "7d"}, "replays": replays})
+        self.past = urls[-1]
+        self.memories: list[Memory] = []
+        self.compared = 0
+
+    def along(self, steps: Iterator[Step], seed: int) -> Iterator[Step]:
+        rng, is_active = random.Random(f"rewind {seed}"), False
+        for step in steps:
+            yield step
+            is_active = is_active or step == ACTIVATE
+            if is_active and rng.random() < OFTEN:
+                yield REMEMBER
+
+    def _act(self, what: str) -> None:
+        if what != REMEMBER.text:
+            super()._act(what)
+            return
+        with flow.open_channel(self.replica.file, InProcess()) as cycle:
+            left_out = set(cycle.source.unpublished_reasons())
+        try:
+            held = contents(self.source, left_out)
+        except Locked:
+            return
+        with psycopg.connect(self.source) as connection:
+            row = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+        assert row is not None
+        self.memories.append(Memory(row[0], held))
+
+    def finish(self) -> None:
+        super().finish()
+        for memory in self.memories:
+            self._go_back(memory)
+
+    def _go_back(self, memory: Memory) -> None:
+        wanted: Sequence[str] = ()
+        while True:
+            try:
+                plan = self.replica.plan_rewind(memory.position, tables=wanted)
+            except DdlReplError as error:
+                if error.code not in ("REW-101", "CFG-131"):
+                    raise
+                return  # nothing was loaded before it
+            if plan.is_possible:
+                break
+            wanted = [pattern(t["table"]) for t in plan.tables if t["verdict"] != "unsafe"]
+            if not wanted:
+                return
+        self.replica.rewind(memory.position, tables=wanted)
+        there = contents(self.past)
+        names = {t["table"] for t in plan.tables}
+        for name, held in memory.tables.items():
+            if ".".join(name) in names:
+                self.compared += 1
+                found = there.get(name)
+                assert found == held, f"at {memory.position} {name} held {held}, the rewind made {found}"
+        more = {".".join(name) for name in there} - names
+        assert not more, f"at {memory.position} the rewind made {more}"
+
+
+def pattern(name: str) -> str:
+    """A table's own name as a pattern: every part in quotes."""
+    schema, _, table = name.replace('"', '""').partition(".")
+    return f'"{schema}"."{table}"'
+
+
+def main(version: int, seeds: Sequence[int], wish: str = "") -> int:
+    return histories.main(version, seeds, wish, Rememberer)
+
+
+if __name__ == "__main__":
+    first, _, last = sys.argv[2].partition("-")
+    sys.exit(main(int(sys.argv[1]), range(int(first), int(last or first) + 1), *sys.argv[3:]))
