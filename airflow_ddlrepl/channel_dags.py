@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, CronDataIntervalTimetable
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
@@ -20,11 +21,15 @@ from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
+from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 
 log = logging.getLogger(__name__)
 
 # A run that finds the channel locked or a server away tries again before it fails.
 DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), "owner": "ddlrepl"}
+ANSWER_WITHIN = timedelta(days=1)
+TO = "2026-11-21T08:00:00+00:00 (with its offset), or a position of the source's log such as 0/16B3748"
+TABLES = "schema.table, one per line; patterns as in the channel file; empty: all of the channel"
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -50,6 +55,9 @@ def dags_of(files: Iterable[Path], **defaults: Any) -> dict[str, DAG]:
                 hint="a channel's name is its identity: rename one, or move one file out of the folder",
             )
         built[dag.dag_id] = dag
+        if channel.replays:
+            rewinds = rewind_dag(channel, file, **defaults)
+            built[rewinds.dag_id] = rewinds
     return built
 
 
@@ -77,6 +85,41 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     return dag
 
 
+def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """Started by hand with a moment: plan, a person's approval, rewind. Without an answer in time nothing is done."""
+    replays = [replay.name for replay in channel.replays]
+    with DAG(
+        dag_id=f"ddlrepl__{channel.name}__rewind",
+        description=f"Builds the tables of {channel.name} as they were at an earlier moment, in another place",
+        doc_md=_about_rewinds(channel, file),
+        schedule=None,
+        start_date=BEGINNING,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=True,
+        default_args={**DEFAULTS, **defaults},
+        params={
+            "to": Param(type="string", minLength=3, title="Moment or position", description=TO),
+            "into": Param(replays[0], type="string", enum=replays, title="Which of the channel's replays"),
+            "tables": Param("", type="string", format="multiline", title="Tables", description=TABLES),
+        },
+        tags=["ddlrepl", channel.name],
+    ) as dag:
+        wanted = {name: f"{{{{ params.{name} }}}}" for name in ("to", "into", "tables")}
+        where = str(file.absolute())
+        plan = PlanRewindOperator(task_id="plan", channel=where, **wanted)
+        approve = ApprovalOperator(
+            task_id="approve",
+            subject="Rewind {{ params.into }} to {{ params.to }}?",
+            body="```\n{{ ti.xcom_pull(task_ids='plan', key='text') }}\n```",
+            defaults="Reject",
+            response_timeout=ANSWER_WITHIN,
+        )
+        rewind = RewindOperator(task_id="rewind", channel=where, **wanted)
+        plan >> approve >> rewind
+    return dag
+
+
 def _documentation(channel: Channel, file: Path) -> str:
     targets = "\n".join(f"- to **{target.name}**: `{_shown(target.location)}`" for target in channel.targets)
     return f"""Channel **{channel.name}** (`{file.name}`)
@@ -86,6 +129,18 @@ def _documentation(channel: Channel, file: Path) -> str:
 
 `capture` reads the source's log up to now, `adapt` changes the targets' tables as the source's have changed,
 `refresh` loads tables that need it, `integrate` applies the rows. A stage with nothing to do starts no Spark.
+"""
+
+
+def _about_rewinds(channel: Channel, file: Path) -> str:
+    replays = "\n".join(f"- **{replay.name}**: `{_shown(replay.location)}`" for replay in channel.replays)
+    return f"""The past of channel **{channel.name}** (`{file.name}`), into one of
+
+{replays}
+
+What an earlier rewind built there is removed first; targets and source are not touched.
+`plan` tells what will be done and which tables can't be known, `approve` waits for a person (rejected after a day),
+`rewind` builds the tables.
 """
 
 

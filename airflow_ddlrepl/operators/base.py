@@ -21,6 +21,7 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
+from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.report import nothing_to_do, told
 from airflow_ddlrepl.spark.outcome import Outcome, error_to_json
 from airflow_ddlrepl.spark.private_file import properties_file
@@ -98,15 +99,23 @@ class DdlReplSparkOperator(SparkSubmitOperator):
                 return True
             raise
 
-    def _connected(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome:
-        """Runs the stage in this process; its tasks run at the Spark Connect server."""
+    def arguments(self) -> list[str]:
+        """What the app is given besides channel, run and result."""
+        return []
+
+    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
+        """What the app does, for a stage that runs in this process."""
         from airflow_ddlrepl.spark.jobs.stage import run_stage
 
+        return run_stage(self.stage, channel, run_id, runner)
+
+    def _connected(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome:
+        """Runs the stage in this process; its tasks run at the Spark Connect server."""
         self.log.info("%s of channel %s runs on %s", self.stage, channel.name, redact(place.remote))
         run_id, start = str(context["run_id"]), time.monotonic()
         runner = SparkRunner(SparkSettings.at(place.remote, dict(channel.spark.conf)), f"ddlrepl {channel.name}")
         try:
-            summary = run_stage(self.stage, channel, run_id, runner)
+            summary = self.job(channel, run_id, runner)
         finally:
             runner.stop()
         return Outcome(self.stage, channel.name, run_id, time.monotonic() - start, summary)
@@ -114,7 +123,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     def _submitted(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome | None:
         """Runs the app; its result file is read and removed. An app that failed without a result raises."""
         result = result_folder() / f"ddlrepl-{channel.name}-{self.stage}-{uuid.uuid4().hex}.json"
-        arguments = ["--channel", self.channel, "--run", str(context["run_id"]), "--result", str(result)]
+        run_id = str(context["run_id"])
+        arguments = [*self.arguments(), "--channel", self.channel, "--run", run_id, "--result", str(result)]
         self.log.info("%s of channel %s runs on %s", self.stage, channel.name, place.master)
         try:
             with properties_file(channel.spark.conf, self.properties_file) as properties:

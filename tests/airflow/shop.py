@@ -39,10 +39,19 @@ CHANGES = [
 ]
 
 
-def write_channel(folder: Path, state: Path, name: str, source: str, target: str) -> Path:
-    """source and target: URLs or connection ids."""
+REWINDS = """
+rewind_horizon: {{age: 7d}}
+replays:
+  - name: past
+    location: {past}
+"""
+
+
+def write_channel(folder: Path, state: Path, name: str, source: str, target: str, past: str = "") -> Path:
+    """source, target and past (where rewinds go): URLs or connection ids."""
     path = folder / f"{name}.yaml"
-    path.write_text(CHANNEL.format(name=name, source=source, target=target, state=state))
+    text = CHANNEL.format(name=name, source=source, target=target, state=state)
+    path.write_text(text + REWINDS.format(past=past) if past else text)
     return path
 
 
@@ -63,3 +72,11 @@ def rows(dsn: str, table: str) -> list[tuple[Any, ...]]:
         cursor = connection.execute(f'SELECT * FROM "{table}" ORDER BY id')
         names = tuple(column.name for column in cursor.description or ())
         return [names, *cursor.fetchall()]
+
+
+def position(dsn: str) -> str:
+    """Where the log stands: everything committed so far lies before it."""
+    with connect(dsn) as connection:
+        row = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+    assert row is not None
+    return str(row[0])

@@ -98,6 +98,15 @@ class Standalone:
         except (urllib.error.URLError, ConnectionError, TimeoutError, ValueError):
             return None
 
+    def approve(self, dag_id: str, run_id: str, task_id: str, seconds: float) -> str:
+        """As a person does who is asked; what was shown to them."""
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
+        asked = wait_for(f"{dag_id} {task_id}", lambda: self.get(path), seconds, self._still_runs)
+        token = json.loads(self._read("/auth/token"))["access_token"]
+        answer = json.dumps({"chosen_options": ["Approve"], "params_input": {}}).encode()
+        self._read(path, token, answer)
+        return str(asked["body"])
+
     def wait_for_dag(self, dag_id: str) -> None:
         wait_for(dag_id, lambda: self.get(f"/api/v2/dags/{dag_id}"), 180, self._still_runs)
 
@@ -120,8 +129,10 @@ class Standalone:
         logs = sorted((self.home / "logs").rglob("attempt=*.log"))
         return "\n".join(f"{file.parent.name}\n{file.read_text()[-3000:]}" for file in logs)
 
-    def _read(self, path: str, token: str = "") -> bytes:
-        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {token}"} if token else {})
+    def _read(self, path: str, token: str = "", change: bytes | None = None) -> bytes:
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        how = "GET" if change is None else "PATCH"
+        request = urllib.request.Request(self.url + path, data=change, headers=headers, method=how)
         with urllib.request.urlopen(request, timeout=20) as answer:
             content: bytes = answer.read()
         return content

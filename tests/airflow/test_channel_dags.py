@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,21 @@ def test_two_line_file(tmp_path: Path) -> None:
     bag = DagBag(tmp_path, bundle_path=tmp_path)
     assert bag.import_errors == {}
     assert list(bag.dags) == ["ddlrepl__shop__replicate"]
+
+
+REPLAYS = (
+    "rewind_horizon: {age: 7d}\nreplays:\n  - {name: past, location: past_db}\n  - {name: older, location: older_db}"
+)
+
+
+def test_a_rewind_is_planned_approved_and_done(tmp_path: Path) -> None:
+    """Nobody answers: it is not done."""
+    dag = build_channel_dags(write_channel(tmp_path, more=REPLAYS))["ddlrepl__shop__rewind"]
+    order = [task.task_id for task in dag.topological_sort()]
+    assert order == ["plan", "approve", "rewind"]
+    assert [sorted(dag.get_task(name).downstream_task_ids) for name in order] == [["approve"], ["rewind"], []]
+    approve = dag.get_task("approve")
+    assert (approve.defaults, approve.response_timeout) == (["Reject"], timedelta(days=1))
+    assert dag.params.get_param("into").schema["enum"] == ["past", "older"]
+    assert not dag.timetable.can_be_scheduled
+    assert "ddlrepl__shop__rewind" not in build_channel_dags(write_channel(tmp_path))

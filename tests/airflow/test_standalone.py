@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,29 @@ from tests.airflow import shop
 from tests.airflow.standalone import Standalone
 
 DAG = "ddlrepl__standalone__replicate"
+REWIND = "ddlrepl__standalone__rewind"
 
 
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
 @pytest.mark.xdist_group("standalone")
-def test_a_triggered_run_replicates(databases: Any, tmp_path: Path) -> None:
+def test_a_triggered_run_replicates_and_an_approved_one_rewinds(databases: Any, tmp_path: Path) -> None:
+    name = f"past_{databases.source.rpartition('/')[2]}"
+    past = databases.server.create_database(name)
     with tempfile.TemporaryDirectory(prefix="ddlrepl-standalone-") as folder:
         home = Path(folder)
         channels = home / "channels"
-        connections = {"AIRFLOW_CONN_SHOP_SOURCE": databases.source, "AIRFLOW_CONN_SHOP_TARGET": databases.target}
+        connections = {
+            "AIRFLOW_CONN_SHOP_SOURCE": databases.source,
+            "AIRFLOW_CONN_SHOP_TARGET": databases.target,
+            "AIRFLOW_CONN_SHOP_PAST": past,
+        }
         shop.run_sql(databases.source, shop.BEFORE)
         with pytest.MonkeyPatch.context() as patch, Standalone(home, channels, connections) as airflow:
             for name, value in connections.items():
                 patch.setenv(name, value)
-            shop.activate(shop.write_channel(channels, home, "standalone", "shop_source", "shop_target"))
+            shop.activate(shop.write_channel(channels, home, "standalone", "shop_source", "shop_target", "shop_past"))
+            before, then = shop.rows(databases.source, "orders"), shop.position(databases.source)
             shop.run_sql(databases.source, shop.CHANGES)
             airflow.wait_for_dag(DAG)
             airflow.command("dags", "unpause", DAG, "--yes")
@@ -35,3 +44,12 @@ def test_a_triggered_run_replicates(databases: Any, tmp_path: Path) -> None:
             assert airflow.returned(DAG, "first", "capture")["ddl"]["ALTER TABLE"] == 2
             for table in ("orders", "customers"):
                 assert shop.rows(databases.target, table) == shop.rows(databases.source, table)
+            airflow.command("dags", "unpause", REWIND, "--yes")
+            airflow.command("dags", "trigger", REWIND, "--run-id", "back", "--conf", json.dumps({"to": then}))
+            shown = airflow.approve(REWIND, "back", "approve", 180)
+            assert "public.orders: safe (keep or regenerate), 50 rows loaded" in shown
+            assert airflow.wait_for_run(REWIND, "back", 300) == "success", airflow.task_logs()
+            assert airflow.returned(REWIND, "back", "rewind")["tables"] == ["public.orders"]
+            assert shop.rows(past, "orders") == before
+            assert shop.rows(databases.target, "orders") == shop.rows(databases.source, "orders")
+    databases.server.drop_database(name)

@@ -1,0 +1,92 @@
+"""Builds the tables of a channel as they were at an earlier moment, in a replay of it; and tells how, beforehand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from airflow.sdk import BaseOperator, Context
+from airflow.sdk.exceptions import AirflowFailException
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.moment import parse_until
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.hooks.connections import connections_file
+from airflow_ddlrepl.model.work import InProcess, Runner
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+
+
+class PlanRewindOperator(BaseOperator):
+    """Tells what a rewind would do, changes nothing, and fails when it can't be done.
+
+    XCom: the plan; under the key `text` as a person reads it.
+
+    :param channel: path of the channel file. (templated)
+    :param to: ISO 8601 moment with its offset, or a position of the source's log. (templated)
+    :param into: which of the channel's `replays`. (templated)
+    :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
+    """
+
+    template_fields: Sequence[str] = ("channel", "to", "into", "tables")
+    ui_color = "#d6eaf2"
+
+    def __init__(self, *, channel: str, to: str, into: str, tables: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.channel, self.to, self.into, self.tables = channel, to, into, tables
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """The plan, or failed with the reason."""
+        from airflow_ddlrepl import flow
+
+        try:
+            channel = load_channel(self.channel)
+            with connections_file(channel), flow.Cycle(channel, InProcess(), str(context["run_id"])) as cycle:
+                plan = flow.plan_rewind(cycle, parse_until(self.to), self.into, lines_of(self.tables))
+        except DdlReplError as error:
+            raise AirflowFailException(str(error)) from None
+        self.log.info("%s", plan.text())
+        context["ti"].xcom_push(key="text", value=plan.text())
+        if not plan.is_possible:
+            raise AirflowFailException("the rewind can't be done; the plan in the log says why")
+        return dict(json.loads(json.dumps(plan.to_json(), default=str)))
+
+
+class RewindOperator(DdlReplSparkOperator):
+    """Builds the tables of a channel as they were at an earlier moment, in one of its replays.
+
+    XCom: target, low, high (positions), loaded and rows (by table and kind), changes, tables.
+
+    :param to: ISO 8601 moment with its offset, or a position of the source's log. (templated)
+    :param into: which of the channel's `replays`. (templated)
+    :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
+    """
+
+    stage: ClassVar[str] = "rewind"
+    app: ClassVar[str] = "rewind"
+
+    template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "to", "into", "tables")
+
+    def __init__(self, *, to: str, into: str, tables: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.to, self.into, self.tables = to, into, tables
+
+    def _has_work(self, channel: Channel) -> bool:
+        """It is asked for."""
+        return True
+
+    def arguments(self) -> list[str]:
+        """What the app is given besides."""
+        tables = [word for table in lines_of(self.tables) for word in ("--table", table)]
+        return ["--to", self.to, "--into", self.into, *tables]
+
+    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
+        """What the app does."""
+        from airflow_ddlrepl.spark.jobs import rewind
+
+        return rewind.run(channel, run_id, runner, to=self.to, into=self.into, tables=lines_of(self.tables))
+
+
+def lines_of(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]

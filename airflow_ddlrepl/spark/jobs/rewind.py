@@ -1,0 +1,18 @@
+"""Rewind: the tables of a channel as they were at an earlier moment, in one of its replays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.moment import parse_until
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.spark.jobs.stage import run_stage
+
+
+def run(
+    channel: Channel, run_id: str, runner: Runner, *, to: str, into: str, tables: Sequence[str] = ()
+) -> dict[str, Any]:
+    """What was done, ready for JSON. Raises ConfigError CFG-110 or CFG-111 when `to` is neither moment nor position."""
+    return run_stage("rewind", channel, run_id, runner, parse_until(to), into, tables)

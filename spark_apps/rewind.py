@@ -1,0 +1,17 @@
+"""spark-submit rewind.py --to MOMENT|POSITION --into NAME [--table TABLE]… --channel FILE --run ID --result FILE"""
+
+import argparse
+import sys
+from functools import partial
+
+from airflow_ddlrepl.spark.jobs import rewind
+from airflow_ddlrepl.spark_apps.main import main
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="rewind.py", add_help=False)
+    parser.add_argument("--to", required=True)
+    parser.add_argument("--into", required=True)
+    parser.add_argument("--table", action="append", default=[])
+    given, rest = parser.parse_known_args()
+    job = partial(rewind.run, to=given.to, into=given.into, tables=given.table)
+    sys.exit(main("rewind", job, rest))
