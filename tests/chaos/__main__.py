@@ -1,9 +1,10 @@
 """Kill runs of random channels, everywhere, and count what is lost or there twice.
 
-    python -m tests.chaos 18 --points --kills 300 --histories 5000     what `make chaos` does
+    python -m tests.chaos 18 --points --kills 300 --histories 5000 --rewinds 1000: what `make chaos` does
     python -m tests.chaos 18 --kills 5 --from 12                       the life of seed 12 again: it dies five times
     python -m tests.chaos 18 --points refresh.chunk                    one fail point
     python -m tests.chaos 18 --histories 1 --from 77                   one random history that nobody kills
+    python -m tests.chaos 18 --rewinds 1 --from 77                     the same, and every point of it is gone back to
 
 Exit code 1 when anything was lost, twice, or not made good.
 """
@@ -43,12 +44,13 @@ class Count:
         return f"{told}, {self.troubles} NOT MADE GOOD" if self.troubles else told
 
 
-def wanted(points: list[str], kills: int, histories: int, first: int) -> list[Job]:
+def wanted(points: list[str], kills: int, histories: int, rewinds: int, first: int) -> list[Job]:
     """Every job is reproducible from its seed (and its fail point) alone."""
     lives = -(-kills // KILLS)
     jobs = [Job(first + number, point=point) for number, point in enumerate(points)]
     jobs += [Job(first + n, kills=min(KILLS, kills - n * KILLS)) for n in range(lives)]
-    return jobs + [Job(first + n) for n in range(histories)]
+    jobs += [Job(first + n) for n in range(histories)]
+    return jobs + [Job(first + n, rewound=True) for n in range(rewinds)]
 
 
 def main() -> int:
@@ -57,6 +59,7 @@ def main() -> int:
     parser.add_argument("--points", nargs="*", metavar="NAME", help="kill at these fail points; without names: at all")
     parser.add_argument("--kills", type=int, default=0, help="at random moments")
     parser.add_argument("--histories", type=int, default=0, help="random histories without a kill")
+    parser.add_argument("--rewinds", type=int, default=0, help="random histories that are gone back through")
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="SEED", help="the first seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once; default: one per core")
     given = parser.parse_args()
@@ -67,7 +70,7 @@ def main() -> int:
         if given.points is None
         else given.points or [point for point in FAIL_POINTS if not point.startswith("rewind.")]
     )
-    jobs = wanted(points, given.kills, given.histories, given.first)
+    jobs = wanted(points, given.kills, given.histories, given.rewinds, given.first)
     count = Count()
     for number, done in enumerate(work_off(given.version, jobs, given.jobs), 1):
         count.add(done)

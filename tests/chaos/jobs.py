@@ -12,17 +12,23 @@ from typing import Any
 from airflow_ddlrepl.demo.servers import PrivateServer
 from tests.chaos.life import Story, killed_anywhere, killed_at
 from tests.live.histories import generate, report, script, shrink
+from tests.live.history_player import Player
+from tests.live.history_rewinds import Rememberer
 
 _processes = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A life whose runs are killed, at a fail point or so many times anywhere; neither: a random history."""
+    """A life whose runs are killed, at a fail point or so many times anywhere; neither: a random history.
+
+    rewound: the history is gone back through.
+    """
 
     seed: int
     point: str = ""
     kills: int = 0
+    rewound: bool = False
 
     @property
     def is_history(self) -> bool:
@@ -47,9 +53,11 @@ class Done:
 
 def do(server: PrivateServer, job: Job) -> Done:
     if job.is_history:
-        outcome = generate(server, job.seed)
-        told = script(job.seed, shrink(server, job.seed, outcome)) if outcome.failure else ""
-        return Done(job, report(job.seed, outcome), trouble=outcome.failure, history=told)
+        kind = Rememberer if job.rewound else Player
+        outcome = generate(server, job.seed, kind)
+        told = script(job.seed, shrink(server, job.seed, outcome, kind=kind)) if outcome.failure else ""
+        said = f"{report(job.seed, outcome)}{', rewound' if job.rewound else ''}"
+        return Done(job, said, trouble=outcome.failure, history=told)
     if job.point:
         return _told(job, killed_at(server, job.seed, job.point))
     return _told(job, killed_anywhere(server, job.seed, job.kills))

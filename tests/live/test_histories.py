@@ -1,6 +1,6 @@
 """Random histories, reproducible from their seeds: whatever happens at the source, the target equals it at the end.
 
-DDLREPL_HISTORIES: how many seeds per version (default: 80 on PostgreSQL 18, 20 on 15);
+DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 20 that are rewound);
 DDLREPL_HISTORIES_FROM: the first.
 """
 
@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from tests.live.histories import generate, report, script, shrink
+from tests.live.history_player import Player
+from tests.live.history_rewinds import Rememberer
 
 FIRST = int(os.environ.get("DDLREPL_HISTORIES_FROM", "1"))
 PER_TEST = 4
@@ -22,17 +24,24 @@ def _starts(count: int, first: int) -> range:
     return range(first, first + int(os.environ.get("DDLREPL_HISTORIES", count)), PER_TEST)
 
 
-def _check(server: Any, first: int) -> None:
+def _check(server: Any, first: int, kind: type[Player] = Player) -> None:
     for seed in range(first, first + PER_TEST):
-        outcome = generate(server, seed)
+        outcome = generate(server, seed, kind)
         print(report(seed, outcome))
         if outcome.failure:
-            pytest.fail(script(seed, shrink(server, seed, outcome, SHRINK_SECONDS)), pytrace=False)
+            pytest.fail(script(seed, shrink(server, seed, outcome, SHRINK_SECONDS, kind)), pytrace=False)
 
 
-@pytest.mark.parametrize("first", _starts(80, FIRST))
+@pytest.mark.parametrize("first", _starts(60, FIRST))
 def test_histories_on_18(pg18: Any, first: int) -> None:
     _check(pg18, first)
+
+
+@pytest.mark.req("HVR-W-06", "HVR-W-11")
+@pytest.mark.parametrize("first", _starts(20, FIRST + 60))
+def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
+    """Every point of them that was noted is gone back to, and what stood there then stands there again."""
+    _check(pg18, first, Rememberer)
 
 
 @pytest.mark.parametrize("first", _starts(20, FIRST + 1000))

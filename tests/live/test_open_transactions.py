@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import psycopg
 import pytest
 
+from tests.live.crashing import die
+from tests.live.replica import Replica, channel_file
 from tests.live.small import SmallReplica
 from tests.live.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
 
@@ -192,3 +197,18 @@ def test_a_type_that_nobody_used_is_renamed_and_used_by_a_session_that_does_not_
     assert replica.rows("SELECT m::text, pg_typeof(m)::text, p::text, d::text FROM t") == [
         ("{a}", "new[]", "(a,{a})", "a"),
     ]
+
+
+def test_a_table_that_was_published_late_is_altered_before_its_refresh_is_asked_for(
+    databases: Any, tmp_path: Path
+) -> None:
+    """The log lacks its first rows, and whatever happens to the table in between, that is not forgotten."""
+    replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    replica.activate()
+    with psycopg.connect(replica.source) as session:
+        session.execute("CREATE TABLE first (id int)")  # the publication is locked until this is committed
+        replica.at_source("CREATE TABLE late (id int PRIMARY KEY)", "INSERT INTO late VALUES (1)")
+    die("capture", replica.file, "capture.published")
+    replica.at_source("ALTER TABLE late ADD more int", "INSERT INTO late VALUES (2, 3)")
+    replica.settle()
+    assert replica.rows("SELECT * FROM late ORDER BY id") == [(1, None), (2, 3)]

@@ -130,6 +130,8 @@ DECLARE
     plan text;
     was_published boolean;
     is_filled boolean := false;
+    -- A capture has published it late, and its refresh is not asked for yet: that has to stay known.
+    is_late boolean;
 BEGIN
     IF shape IS NULL THEN
         DELETE FROM ddlrepl.member WHERE channel = channel_name AND table_id = id;
@@ -149,7 +151,8 @@ BEGIN
     spelled := format('%I.%I', now_is.schema_name, now_is.table_name);
     now_is.key_index := CASE WHEN shape -> 'key' ->> 'name' IS NOT NULL THEN
         to_regclass(format('%I.%I', now_is.schema_name, shape -> 'key' ->> 'name')) END;
-    now_is.reason := NULL;
+    is_late := was_published AND coalesce(known.reason LIKE 'published late:%', false);
+    now_is.reason := CASE WHEN is_late THEN known.reason END;
     IF shape ->> 'partition_key' IS NOT NULL THEN
         now_is.state := 'tracked';
     ELSIF (shape ->> 'unlogged')::boolean THEN
@@ -190,7 +193,7 @@ BEGIN
             END IF;
         EXCEPTION WHEN OTHERS THEN
             now_is.state := CASE WHEN was_published THEN 'published' ELSE 'left out' END;
-            now_is.reason := format('%s (%s)', SQLERRM, SQLSTATE);
+            now_is.reason := CASE WHEN is_late THEN known.reason ELSE format('%s (%s)', SQLERRM, SQLSTATE) END;
             now_is.identity_before := known.identity_before;
             now_is.index_before := known.index_before;
             is_filled := false;
