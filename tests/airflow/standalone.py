@@ -117,7 +117,14 @@ class Standalone:
             run = self.get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}") or {}
             return str(run["state"]) if run.get("state") in ("success", "failed") else None
 
-        return str(wait_for(f"{dag_id} {run_id}", final, seconds, self._still_runs))
+        try:
+            return str(wait_for(f"{dag_id} {run_id}", final, seconds, self._still_runs))
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}\n{self._states(dag_id, run_id)}\n{self.task_logs()}") from None
+
+    def _states(self, dag_id: str, run_id: str) -> str:
+        found = self.get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances") or {}
+        return ", ".join(f"{task['task_id']} {task['state']}" for task in found.get("task_instances", ()))
 
     def returned(self, dag_id: str, run_id: str, task_id: str) -> Any:
         path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
