@@ -225,8 +225,10 @@ def _records(cycle: Cycle, program: Program) -> list[Record]:
     found: list[Record] = []
     for step in program.steps:
         revision = valid_at(history.get(step.table_id, ()), step.key)
-        for number, part in enumerate(step.plan.steps if step.plan and revision else ()):
-            if part.kind is StepKind.SQL and revision is not None:
+        if revision is None or revision.key != step.key:  # the statement made none: nothing leads to one
+            continue
+        for number, part in enumerate(step.plan.steps if step.plan else ()):
+            if part.kind is StepKind.SQL:
                 sql_hash = hashlib.sha256("\n".join(part.sql).encode()).hexdigest()
                 found.append(StepApplied(step.table_id, revision.number, number, sql_hash, part.why))
     waiting = [i for i, standing in program.standings.items() if standing.state is State.PENDING]
