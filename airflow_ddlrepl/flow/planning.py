@@ -51,7 +51,7 @@ class _Planner:
         table_id = new.id if new else before.table_id if before else 0
         name = new.name if new else self._source_name(table_id, event)
         return plan(
-            before.shape if before else None,
+            _under(before.shape, standings) if before else None,
             new,
             render=PostgresDdl(self.present.version),
             evidence=_inspected(event, table_id) if event.is_inspected and before else evidence(event, table_id),
@@ -115,6 +115,14 @@ class _Planner:
         ours = {standing.name for standing in self.now.values()}
         shape = None if name in ours else self.present.table(name)
         return Standing(shape.id, name, shape) if shape else None
+
+
+def _under(shape: Table, standings: Mapping[int, Standing]) -> Table:
+    """A partition's shape with its parent as it is called now: that it was renamed is no change of the partition."""
+    parent = standings.get(shape.partition.of) if shape.partition else None
+    if shape.partition is None or parent is None:
+        return shape
+    return shape.with_(partition=replace(shape.partition, of_name=parent.name))
 
 
 def _types_elsewhere(table_id: int, standings: Mapping[int, Standing]) -> tuple[TypeDefinition, ...]:

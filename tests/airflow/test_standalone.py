@@ -20,8 +20,7 @@ REWIND = "ddlrepl__standalone__rewind"
 @pytest.mark.timeout(900)
 @pytest.mark.xdist_group("standalone")
 def test_a_triggered_run_replicates_and_an_approved_one_rewinds(databases: Any, tmp_path: Path) -> None:
-    name = f"past_{databases.source.rpartition('/')[2]}"
-    past = databases.server.create_database(name)
+    past = databases.server.create_database(f"past_{databases.source.rpartition('/')[2]}")
     with tempfile.TemporaryDirectory(prefix="ddlrepl-standalone-") as folder:
         home = Path(folder)
         channels = home / "channels"
@@ -52,4 +51,4 @@ def test_a_triggered_run_replicates_and_an_approved_one_rewinds(databases: Any, 
             assert airflow.returned(REWIND, "back", "rewind")["tables"] == ["public.orders"]
             assert shop.rows(past, "orders") == before
             assert shop.rows(databases.target, "orders") == shop.rows(databases.source, "orders")
-    databases.server.drop_database(name)
+    databases.server.drop_database(past.rpartition("/")[2])

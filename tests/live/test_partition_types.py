@@ -26,3 +26,16 @@ def test_rows_that_can_not_be_converted_are_in_nobodys_way_but_for_a_partition_o
         replica.replicate()
     assert caught.value.code == "ADP-130"
     assert replica.rows("SELECT k FROM own") == [(7,)]
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_partition_leaves_a_table_that_was_renamed(make: Make, settled: bool) -> None:
+    replica = make("CREATE TABLE p (k int) PARTITION BY LIST (k)", "CREATE TABLE one PARTITION OF p FOR VALUES IN (1)")
+    replica.at_source("INSERT INTO p VALUES (1)")
+    replica.settle()
+    replica.at_source("ALTER TABLE p RENAME TO q", "CREATE TABLE p (k int)")
+    if settled:
+        replica.settle()
+    replica.at_source("ALTER TABLE q DETACH PARTITION one", "INSERT INTO one VALUES (5)")
+    assert replica.settle().refresh.tables == {}
+    assert replica.rows("SELECT k FROM one ORDER BY k") == [(1,), (5,)]
