@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition
@@ -37,8 +38,13 @@ def free_name(wish: str, taken: Container[str]) -> str:
 def renames_in_order(renames: Mapping[int, tuple[str, str]], standing: frozenset[str]) -> list[tuple[int, str, str]]:
     """Single renames (id, from, to) that never meet a name in use: swaps go through a free name.
 
-    standing: every name in use at the start. A name that never gets free is an error of the caller.
+    standing: every name in use at the start. Raises Unsupported ADP-112 for a name that never gets free.
     """
+    left = {source for source, _ in renames.values()}
+    wanted = [to for source, to in renames.values() if source != to]
+    for to in wanted:
+        if wanted.count(to) > 1 or (to in standing and (to not in left or (to, to) in renames.values())):
+            raise Unsupported(f"two parts would be called {to}", code="ADP-112")
     names = set(standing)
     waiting = {i: pair for i, pair in renames.items() if pair[0] != pair[1]}
     done: list[tuple[int, str, str]] = []

@@ -113,16 +113,17 @@ class Table:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Table:
+        """Of a column, a type or an attribute that stands there twice the last counts."""
         return cls(
             id=data["id"],
             name=TableName(*data["name"]),
-            columns=tuple(_column(c) for c in data["columns"]),
+            columns=tuple(_column(c) for c in {c["id"]: c for c in data["columns"]}.values()),
             key=Key(**{**data["key"], "columns": tuple(data["key"]["columns"])}) if data.get("key") else None,
             identity=Identity(data.get("identity", "default")),
             unlogged=data.get("unlogged", False),
             partition=_partition(data.get("partition")),
             partition_key=data.get("partition_key"),
-            types=tuple(_definition(t) for t in data.get("types", ())),
+            types=tuple(_definition(t) for t in {t["oid"]: t for t in data.get("types", ())}.values()),
             storage=data.get("storage"),
         )
 
@@ -150,7 +151,7 @@ def _definition(data: dict[str, Any]) -> TypeDefinition:
             **data,
             "kind": TypeKind(data["kind"]),
             "labels": tuple(data["labels"]),
-            "attributes": tuple(Attribute(**a) for a in data["attributes"]),
+            "attributes": tuple(Attribute(**a) for a in {a["id"]: a for a in data["attributes"]}.values()),
             "constraints": tuple((name, text) for name, text in data["constraints"]),
         }
     )

@@ -212,3 +212,24 @@ def test_a_table_that_was_published_late_is_altered_before_its_refresh_is_asked_
     replica.at_source("ALTER TABLE late ADD more int", "INSERT INTO late VALUES (2, 3)")
     replica.settle()
     assert replica.rows("SELECT * FROM late ORDER BY id") == [(1, None), (2, 3)]
+
+
+@BOTH
+def test_a_column_is_altered_by_a_transaction_that_sees_it_as_it_was(make: Make) -> None:
+    """Its snapshot shows the column twice: as it was, and as it is by its own statement."""
+    replica = make("CREATE TABLE t (id int PRIMARY KEY, k int, v int)", "CREATE TYPE c AS (a int)")
+    replica.at_source("ALTER TABLE t ADD w c")
+    replica.settle()
+    with psycopg.connect(replica.source) as session:
+        session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        session.execute("SELECT 1 FROM pg_class LIMIT 1")
+        replica.at_source(
+            "ALTER TABLE t RENAME k TO swap", "ALTER TABLE t RENAME v TO k", "ALTER TABLE t RENAME swap TO v"
+        )
+        replica.at_source("ALTER TYPE c RENAME ATTRIBUTE a TO b")
+        session.execute("ALTER TABLE t RENAME k TO x")
+        session.execute("ALTER TABLE t RENAME v TO k")
+        session.execute("ALTER TYPE c RENAME ATTRIBUTE b TO z")
+    replica.at_source("INSERT INTO t (id, k, x, w) VALUES (1, 2, 3, ROW(4))")
+    assert replica.settle().refresh.tables == {}
+    assert replica.rows("SELECT id, k, x, (w).z FROM t") == [(1, 2, 3, 4)]

@@ -1,5 +1,7 @@
 -- One table's shape as JSON, exactly as model.table.Table.from_json reads it; $1 is the table's oid.
 -- Runs inside ddlrepl.table_shape (event triggers) and as a subquery (inspection), so both agree.
+-- A REPEATABLE READ transaction sees a column or a type twice that others have altered before it did: the present
+-- version comes last (its xmax is 0), and counts.
 -- Expects SHAPE_SETTINGS of inspect.py: they decide how expressions and values are spelled.
 SELECT jsonb_build_object(
     'id', c.oid::int8,
@@ -55,7 +57,7 @@ SELECT jsonb_build_object(
                     FROM pg_collation co
                     JOIN pg_namespace cn ON cn.oid = co.collnamespace
                     WHERE co.oid = a.attcollation) END
-            ) ORDER BY a.attnum), '[]')
+            ) ORDER BY a.attnum, a.xmax = '0', t.xmax = '0'), '[]')
             FROM pg_attribute a
             JOIN pg_type t ON t.oid = a.atttypid
             LEFT JOIN pg_type e ON e.oid = t.typelem AND e.typarray = t.oid
@@ -113,12 +115,14 @@ SELECT jsonb_build_object(
             'kind', CASE t.typtype WHEN 'e' THEN 'enum' WHEN 'c' THEN 'composite' WHEN 'd' THEN 'domain' ELSE 'range' END,
             'labels', (
                 SELECT COALESCE(jsonb_agg(l.enumlabel ORDER BY l.enumsortorder), '[]')
-                FROM pg_enum l WHERE l.enumtypid = t.oid),
+                FROM (
+                    SELECT DISTINCT ON (l.oid) l.enumlabel, l.enumsortorder
+                    FROM pg_enum l WHERE l.enumtypid = t.oid ORDER BY l.oid, l.xmax = '0' DESC) AS l),
             'attributes', (
                 SELECT COALESCE(jsonb_agg(jsonb_build_object(
                     'id', a.attnum, 'name', a.attname, 'type',
                     /*type_text(p, e, pn, a.atttypmod)*/
-                ) ORDER BY a.attnum), '[]')
+                ) ORDER BY a.attnum, a.xmax = '0'), '[]')
                 FROM pg_attribute a
                 JOIN pg_type p ON p.oid = a.atttypid
                 LEFT JOIN pg_type e ON e.oid = p.typelem AND e.typarray = p.oid
@@ -142,7 +146,7 @@ SELECT jsonb_build_object(
                 JOIN pg_namespace cn ON cn.oid = co.collnamespace
                 WHERE co.oid = CASE t.typtype WHEN 'd' THEN t.typcollation WHEN 'r' THEN r.rngcollation END
                   AND co.oid <> (SELECT b.typcollation FROM pg_type b WHERE b.oid = COALESCE(r.rngsubtype, t.typbasetype)))
-        ) ORDER BY o.depth DESC, t.oid), '[]')
+        ) ORDER BY o.depth DESC, t.oid, t.xmax = '0'), '[]')
         FROM ordered o
         JOIN pg_type t ON t.oid = o.oid AND t.typtype IN ('e', 'c', 'd', 'r')
         JOIN pg_namespace tn ON tn.oid = t.typnamespace AND tn.nspname NOT IN ('pg_catalog', 'information_schema')
