@@ -48,6 +48,7 @@ def captured(replica: Replica) -> str:
         return str(cycle.captured())
 
 
+@pytest.mark.req("HVR-W-06", "HVR-W-11")
 def test_back_to_before_a_column_was_dropped(replica: Replica, past: str) -> None:
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a text, b int)", "INSERT INTO t VALUES (1, 'x', 10)")
     replica.activate()
