@@ -76,7 +76,7 @@ def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
         if bounds[table_id] < begins:
             unsafe[table_id] = f"its log is needed from {bounds.pop(table_id)} on, the trail begins at {begins}"
     if not bounds:
-        raise out_of_reach(cycle, high, every, begins, unsafe)
+        raise _out_of_reach(cycle, high, unsafe)
     later = [load for load in reversed(every) if load.snapshot.high > high]
     low = min(bounds.values())
     before = standing_at(cycle, low)
@@ -93,17 +93,19 @@ def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
     )
 
 
-def out_of_reach(
-    cycle: Cycle, high: Lsn, every: Sequence[Load], begins: Lsn, unsafe: Mapping[int, str]
-) -> DdlReplError:
+def horizon(cycle: Cycle) -> Load | None:
+    """The load whose snapshot is the oldest state that every table of the channel can be brought back to."""
+    begins = _begins(cycle)
+    usable = [load for load in loads(cycle.trail, cycle.epoch) if load.position >= begins and is_whole(cycle, load)]
+    return min(usable, key=lambda load: load.snapshot.high, default=None)
+
+
+def _out_of_reach(cycle: Cycle, high: Lsn, unsafe: Mapping[int, str]) -> DdlReplError:
     """Before the horizon; names the oldest position that works."""
-    usable = [load for load in every if load.position >= begins and is_whole(cycle, load)]
-    if usable:
-        oldest = min(usable, key=lambda load: load.snapshot.high)
+    hint = f"{NO_HORIZON} reads is kept, and a rewind can begin there"
+    if (oldest := horizon(cycle)) is not None:
         since = oldest.created.isoformat(timespec="seconds")
         hint = f"the oldest position that works is {oldest.snapshot.high} ({since})"
-    else:
-        hint = f"{NO_HORIZON} reads is kept, and a rewind can begin there"
     why = "; ".join(dict.fromkeys(unsafe.values()))
     return DdlReplError(f"there is no way back to {high}: {why}", code="REW-101", at=high, hint=hint)
 

@@ -32,9 +32,10 @@ def expire(cycle: Cycle, passed: Lsn) -> int:
     count = cycle.repository.expire_segments(cycle.channel.name, cycle.token, before)
     reach("keep.repository")
     cycle.trail.expire(before)
-    for load in loads(cycle.trail, cycle.epoch):
-        if load.position < before:
-            remove(cycle.trail, load)
+    for epoch in range(cycle.epoch + 1):
+        for load in loads(cycle.trail, epoch):
+            if epoch < cycle.epoch or load.position < before:
+                remove(cycle.trail, load)
     reach("keep.files")
     leftovers = cycle.trail.sweep(LEFTOVER_SECONDS)
     log.info("trail: %d segments before %s expired, %d leftover files removed", count, before, len(leftovers))

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.flow.course import horizon
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
@@ -54,6 +55,8 @@ class Status:
             f"trail: {trail['segments']} segments, {trail['bytes']} bytes"
             + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
         ]
+        if trail["horizon"]:
+            lines.append(f"rewind: back to {trail['horizon']} ({trail['horizon_since']})")
         for name, found in self.targets.items():
             behind = f"{found['lag_bytes']} bytes, {found['lag_seconds']} s behind"
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
@@ -91,7 +94,7 @@ def status(cycle: Cycle) -> Status:
         name,
         captured,
         end,
-        _trail(segments),
+        {**_trail(segments), **_horizon(cycle)},
         targets,
         len(cycle.repository.controls(name)),
         cycle.repository.error_count(name),
@@ -129,6 +132,15 @@ def _trail(segments: list[SegmentRow]) -> dict[str, Any]:
         "since": first.created.isoformat(timespec="seconds") if first else None,
         "segments": len(segments),
         "bytes": sum(row.bytes for row in segments),
+    }
+
+
+def _horizon(cycle: Cycle) -> dict[str, str | None]:
+    """How far back a rewind of all tables can go."""
+    oldest = horizon(cycle) if cycle.channel.rewind_horizon else None
+    return {
+        "horizon": str(oldest.snapshot.high) if oldest else None,
+        "horizon_since": oldest.created.isoformat(timespec="seconds") if oldest else None,
     }
 
 

@@ -245,6 +245,10 @@ def test_what_the_horizon_needs_is_kept_and_the_rest_goes(databases: Any, past: 
     with pytest.raises(DdlReplError, match="REW-101") as refused:
         replica.rewind(first)
     oldest = refused.value.hint.split("works is ")[1].split(" ")[0]
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        found = flow.status(cycle)
+    assert found.trail["horizon"] == oldest
+    assert f"rewind: back to {oldest}" in found.text()
     assert int(read(past, f"SELECT '{oldest}'::pg_lsn - '{first}'::pg_lsn")[0][0]) > 0
     replica.rewind(oldest)
     reached = [at for at in points if read(past, f"SELECT '{at}'::pg_lsn >= '{oldest}'::pg_lsn")[0][0]]
