@@ -10,6 +10,7 @@ from airflow_ddlrepl.config.channel import RewindHorizon
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.engines.postgres.saved import SaveTask, save_chunks
 from airflow_ddlrepl.engines.postgres.stream import binary_safe
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.room import needing
@@ -71,7 +72,10 @@ def _task(cycle: Cycle, source: Exported, table: Table, chunk: Chunk, name: str)
 
 
 def renew(cycle: Cycle) -> None:
-    """Keep every table anew when what is kept gets too old, or has too much log after it, for the horizon."""
+    """Keep every table anew when what is kept gets too old, or has too much log after it, for the horizon.
+
+    A table that a schema change has locked puts it off to the next cycle.
+    """
     horizon = cycle.channel.rewind_horizon
     if horizon is None:
         return
@@ -80,8 +84,13 @@ def renew(cycle: Cycle) -> None:
     if whole and not _is_due(cycle, horizon, whole[-1]):
         return
     position = cycle.captured()
-    with exported(cycle.source_dsn, list(standing_at(cycle, position)), cycle.timeline) as source:
-        save(cycle, source, position, "again")
+    try:
+        with exported(cycle.source_dsn, list(standing_at(cycle, position)), cycle.timeline) as source:
+            save(cycle, source, position, "again")
+    except SourceError as error:
+        if not error.retryable:
+            raise
+        log.warning("the tables are not kept anew for rewinds in this cycle: %s", error.message)
 
 
 def is_whole(cycle: Cycle, load: Load) -> bool:

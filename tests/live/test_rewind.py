@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres import exported
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TrailError
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
@@ -302,3 +303,26 @@ def test_a_damaged_file_is_named(replica: Replica, past: str, tmp_path: Path) ->
     with pytest.raises(TrailError, match=r"TRL-103: .*copy\.zst is damaged"):
         replica.rewind(now)
     replica.check_equal()
+
+
+def test_a_locked_table_puts_keeping_off_and_nothing_else(
+    databases: Any, past: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exported, "LOCK_TIMEOUT", "100ms")
+    file = channel_file(tmp_path, databases.source, databases.target)
+    replica = Replica(databases.source, databases.target, file)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int)")
+    replica.activate()
+    replays = [{"name": "past", "location": past}]
+    channel_file(tmp_path, databases.source, databases.target, rewind_horizon=HORIZON, replays=replays)
+    with psycopg.connect(replica.source) as session:
+        session.execute("LOCK TABLE u IN ACCESS EXCLUSIVE MODE")
+        replica.at_source("INSERT INTO t VALUES (1)")
+        replica.replicate()
+        assert replica.rows("SELECT * FROM t") == [(1,)]
+        with flow.open_channel(file, InProcess()) as cycle:
+            assert loads(cycle.trail, cycle.epoch) == []
+    replica.settle()
+    replica.at_source("INSERT INTO t VALUES (2)")
+    replica.rewind(captured(replica))
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1,), (2,)]
