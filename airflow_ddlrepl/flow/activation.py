@@ -77,12 +77,12 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
 
 @stage("deactivate")
 def deactivate(cycle: Cycle) -> Activated:
-    """Remove what activation made at the source and what we remember; the targets' tables stay as they are."""
+    """Remove what activation made at the source and what we remember; the tables of targets and replays stay."""
     position = cycle.repository.captured(cycle.channel.name) or Lsn(0)
     cycle.source.deactivate()
-    for target in cycle.channel.targets:
-        with session(cycle.target_dsn(target.name)) as connection:
-            state.forget(connection, cycle.channel.name)
+    for place in cycle.channel.places:
+        with session(cycle.target_dsn(place.name)) as connection:
+            state.forget(connection, cycle.channel.holder(place.name))
     cycle.repository.delete_channel(cycle.channel.name, cycle.token)
     return Activated(position)
 

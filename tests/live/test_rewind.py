@@ -326,3 +326,14 @@ def test_a_locked_table_puts_keeping_off_and_nothing_else(
     replica.at_source("INSERT INTO t VALUES (2)")
     replica.rewind(captured(replica))
     assert read(past, "SELECT * FROM t ORDER BY id") == [(1,), (2,)]
+
+
+def test_deactivation_forgets_where_a_replay_stood(replica: Replica, past: str) -> None:
+    """The next channel of that name begins there as if nobody had been."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    replica.rewind(captured(replica))
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        flow.deactivate(cycle)
+    assert read(past, "SELECT to_regnamespace('ddlrepl'), (SELECT count(*) FROM t)") == [(None, 1)]
+    assert replica.rows("SELECT to_regnamespace('ddlrepl')") == [(None,)]
