@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from airflow_ddlrepl.capture.merge import merge
+from airflow_ddlrepl.capture.merge import merge, merge_fields
 from airflow_ddlrepl.ddl.respell import with_definitions
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -128,16 +128,16 @@ def _now(seen: Table, event: Event, book: _Book) -> Table | None:
 def _unseen_definitions(
     table: Table, before: Table | None, event: Event, book: _Book, is_seen: Callable[[Revision], bool]
 ) -> Iterator[tuple[int, TypeDefinition]]:
-    """Types that the table begins to use as they were, while another transaction changed them at other tables."""
-    old = {t.oid for t in before.types} if before else set()
+    """Types that the table uses as they were, while another transaction changed them, as other tables tell."""
+    old = {t.oid: t for t in before.types} if before else {}
+    since = max((revision.key for revision in book.history(table.id)), default=None)
     for own in table.types:
-        if own.oid in old:
-            continue
+        base = old.get(own.oid)
         for revision, definition in book.definitions(own, but=table.id):
-            if revision.key.lsn == event.key.lsn:
+            if revision.key.lsn == event.key.lsn or (base and since and revision.key < since):
                 break
             if not is_seen(revision):
-                yield own.oid, definition
+                yield own.oid, merge_fields(base, own, definition) if base else definition
                 break
 
 

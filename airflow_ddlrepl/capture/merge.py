@@ -22,7 +22,7 @@ def merge(base: Table, mine: Table, theirs: Table) -> Table:
     by_mine, by_theirs = moves(base.types, mine.types), moves(base.types, theirs.types)
     base = respelled(respelled(base, by_theirs), by_mine)
     mine, theirs = respelled(mine, by_theirs), respelled(theirs, by_mine)
-    merged = _merge_fields(base, mine, theirs, but=("columns", "types"))
+    merged = merge_fields(base, mine, theirs, but=("columns", "types"))
     columns = _merge_parts(base.columns, mine.columns, theirs.columns, lambda column: column.id)
     types = _merge_parts(base.types, mine.types, theirs.types, lambda definition: definition.oid)
     used = {(column.type.schema, column.type.name) for column in columns} - {(t.schema, t.name) for t in types}
@@ -30,7 +30,8 @@ def merge(base: Table, mine: Table, theirs: Table) -> Table:
     return replace(merged, columns=tuple(sorted(columns, key=lambda column: column.id)), types=(*still, *types))
 
 
-def _merge_fields(base: Part, mine: Part, theirs: Part, but: Sequence[str] = ()) -> Part:
+def merge_fields(base: Part, mine: Part, theirs: Part, but: Sequence[str] = ()) -> Part:
+    """Field by field, but for those of these names; what both changed is `mine`'s."""
     changed = {
         name: getattr(theirs, name)
         for name in (f.name for f in fields(mine) if f.name not in but)
@@ -51,7 +52,7 @@ def _merge_parts(
         while waiting and key in place and place[waiting[0]] < place[key]:
             merged.append(new[waiting.pop(0)])
         if key in new:
-            merged.append(_merge_fields(old[key], part, new[key]) if key in old else part)
+            merged.append(merge_fields(old[key], part, new[key]) if key in old else part)
         elif key not in old:
             merged.append(part)
     return merged + [new[key] for key in waiting]

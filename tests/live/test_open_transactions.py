@@ -233,3 +233,27 @@ def test_a_column_is_altered_by_a_transaction_that_sees_it_as_it_was(make: Make)
     replica.at_source("INSERT INTO t (id, k, x, w) VALUES (1, 2, 3, ROW(4))")
     assert replica.settle().refresh.tables == {}
     assert replica.rows("SELECT id, k, x, (w).z FROM t") == [(1, 2, 3, 4)]
+
+
+@BOTH
+def test_a_type_gets_a_label_in_a_transaction_that_ends_after_the_type_moved(make: Make) -> None:
+    """The table that it has altered does not tell of the move; other ones have, meanwhile."""
+    replica = make(
+        "CREATE SCHEMA s2",
+        "CREATE TYPE ty AS ENUM ('y', 'x')",
+        "CREATE TABLE a (id int, k int, v int, q ty[]) PARTITION BY LIST (k)",
+        "CREATE TABLE c (id bigint PRIMARY KEY, x ty)",
+    )
+    replica.settle()
+    with psycopg.connect(replica.source) as adds, psycopg.connect(replica.source) as creates:
+        adds.execute("ALTER TYPE ty ADD VALUE 'v5' BEFORE 'y'")
+        adds.execute("ALTER TABLE a RENAME v TO w")
+        replica.at_source("ALTER TYPE ty SET SCHEMA s2")
+        creates.execute("CREATE TABLE d (id int PRIMARY KEY, a s2.ty)")
+        creates.execute("ALTER TABLE c ADD n int")
+        creates.commit()
+        replica.replicate()
+        adds.execute("ALTER TYPE s2.ty RENAME VALUE 'v5' TO 'r4'")
+    replica.at_source("INSERT INTO c VALUES (1, 'r4')", "INSERT INTO d VALUES (1, 'r4')")
+    replica.settle()
+    assert replica.rows("SELECT x::text, pg_typeof(x)::text FROM c") == [("r4", "s2.ty")]
