@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class Kept:
     """Where a trail has what a COPY gave. files: one after the other. trail_url, channel: whose trail."""
 
-    trail_url: str
+    trail_url: str = field(repr=False)
     channel: str
     files: tuple[Blob, ...]
 

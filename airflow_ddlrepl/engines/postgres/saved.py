@@ -24,7 +24,7 @@ class SaveTask:
     low_page: int
     high_page: int | None
     binary: bool
-    trail_url: str
+    trail_url: str = field(repr=False)
     channel: str
     stem: str
 
