@@ -28,7 +28,7 @@ UNSAFE = "unsafe"
 class Survey:
     """steps: the schema changes on the way. unsafe: why the rows of some tables at the end can't be known, by id.
 
-    stopped: the change that a policy stops at, if one does.
+    stopped: the change that a policy stops at, if one does; what comes after it is not looked at.
     """
 
     steps: tuple[Step, ...]
@@ -94,7 +94,7 @@ def survey(cycle: Cycle, into: str, way: Course) -> Survey:
         steps += program.steps
         _explain(program, why)
         if program.stop is not None:
-            return Survey(tuple(steps), _unsafe(way, program.standings, why), _said(program))
+            return Survey(tuple(steps), _known_before(way), _said(program))
         standings, low = dict(program.standings), high
         for kept in stop.tables if stop else ():
             if (before := standings.get(kept.table.id)) is not None and stop is not None:
@@ -142,7 +142,7 @@ def _explain(program: Program, why: dict[int, str]) -> None:
 
 
 def _unsafe(way: Course, standings: Mapping[int, Standing], why: Mapping[int, str]) -> dict[int, str]:
-    found = {i: f"{why[i]}{_known_from(way, i)}" for i in way.unsafe}
+    found = _known_before(way)
     for table_id in way.names:
         standing = standings.get(table_id)
         if standing is None:
@@ -151,6 +151,10 @@ def _unsafe(way: Course, standings: Mapping[int, Standing], why: Mapping[int, st
             told = why.get(table_id, "its rows are not kept up to this position")
             found[table_id] = f"{told}{_known_from(way, table_id)}"
     return found
+
+
+def _known_before(way: Course) -> dict[int, str]:
+    return {i: f"{told}{_known_from(way, i)}" for i, told in way.unsafe.items()}
 
 
 def _known_from(way: Course, table_id: int) -> str:

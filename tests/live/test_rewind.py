@@ -11,7 +11,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres import exported
-from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TrailError
+from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, TrailError
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.loads import loads
@@ -337,3 +337,27 @@ def test_deactivation_forgets_where_a_replay_stood(replica: Replica, past: str) 
         flow.deactivate(cycle)
     assert read(past, "SELECT to_regnamespace('ddlrepl'), (SELECT count(*) FROM t)") == [(None, 1)]
     assert replica.rows("SELECT to_regnamespace('ddlrepl')") == [(None,)]
+
+
+def test_a_replay_has_policies_of_its_own(databases: Any, past: str, tmp_path: Path) -> None:
+    """It stops where they say so, and goes past when a person has removed the control."""
+    breaks = [{"on_add_column_with_default": "FAIL_INTEG_JOB"}]
+    replays = [{"name": "past", "location": past, "adapt_ddl": breaks}]
+    file = channel_file(tmp_path, databases.source, databases.target, rewind_horizon=HORIZON, replays=replays)
+    replica = Replica(databases.source, databases.target, file)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, '5')")
+    replica.activate()
+    replica.at_source(
+        "INSERT INTO t VALUES (2, '6')", "ALTER TABLE t ADD n int DEFAULT 4", "INSERT INTO t VALUES (3, '9')"
+    )
+    now = captured(replica)
+    assert "before a change of public.t" in replica.plan_rewind(now).stopped
+    with pytest.raises(ControlStop):
+        replica.rewind(now)
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1, "5"), (2, "6")]
+    with flow.open_channel(file, InProcess()) as cycle:
+        (control,) = cycle.repository.controls("shop", "past")
+        cycle.repository.remove_control("shop", control.id)
+    replica.rewind(now)
+    assert read(past, "SELECT id, v FROM t ORDER BY id") == [(1, "5"), (2, "6"), (3, "9")]
+    assert read(past, "SELECT n FROM t WHERE id = 3") == [(4,)]
