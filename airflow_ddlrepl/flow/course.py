@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_ddlrepl.config.pattern import is_selected
@@ -30,14 +30,16 @@ class Stop:
 class Course:
     """The log from low to high, and what is loaded where on the way.
 
-    before: the tables as they stood at low; those that a load brings later wait for it. wanted: ids of the tables
-    that the replay is about. names: of those at high. unsafe: of these, why the rows at high can't be known.
-    known_from: the first later position where a load tells a table's rows.
+    before: the tables as they stood at low; those that a load brings later wait for it. shapes: all that the tables
+    have on the way, these included. wanted: ids of the tables that the replay is about. names: of those at high.
+    unsafe: of these, why the rows at high can't be known. known_from: the first later position where a load tells
+    a table's rows.
     """
 
     low: Lsn
     high: Lsn
     before: Mapping[int, Table]
+    shapes: Sequence[Table]
     wanted: frozenset[int]
     names: Mapping[int, TableName]
     stops: tuple[Stop, ...]
@@ -85,6 +87,7 @@ def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
         low,
         high,
         {i: table for i, table in before.items() if i in about},
+        [*(table for i, table in before.items() if i in about), *_shapes(cycle, about, low, high)],
         frozenset(about),
         {i: standing[i].name for i in wanted},
         _stops(every, last, about, low, high),
@@ -131,6 +134,13 @@ def _first_revisions(cycle: Cycle) -> dict[int, Revision]:
     for revision in cycle.repository.revisions(cycle.channel.name):
         found.setdefault(revision.table_id, revision)
     return found
+
+
+def _shapes(cycle: Cycle, about: Container[int], low: Lsn, high: Lsn) -> Iterator[Table]:
+    """What the tables become between two positions."""
+    for revision in cycle.repository.revisions(cycle.channel.name):
+        if revision.table is not None and revision.table_id in about and low <= revision.key.lsn < high:
+            yield revision.table
 
 
 def _begins(cycle: Cycle) -> Lsn:

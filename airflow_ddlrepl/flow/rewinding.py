@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.replayed import clear
+from airflow_ddlrepl.engines.postgres.replayed import clear, remember, require_free
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.applying import stopped
@@ -32,6 +32,7 @@ from airflow_ddlrepl.flow.results import Printable
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.flow.survey import RewindPlanned, planned, survey, waiting_tables
 from airflow_ddlrepl.flow.until import Until, position_of, require_past
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.loads import LoadedTable
@@ -95,15 +96,21 @@ def _course(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> Cour
             hint=f"`replays` in the channel file names where a rewind may build its tables; there: {names}",
         )
     require_past(cycle, to)
-    captured = cycle.captured()
-    high = position_of(cycle, to)
-    if isinstance(to, Lsn) and to > captured:
+    captured, high = cycle.captured(), position_of(cycle, to)
+    is_short = to > captured if isinstance(to, Lsn) else high == captured and _has_more(cycle, captured)
+    if is_short:
         raise DdlReplError(
             f"{to} is not captured yet: the trail ends at {captured}",
             code="CTL-110",
             hint="run `ddlrepl replicate` first",
         )
     return course(cycle, high, patterns)
+
+
+def _has_more(cycle: Cycle, captured: Lsn) -> bool:
+    """Has something been committed that is not captured? Maybe before a moment that nothing captured is past."""
+    cycle.source.check(captured)
+    return cycle.source.has_news(captured, cycle.source.flush_position())
 
 
 def _refuse_unsafe(way: Course, unsafe: Mapping[int, str]) -> None:
@@ -130,7 +137,11 @@ def _begin(cycle: Cycle, into: str, way: Course) -> None:
         cycle.check_lock()
         with connection.transaction(), connection.cursor() as cursor:
             state.hold(cursor, holder, epoch=found.epoch, token=cycle.token)
-            clear(cursor, found.standings.values())
+            clear(cursor, holder, found.standings.values())
+            tables = {cycle.channel.target(into).target_name(shape.name) for shape in way.shapes}
+            types = {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
+            require_free(cursor, tables, types)
+            remember(cursor, holder, types)
             state.write_standings(cursor, holder, waiting, found.standings.keys() - waiting.keys())
             state.restart(connection, holder, way.low, cycle.epoch, cycle.token)
     cycle.repository.forget_target(cycle.channel.name, cycle.token, into)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,42 +10,19 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres import exported
-from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, TrailError
+from airflow_ddlrepl.errors import ControlStop, DdlReplError, TrailError
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.loads import loads
 from tests.live.crashing import die
+from tests.live.replayable import HORIZON, captured, read, replayable
 from tests.live.replica import Replica, channel_file
-
-HORIZON = {"age": "7d"}
-Rows = list[tuple[Any, ...]]
-
-
-@pytest.fixture
-def past(databases: Any) -> Iterator[str]:
-    name = f"past_{databases.source.rpartition('/')[2]}"
-    yield databases.server.create_database(name)
-    databases.server.drop_database(name)
 
 
 @pytest.fixture
 def replica(databases: Any, past: str, tmp_path: Path) -> Replica:
     """Not activated yet."""
-    replays = [{"name": "past", "location": past}]
-    file = channel_file(tmp_path, databases.source, databases.target, rewind_horizon=HORIZON, replays=replays)
-    return Replica(databases.source, databases.target, file)
-
-
-def read(url: str, query: str) -> Rows:
-    with psycopg.connect(url) as connection:
-        return list(connection.execute(query))
-
-
-def captured(replica: Replica) -> str:
-    """Everything so far is captured; up to where."""
-    replica.settle()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        return str(cycle.captured())
+    return replayable(databases, tmp_path, location=past)
 
 
 @pytest.mark.req("HVR-W-06", "HVR-W-11")
@@ -197,34 +173,32 @@ def test_without_a_horizon_nothing_is_kept(replica: Replica, tmp_path: Path, pas
     assert read(past, "SELECT * FROM t") == [(1,)]
 
 
-def test_a_table_of_somebody_else_is_in_the_way(replica: Replica, past: str) -> None:
-    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    replica.activate()
-    now = captured(replica)
-    with psycopg.connect(past) as connection:
-        connection.execute("CREATE TABLE t (mine text)")
-        connection.execute("INSERT INTO t VALUES ('precious')")
-    with pytest.raises(CannotAdapt, match="ADP-120"):
-        replica.rewind(now)
-    assert read(past, "SELECT * FROM t") == [("precious",)]
-
-
-def test_beside_the_target_in_another_schema(databases: Any, tmp_path: Path) -> None:
-    """The live tables, and what the target knows of its position, stay as they are."""
-    replays = [{"name": "past", "location": databases.target, "schemas": {"public": "earlier"}}]
-    file = channel_file(tmp_path, databases.source, databases.target, rewind_horizon=HORIZON, replays=replays)
-    replica = Replica(databases.source, databases.target, file)
-    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 2)")
+def test_a_type_that_is_not_used_at_the_end_is_in_nobodys_way(replica: Replica, past: str) -> None:
+    replica.at_source("CREATE TYPE part AS (a int)", "CREATE TYPE mood AS (p part)", "CREATE TABLE t (id int, m mood)")
     replica.activate()
     before = captured(replica)
-    replica.at_source("ALTER TABLE t DROP a", "INSERT INTO t VALUES (2)")
+    replica.at_source("ALTER TABLE t DROP m", "INSERT INTO t VALUES (1)")
+    after = captured(replica)
+    for _ in range(2):
+        replica.rewind(after)
+        assert read(past, "SELECT * FROM t") == [(1,)]
+        replica.rewind(before)
+        assert read(past, "SELECT id, m FROM t") == []
+
+
+def test_a_moment_that_is_not_captured_yet(replica: Replica, past: str) -> None:
+    """What was committed before it may lie in the log that nobody has read."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)")
+    replica.activate()
     captured(replica)
-    replica.rewind(before)
-    assert replica.rows("SELECT * FROM earlier.t") == [(1, 2)]
-    replica.at_source("INSERT INTO t VALUES (3)")
+    replica.at_source("INSERT INTO t VALUES (1)")
+    moment = read(replica.source, "SELECT now()")[0][0].isoformat()
+    for act in (replica.plan_rewind, replica.rewind):
+        with pytest.raises(DdlReplError, match=r"CTL-110: .* is not captured yet"):
+            act(moment)
     replica.settle()
-    assert replica.rows("SELECT * FROM t ORDER BY id") == [(1,), (2,), (3,)]
-    assert replica.rows("SELECT * FROM earlier.t") == [(1, 2)]
+    replica.rewind(moment)
+    assert read(past, "SELECT * FROM t") == [(1,)]
 
 
 def test_what_the_horizon_needs_is_kept_and_the_rest_goes(databases: Any, past: str, tmp_path: Path) -> None:
@@ -326,17 +300,6 @@ def test_a_locked_table_puts_keeping_off_and_nothing_else(
     replica.at_source("INSERT INTO t VALUES (2)")
     replica.rewind(captured(replica))
     assert read(past, "SELECT * FROM t ORDER BY id") == [(1,), (2,)]
-
-
-def test_deactivation_forgets_where_a_replay_stood(replica: Replica, past: str) -> None:
-    """The next channel of that name begins there as if nobody had been."""
-    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    replica.activate()
-    replica.rewind(captured(replica))
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.deactivate(cycle)
-    assert read(past, "SELECT to_regnamespace('ddlrepl'), (SELECT count(*) FROM t)") == [(None, 1)]
-    assert replica.rows("SELECT to_regnamespace('ddlrepl')") == [(None,)]
 
 
 def test_a_replay_has_policies_of_its_own(databases: Any, past: str, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Taking away what a replay has built, so that the next one finds the place empty."""
+"""The place of a replay: what an earlier one has built is taken away, and nothing of anybody else's is touched."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
@@ -15,27 +15,92 @@ if TYPE_CHECKING:
     from psycopg import Cursor
 
 
-def clear(cursor: Cursor[Any], standings: Iterable[Standing]) -> None:
-    """Drop these tables and their types, in the open transaction. What somebody else uses of the types stays.
+CREATE = """
+CREATE TABLE IF NOT EXISTS ddlrepl.replayed_types (
+    channel text NOT NULL, schema_name text NOT NULL, type_name text NOT NULL,
+    PRIMARY KEY (channel, schema_name, type_name));
+"""
+_TAKEN = """
+SELECT CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE 'relation' END, n.nspname, c.relname
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN unnest(%(schemas)s::text[], %(names)s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w.t
+WHERE c.relkind <> 'c'
+UNION ALL
+SELECT 'type', n.nspname, t.typname
+FROM pg_type t
+JOIN pg_namespace n ON n.oid = t.typnamespace
+JOIN unnest(%(type_schemas)s::text[], %(type_names)s::text[]) w(s, t) ON n.nspname = w.s AND t.typname = w.t
+LIMIT 1
+"""
+
+
+def require_free(cursor: Cursor[Any], tables: Iterable[TableName], types: Iterable[TableName]) -> None:
+    """What stands under these names now is not the replay's: it would be emptied, altered or renamed by it.
+
+    Raises CannotAdapt REW-105, which undoes the open transaction.
+    """
+    wanted, spelled = list(tables), list(types)
+    row = cursor.execute(
+        _TAKEN,
+        {
+            "schemas": [name.schema for name in wanted],
+            "names": [name.name for name in wanted],
+            "type_schemas": [name.schema for name in spelled],
+            "type_names": [name.name for name in spelled],
+        },
+    ).fetchone()
+    if row is not None:
+        raise CannotAdapt(
+            f"a {row[0]} {row[1]}.{row[2]} that the rewind did not make stands where it would build its own",
+            code="REW-105",
+            hint="give the replay a database of its own; beside other tables it needs `schemas` of its own,"
+            " and tables with types of users can't be there, because types keep their schemas",
+        )
+
+
+def clear(cursor: Cursor[Any], holder: str, standings: Iterable[Standing]) -> None:
+    """Drop these tables and the types that were made for them, in the open transaction. A type in use stays.
 
     Raises CannotAdapt REW-104 when something that is not ours hangs on a table.
     """
-    ours = [standing for standing in standings if standing.state is not State.NEW]
-    for standing in ours:
-        try:
-            with cursor.connection.transaction():
-                cursor.execute(f"DROP TABLE IF EXISTS {qualified(standing.name)}".encode())
-        except errors().DependentObjectsStillExist as error:
-            raise CannotAdapt(
-                f"a table of the last rewind can't be removed: {' '.join(str(error).split())}",
-                code="REW-104",
-                table=standing.name,
-                hint="drop what hangs on it",
-            ) from None
-    names = {TableName(of.schema, of.name): None for standing in ours for of in reversed(standing.shape.types)}
-    for name in names:
-        try:
-            with cursor.connection.transaction():
-                cursor.execute(f"DROP TYPE IF EXISTS {qualified(name)}".encode())
-        except errors().DependentObjectsStillExist:
-            continue
+    for standing in standings:
+        if standing.state is not State.NEW:
+            try:
+                with cursor.connection.transaction():
+                    cursor.execute(f"DROP TABLE IF EXISTS {qualified(standing.name)}".encode())
+            except errors().DependentObjectsStillExist as error:
+                raise CannotAdapt(
+                    f"a table of the last rewind can't be removed: {' '.join(str(error).split())}",
+                    code="REW-104",
+                    table=standing.name,
+                    hint="drop what hangs on it",
+                ) from None
+    made = "DELETE FROM ddlrepl.replayed_types WHERE channel = %s RETURNING schema_name, type_name"
+    _drop_types(cursor, [TableName(*row) for row in cursor.execute(made, [holder]).fetchall()])
+
+
+def _drop_types(cursor: Cursor[Any], names: Sequence[TableName]) -> None:
+    """As long as one goes: a type may be made of others."""
+    left = list(names)
+    while left:
+        kept = [name for name in left if not _is_dropped(cursor, name)]
+        if len(kept) == len(left):
+            return
+        left = kept
+
+
+def _is_dropped(cursor: Cursor[Any], name: TableName) -> bool:
+    try:
+        with cursor.connection.transaction():
+            cursor.execute(f"DROP TYPE IF EXISTS {qualified(name)}".encode())
+    except errors().DependentObjectsStillExist:
+        return False
+    return True
+
+
+def remember(cursor: Cursor[Any], holder: str, types: Iterable[TableName]) -> None:
+    """Nothing stood under these names: a type that does later is the replay's."""
+    insert = "INSERT INTO ddlrepl.replayed_types (channel, schema_name, type_name) VALUES (%s, %s, %s)"
+    if rows := [(holder, *name) for name in types]:
+        cursor.executemany(insert, rows)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.engines.postgres import unrecorded
+from airflow_ddlrepl.engines.postgres import replayed, unrecorded
 from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.engines.postgres.trusted import require_trusted
 from airflow_ddlrepl.errors import Fenced, TargetError
@@ -70,8 +70,10 @@ def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, tok
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
             connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
-            require_trusted(connection, ("position", "tables", "chunks", "unrecorded"), TargetError, "TGT-104")
-            connection.execute((CREATE + unrecorded.CREATE).encode())
+            require_trusted(
+                connection, ("position", "tables", "chunks", "unrecorded", "replayed_types"), TargetError, "TGT-104"
+            )
+            connection.execute((CREATE + unrecorded.CREATE + replayed.CREATE).encode())
             row = connection.execute(
                 "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
                 " ON CONFLICT DO NOTHING RETURNING 1",
@@ -204,6 +206,7 @@ def forget(connection: Connection[Any], channel: str) -> None:
         connection.execute("DELETE FROM ddlrepl.position WHERE channel = %s", [channel])
         connection.execute("DELETE FROM ddlrepl.tables WHERE channel = %s", [channel])
         connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
+        connection.execute("DELETE FROM ddlrepl.replayed_types WHERE channel = %s", [channel])
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"
         ).fetchone()

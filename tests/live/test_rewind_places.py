@@ -1,0 +1,83 @@
+"""Where a rewind may build its tables, and what it leaves alone there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.model.work import InProcess
+from tests.live.replayable import captured, read, replayable
+
+
+def test_a_table_of_somebody_else_is_in_the_way(databases: Any, past: str, tmp_path: Path) -> None:
+    replica = replayable(databases, tmp_path, location=past)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    now = captured(replica)
+    with psycopg.connect(past) as connection:
+        connection.execute("CREATE TABLE t (mine text)")
+        connection.execute("INSERT INTO t VALUES ('precious')")
+    with pytest.raises(CannotAdapt, match=r"REW-105: a table public\.t that the rewind did not make"):
+        replica.rewind(now)
+    assert read(past, "SELECT * FROM t") == [("precious",)]
+
+
+@pytest.mark.parametrize("existing", ["refuse", "replace"])
+def test_beside_the_target_without_schemas_of_its_own(databases: Any, tmp_path: Path, existing: str) -> None:
+    """The live tables, empty ones and those that are created on the way too, are not its to write."""
+    replica = replayable(databases, tmp_path, location=databases.target, existing_tables=existing)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)")
+    replica.activate()
+    replica.at_source("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (1)")
+    now = captured(replica)
+    for table in ("t", "u"):
+        with pytest.raises(CannotAdapt, match=f"REW-105: a table public.{table} "):
+            replica.rewind(now, tables=[f"public.{table}"])
+    replica.check_equal()
+    assert replica.rows("SELECT * FROM u") == [(1,)]
+
+
+def test_types_of_the_live_tables_are_not_a_rewinds_to_change(databases: Any, tmp_path: Path) -> None:
+    replica = replayable(databases, tmp_path, location=databases.target, schemas={"public": "earlier"})
+    replica.at_source("CREATE TYPE mood AS ENUM ('calm')", "CREATE TABLE t (id int PRIMARY KEY, m mood)")
+    replica.activate()
+    before = captured(replica)
+    replica.at_source("ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'", "INSERT INTO t VALUES (1, 'quiet')")
+    captured(replica)
+    with pytest.raises(CannotAdapt, match=r"REW-105: a type public\.mood "):
+        replica.rewind(before)
+    assert replica.rows("SELECT enum_range(NULL::mood)::text") == [("{quiet}",)]
+    replica.check_equal()
+
+
+def test_beside_the_target_in_another_schema(databases: Any, tmp_path: Path) -> None:
+    """The live tables, and what the target knows of its position, stay as they are."""
+    replica = replayable(databases, tmp_path, location=databases.target, schemas={"public": "earlier"})
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 2)")
+    replica.activate()
+    before = captured(replica)
+    replica.at_source("ALTER TABLE t DROP a", "INSERT INTO t VALUES (2)")
+    captured(replica)
+    replica.rewind(before)
+    assert replica.rows("SELECT * FROM earlier.t") == [(1, 2)]
+    replica.at_source("INSERT INTO t VALUES (3)")
+    replica.settle()
+    assert replica.rows("SELECT * FROM t ORDER BY id") == [(1,), (2,), (3,)]
+    assert replica.rows("SELECT * FROM earlier.t") == [(1, 2)]
+
+
+def test_deactivation_forgets_where_a_replay_stood(databases: Any, past: str, tmp_path: Path) -> None:
+    """The next channel of that name begins there as if nobody had been."""
+    replica = replayable(databases, tmp_path, location=past)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    replica.rewind(captured(replica))
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        flow.deactivate(cycle)
+    assert read(past, "SELECT to_regnamespace('ddlrepl'), (SELECT count(*) FROM t)") == [(None, 1)]
+    assert replica.rows("SELECT to_regnamespace('ddlrepl')") == [(None,)]
