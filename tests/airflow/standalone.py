@@ -98,22 +98,36 @@ class Standalone:
         except (urllib.error.URLError, ConnectionError, TimeoutError, ValueError):
             return None
 
-    def approve(self, dag_id: str, run_id: str, task_id: str, seconds: float) -> str:
-        """As a person does who is asked; what was shown to them."""
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/-1/hitlDetails"
-        asked = wait_for(f"{dag_id} {task_id}", lambda: self.get(path), seconds, self._still_runs)
-        token = json.loads(self._read("/auth/token"))["access_token"]
-        answer = json.dumps({"chosen_options": ["Approve"], "params_input": {}}).encode()
-        self._read(path, token, answer)
-        return str(asked["body"])
-
     def wait_for_dag(self, dag_id: str) -> None:
         wait_for(dag_id, lambda: self.get(f"/api/v2/dags/{dag_id}"), 180, self._still_runs)
 
     def wait_for_run(self, dag_id: str, run_id: str, seconds: float) -> str:
         """Its final state."""
+        return self._wait_for_run(dag_id, run_id, seconds, lambda: None)
 
+    def approve(self, dag_id: str, run_id: str, task_id: str, seconds: float) -> tuple[str, str]:
+        """As a person does, as often as asked; what was shown to them, and the run's final state.
+
+        Airflow asks again when the answer came before its scheduler had heard that the task waits.
+        """
+        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}"
+        shown = ""
+
+        def answer() -> None:
+            nonlocal shown
+            asked = self.get(f"{path}/-1/hitlDetails")
+            if asked and not asked["response_received"] and (self.get(path) or {}).get("state") == "awaiting_input":
+                shown = str(asked["body"])
+                token = json.loads(self._read("/auth/token"))["access_token"]
+                chosen = json.dumps({"chosen_options": ["Approve"], "params_input": {}}).encode()
+                self._read(f"{path}/-1/hitlDetails", token, chosen)
+
+        state = self._wait_for_run(dag_id, run_id, seconds, answer)
+        return shown, state
+
+    def _wait_for_run(self, dag_id: str, run_id: str, seconds: float, meanwhile: Callable[[], None]) -> str:
         def final() -> str | None:
+            meanwhile()
             run = self.get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}") or {}
             return str(run["state"]) if run.get("state") in ("success", "failed") else None
 

@@ -45,9 +45,9 @@ def test_a_triggered_run_replicates_and_an_approved_one_rewinds(databases: Any, 
                 assert shop.rows(databases.target, table) == shop.rows(databases.source, table)
             airflow.command("dags", "unpause", REWIND, "--yes")
             airflow.command("dags", "trigger", REWIND, "--run-id", "back", "--conf", json.dumps({"to": then}))
-            shown = airflow.approve(REWIND, "back", "approve", 180)
+            shown, state = airflow.approve(REWIND, "back", "approve", 480)
             assert "public.orders: safe (keep or regenerate), 50 rows loaded" in shown
-            assert airflow.wait_for_run(REWIND, "back", 300) == "success", airflow.task_logs()
+            assert state == "success", airflow.task_logs()
             assert airflow.returned(REWIND, "back", "rewind")["tables"] == ["public.orders"]
             assert shop.rows(past, "orders") == before
             assert shop.rows(databases.target, "orders") == shop.rows(databases.source, "orders")
