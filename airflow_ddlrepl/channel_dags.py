@@ -87,7 +87,7 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     """Started by hand with a moment: plan, a person's approval, rewind. Without an answer in time nothing is done."""
-    replays = [replay.name for replay in channel.replays]
+    places = [place.name for place in (*channel.replays, *channel.targets)]
     with DAG(
         dag_id=f"ddlrepl__{channel.name}__rewind",
         description=f"Builds the tables of {channel.name} as they were at an earlier moment, in another place",
@@ -100,7 +100,7 @@ def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         default_args={**DEFAULTS, **defaults},
         params={
             "to": Param(type="string", minLength=3, title="Moment or position", description=TO),
-            "into": Param(replays[0], type="string", enum=replays, title="Which of the channel's replays"),
+            "into": Param(places[0], type="string", enum=places, title="A replay, or a target that goes back and on"),
             "tables": Param("", type="string", format="multiline", title="Tables", description=TABLES),
         },
         tags=["ddlrepl", channel.name],
@@ -138,7 +138,8 @@ def _about_rewinds(channel: Channel, file: Path) -> str:
 
 {replays}
 
-What an earlier rewind built there is removed first; targets and source are not touched.
+What an earlier rewind built there is removed first; targets and source are not touched. `into` a target: what the first
+of these got takes the places of the target's tables, when it has come up to the target's position.
 `plan` tells what will be done and which tables can't be known, `approve` waits for a person (rejected after a day),
 `rewind` builds the tables.
 """

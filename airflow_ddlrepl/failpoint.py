@@ -46,6 +46,7 @@ FAIL_POINTS = {
     "refresh.placed": "tables are refreshed at the target, the repository still has them waiting",
     "save.written": "a refreshed table's rows are in files of the trail, no load names them",
     "rewind.begun": "a replay's place is empty and stands where it begins, nothing is loaded",
+    "rewind.placed": "the tables of a replay are in their places at a live target, the repository does not know",
     "rewind.restored": "a load's tables are in the replay, the log after it is not",
     "keep.repository": "old segments are expired in the repository, their files still stand",
     "keep.manifest": "an old segment's manifest is gone, its files are not",

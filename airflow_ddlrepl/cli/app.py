@@ -45,6 +45,12 @@ Until = Annotated[
     str,
     typer.Option("--until", metavar="MOMENT|POSITION", help="Stop there: 2026-11-21T08:00:00+00:00, or 0/16B3748."),
 ]
+Into = Annotated[
+    str,
+    typer.Option(
+        "--into", metavar="NAME", help="One of the channel's `replays`; or a target. Default: the channel's target."
+    ),
+]
 Spark = Annotated[
     str, typer.Option("--master", metavar="URL", help="Spark master, or sc://host:port of a Spark Connect server.")
 ]
@@ -122,7 +128,7 @@ def replicate(channel: ChannelFile, until: Until = "", master: Spark = "", as_js
 def rewind(
     channel: ChannelFile,
     to: Annotated[str, typer.Option(metavar="MOMENT|POSITION", help="2026-11-21T08:00:00+00:00, or 0/16B3748.")],
-    into: Annotated[str, typer.Option(metavar="NAME", help="Which of the channel's `replays` gets the tables.")],
+    into: Into = "",
     table: Tables = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Show what it would do, and what it can't. Changes nothing.")
@@ -130,7 +136,7 @@ def rewind(
     master: Spark = "",
     as_json: AsJson = False,
 ) -> None:
-    """Build the tables as they were at an earlier moment, with the columns of that time, in another place."""
+    """Build the tables as they were at an earlier moment, in a replay; or let a target go back and on again."""
     act = partial(work.rewind, channel, to, into, table or [], only_plan=plan, spark=master)
     _end(act, as_json, work.judge_rewind)
 

@@ -148,7 +148,7 @@ class Channel(Section):
     lock: Lock = Lock()
     retention: Retention = Retention()
     rewind_horizon: RewindHorizon | None = Field(None, description="default: there is no going back")
-    replays: tuple[Target, ...] = Field((), description="targets that `ddlrepl rewind --into NAME` fills, nothing else")
+    replays: tuple[Target, ...] = Field((), description="places that `ddlrepl rewind` fills, nothing else")
     schedule: str | None = Field(None, description="cron expression or preset for the channel's DAG; default: by hand")
 
     @field_validator("schedule")
@@ -193,6 +193,12 @@ class Channel(Section):
     def holder(self, name: str) -> str:
         """Under which name a target keeps where it stands: a replay may be in the database of a target."""
         return f"{self.name}@{name}" if self.is_replay(name) else self.name
+
+    def replaying(self, target: str) -> Channel:
+        """This channel, whose first replay has the policies of a target."""
+        first, *others = self.replays
+        like_it = first.model_copy(update={"adapt_ddl": self.target(target).adapt_ddl})
+        return self.model_copy(update={"replays": (like_it, *others)})
 
     def is_replay(self, name: str) -> bool:
         """Is it one of the `replays`?"""

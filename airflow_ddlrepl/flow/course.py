@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.config.pattern import is_selected
+from airflow_ddlrepl.engines.postgres.state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.saving import is_whole, standing_at
@@ -33,7 +35,7 @@ class Course:
     before: the tables as they stood at low; those that a load brings later wait for it. shapes: all that the tables
     have on the way, these included. wanted: ids of the tables that the replay is about. names: of those at high.
     unsafe: of these, why the rows at high can't be known. known_from: the first later position where a load tells
-    a table's rows.
+    a table's rows. base: loads after it are for tables only whose rows are not known by then.
     """
 
     low: Lsn
@@ -45,15 +47,30 @@ class Course:
     stops: tuple[Stop, ...]
     unsafe: Mapping[int, str]
     known_from: Mapping[int, Lsn]
+    base: Lsn
+
+    def takes(self, load: Load, standing: Standing) -> bool:
+        """Does the table get the load's rows?"""
+        return load.snapshot.high <= self.base or standing.state in WAITING
 
 
-def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
+def course(
+    cycle: Cycle,
+    high: Lsn,
+    patterns: Sequence[str] = (),
+    base: Lsn | None = None,
+    left_out: Container[int] = (),
+) -> Course:
     """The shortest way. patterns: of the tables that it is about, as they are called at `high`.
+
+    base: it leads through this position, and goes on from there by the log wherever that tells the rows.
+    left_out: ids of tables that it is not about.
 
     Raises ConfigError CFG-131 when no table of the channel matches, DdlReplError REW-101 when there is no way at all.
     """
-    standing = standing_at(cycle, high)
-    wanted = _wanted(standing, patterns)
+    base = high if base is None else base
+    standing, earlier = standing_at(cycle, high), standing_at(cycle, base)
+    wanted = frozenset(i for i in _wanted(standing, patterns) if i not in left_out)
     if not wanted:
         raise ConfigError(
             f"no table of the channel at {high} matches {', '.join(patterns) or 'it: there was none'}",
@@ -64,35 +81,41 @@ def course(cycle: Cycle, high: Lsn, patterns: Sequence[str] = ()) -> Course:
     begins = _begins(cycle)
     bounds: dict[int, Lsn] = {}
     unsafe: dict[int, str] = {}
-    last = {kept.table.id: load for load in every if load.snapshot.high <= high for kept in load.tables}
+    last = {kept.table.id: load for load in every if load.snapshot.high <= base for kept in load.tables}
+    on_the_way = [load for load in every if base < load.snapshot.high <= high]
+    joined = {kept.table.id: load for load in reversed(on_the_way) for kept in load.tables}
     first = _first_revisions(cycle)
-    for table_id in wanted:
+    about = wanted | frozenset(i for i in _wanted(earlier, patterns) if i not in left_out and i in last)
+    for table_id in about:
         born = first[table_id]
         if table_id in last:
             bounds[table_id] = last[table_id].position
         elif born.origin is Origin.IN_LOG:
             bounds[table_id] = Lsn(born.key.lsn)
+        elif table_id not in earlier and table_id in joined:
+            bounds[table_id] = joined[table_id].position
         else:
             unsafe[table_id] = "the trail does not have the rows that it held before"
             continue
         if bounds[table_id] < begins:
             unsafe[table_id] = f"its log is needed from {bounds.pop(table_id)} on, the trail begins at {begins}"
     if not bounds:
-        raise _out_of_reach(cycle, high, unsafe)
+        raise _out_of_reach(cycle, base, unsafe)
     later = [load for load in reversed(every) if load.snapshot.high > high]
     low = min(bounds.values())
     before = standing_at(cycle, low)
-    about = _family(before, wanted) | wanted
+    about |= _family(before, about)
     return Course(
         low,
         high,
         {i: table for i, table in before.items() if i in about},
         [*(table for i, table in before.items() if i in about), *_shapes(cycle, about, low, high)],
-        frozenset(about),
+        about,
         {i: standing[i].name for i in wanted},
-        _stops(every, last, about, low, high),
-        unsafe,
+        _stops([load for load in every if low <= load.position and load.snapshot.high <= high], last, about, base),
+        {i: why for i, why in unsafe.items() if i in wanted},
         {kept.table.id: load.snapshot.high for load in later for kept in load.tables},
+        base,
     )
 
 
@@ -149,17 +172,17 @@ def _begins(cycle: Cycle) -> Lsn:
     return max(gone, default=Lsn(0))
 
 
-def _stops(
-    every: Sequence[Load], last: Mapping[int, Load], about: frozenset[int] | set[int], low: Lsn, high: Lsn
-) -> tuple[Stop, ...]:
-    """A table gets the rows of its last load only; a partitioned one has none, and stands before its partitions."""
+def _stops(passed: Sequence[Load], last: Mapping[int, Load], about: Container[int], base: Lsn) -> tuple[Stop, ...]:
+    """Up to the base a table gets the rows of its last load only; a partitioned one has none, and stands before its
+    partitions.
+    """
     found = []
-    for load in every:
-        if low <= load.position and load.snapshot.high <= high:
-            due = tuple(
-                kept
-                for kept in load.tables
-                if kept.table.id in about and (kept.table.is_partitioned or last[kept.table.id] is load)
-            )
-            found += [Stop(load, due)] if due else []
+    for load in passed:
+        due = tuple(
+            kept
+            for kept in load.tables
+            if kept.table.id in about
+            and (kept.table.is_partitioned or last.get(kept.table.id) is load or load.snapshot.high > base)
+        )
+        found += [Stop(load, due)] if due else []
     return tuple(found)

@@ -150,6 +150,7 @@ class Refresh:
         self.holder = cycle.channel.holder(target)
         self.connection = connection
         self.source = source
+        self.source_dsn = cycle.source_dsn
         self.standings = standings
         self.present = Present(connection)
         self.after = {t.id: self._after(t) for t in source.tables}
@@ -260,7 +261,7 @@ class Refresh:
         there = {c.id: c for c in table.columns}
         loaded = [(there[c.id], c) for c in shape.columns if not c.generated and c.id in there]
         return LoadTask(
-            source_dsn=self.cycle.source_dsn,
+            source_dsn=self.source_dsn,
             target_dsn=self.cycle.target_dsn(self.target.name),
             snapshot=self.source.name,
             table=table.name,

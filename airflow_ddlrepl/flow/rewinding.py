@@ -1,49 +1,34 @@
-"""Rewind: build the tables of a channel as they were at an earlier moment, into a target made for that.
+"""Rewind: a channel's tables as they were at an earlier moment, in a replay; or a target that goes back and on again.
 
-The live targets, their positions and the source are not touched. What the replay goes through is the log as it was
-captured, with the shapes that were valid where each row stands.
+Neither the source nor the positions of the live targets are touched. What a replay goes through is the log as it was
+captured, with the shapes that were valid where each row stands. A live target goes back in a replay, too: that comes
+up to the position of the target, and its tables take the places of the target's, one after the other.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.adapt.timeline import Standing
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.apply import Applied
-from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
-from airflow_ddlrepl.engines.postgres.connect import session
-from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
-from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.replayed import clear, remember, require_free
-from airflow_ddlrepl.errors import CannotAdapt, ConfigError, DdlReplError
-from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.applying import stopped
-from airflow_ddlrepl.flow.bringing import bring, to_the_end
-from airflow_ddlrepl.flow.claiming import claim
-from airflow_ddlrepl.flow.course import Course, Stop, course
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.flow.course import Course, course
 from airflow_ddlrepl.flow.cycle import Cycle
-from airflow_ddlrepl.flow.recording import record
-from airflow_ddlrepl.flow.refreshing import Refresh
+from airflow_ddlrepl.flow.reinstating import as_target, left_out, position_of_target, reinstate
+from airflow_ddlrepl.flow.replaying import replay
 from airflow_ddlrepl.flow.results import Printable
 from airflow_ddlrepl.flow.stages import stage
-from airflow_ddlrepl.flow.survey import RewindPlanned, planned, survey, waiting_tables
+from airflow_ddlrepl.flow.survey import RewindPlanned, planned, survey
 from airflow_ddlrepl.flow.until import Until, position_of, require_past
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.trail.loads import LoadedTable
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 
 @dataclass(frozen=True)
 class Rewound(Printable):
-    """What a rewind built: where it began and ended, rows loaded by table, rows merged, changes of shape."""
+    """What a rewind built: where it began and ended, rows loaded by table, rows merged, changes of shape.
+
+    placed: the rows of the tables of a live target that were exchanged.
+    """
 
     target: str
     low: Lsn
@@ -52,50 +37,86 @@ class Rewound(Printable):
     rows: dict[str, int] = field(default_factory=dict)
     changes: dict[str, int] = field(default_factory=dict)
     tables: tuple[str, ...] = ()
+    placed: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
 
-def plan_rewind(cycle: Cycle, to: Until, into: str, patterns: Sequence[str] = ()) -> RewindPlanned:
+@dataclass(frozen=True)
+class _Errand:
+    """Where to build (`into`, in a cycle that has the policies of the place that it is for), and the way there."""
+
+    cycle: Cycle
+    into: str
+    way: Course
+
+
+def plan_rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = ()) -> RewindPlanned:
     """What `rewind` would do, and what it can't. Changes nothing. Raises what `rewind` raises before it begins."""
-    way = _course(cycle, to, into, patterns)
-    return planned(cycle, into, way, survey(cycle, into, way))
+    into = _place(cycle, into)
+    errand = _errand(cycle, to, into, patterns)
+    found = planned(errand.cycle, errand.into, errand.way, survey(errand.cycle, errand.into, errand.way))
+    return found if cycle.channel.is_replay(into) else replace(found, live=into)
 
 
 @stage("rewind")
-def rewind(cycle: Cycle, to: Until, into: str, patterns: Sequence[str] = ()) -> Rewound:
-    """Fill the replay target `into` with the tables as they were at a moment or position, and nothing later.
+def rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = ()) -> Rewound:
+    """Into a replay: the tables as they were at a moment or position, and nothing later.
 
-    What an earlier rewind left there is removed first. patterns: of the tables that are wanted; all without any.
-    Raises DdlReplError CTL-110 (not captured yet), REW-101 (before the horizon), REW-102 (tables whose rows at that
-    position can't be known), ConfigError CFG-132 (no such replay), ControlStop where a policy stops; then nothing that
-    is wrong stands there: the tables are as they were at the position that the error names.
+    Into a live target (default: the only one): its tables are built in the channel's first replay as they were, go on
+    from there to the position of the target by the log and the policies of today, and are put in their places.
+    What an earlier rewind left in the replay is removed first. patterns: of the tables that are wanted; none: all.
+
+    Raises DdlReplError CTL-110 (not captured yet), REW-101 (before the horizon), REW-102 (tables whose rows can't be
+    known), REW-106 (the target has not come that far), ConfigError CFG-132 and CFG-133 (no such place), ControlStop
+    where a policy stops; then no table of a live target was touched, and those of a replay are as they were at the
+    position that the error names.
     """
     started = time.monotonic()
-    way = _course(cycle, to, into, patterns)
-    foreseen = survey(cycle, into, way)
-    _refuse_unsafe(way, foreseen.unsafe)
-    _begin(cycle, into, way)
-    total = Applied()
-    loaded: dict[str, int] = {}
-    for stop in way.stops:
-        _bring(cycle, into, stop.load.position, way, total)
-        for standing, count in _restore(cycle, into, stop):
-            loaded[str(standing.name)] = count
-    _bring(cycle, into, way.high, way, total)
+    into = _place(cycle, into)
+    errand = _errand(cycle, to, into, patterns)
+    way = errand.way
+    _refuse_unsafe(way, survey(errand.cycle, errand.into, way).unsafe)
+    done = replay(errand.cycle, errand.into, way)
+    placed = {} if cycle.channel.is_replay(into) else reinstate(cycle, into, errand.into, way)
     names = tuple(sorted(map(str, way.names.values())))
     seconds = round(time.monotonic() - started, 2)
-    return Rewound(into, way.low, way.high, loaded, dict(total.rows), dict(total.changes), names, seconds)
+    counts = dict(done.applied.rows), dict(done.applied.changes)
+    return Rewound(into, way.low, way.high, done.loaded, *counts, names, placed, seconds)
 
 
-def _course(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> Course:
-    if not cycle.channel.is_replay(into):
-        names = ", ".join(replay.name for replay in cycle.channel.replays) or "none"
+def _place(cycle: Cycle, into: str) -> str:
+    """The replay or target that is meant."""
+    targets = [target.name for target in cycle.channel.targets]
+    if not into and len(targets) == 1:
+        return targets[0]
+    if into not in (known := [place.name for place in cycle.channel.places]):
         raise ConfigError(
-            f"the channel has no replay {into}",
+            f"the channel has no target or replay {into}" if into else "the channel has several targets",
             code="CFG-132",
-            hint=f"`replays` in the channel file names where a rewind may build its tables; there: {names}",
+            hint=f"name one of {', '.join(known)}; `replays` in the channel file are places for rewinds alone",
+        )
+    return into
+
+
+def _errand(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Errand:
+    channel = cycle.channel
+    if not channel.replays:
+        raise ConfigError(
+            "the channel has no replay: nowhere can its past be built",
+            code="CFG-133",
+            hint="name another database (or other schemas of the target's) under `replays` in the channel file",
         )
     require_past(cycle, to)
+    moment = _captured(cycle, to)
+    if channel.is_replay(into):
+        return _Errand(cycle, into, course(cycle, moment, patterns))
+    high = position_of_target(cycle, into, moment)
+    aside = as_target(cycle, into)
+    return _Errand(aside, channel.replays[0].name, course(cycle, high, patterns, moment, left_out(cycle, high)))
+
+
+def _captured(cycle: Cycle, to: Until) -> Lsn:
+    """The position that is meant. Raises DdlReplError CTL-110 when the trail does not reach it."""
     captured, high = cycle.captured(), position_of(cycle, to)
     is_short = to > captured if isinstance(to, Lsn) else high == captured and _has_more(cycle, captured)
     if is_short:
@@ -104,7 +125,7 @@ def _course(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> Cour
             code="CTL-110",
             hint="run `ddlrepl replicate` first",
         )
-    return course(cycle, high, patterns)
+    return high
 
 
 def _has_more(cycle: Cycle, captured: Lsn) -> bool:
@@ -124,104 +145,3 @@ def _refuse_unsafe(way: Course, unsafe: Mapping[int, str]) -> None:
         at=way.high,
         hint=f"choose another moment, or name the tables that are wanted with --table (these are known: {safe})",
     )
-
-
-def _begin(cycle: Cycle, into: str, way: Course) -> None:
-    """The target is empty, stands where the course begins, and its tables wait for their loads."""
-    holder = cycle.channel.holder(into)
-    with session(cycle.target_dsn(into)) as connection:
-        state.prepare(connection, holder, way.low, cycle.epoch, cycle.token)
-        found = state.read_state(connection, holder)
-        claim(cycle, into, found.epoch)
-        waiting = waiting_tables(cycle, into, way, Present(connection))
-        cycle.check_lock()
-        with connection.transaction(), connection.cursor() as cursor:
-            state.hold(cursor, holder, epoch=found.epoch, token=cycle.token)
-            clear(cursor, holder, found.standings.values())
-            tables = {cycle.channel.target(into).target_name(shape.name) for shape in way.shapes}
-            types = {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
-            require_free(cursor, tables, types)
-            remember(cursor, holder, types)
-            state.write_standings(cursor, holder, waiting, found.standings.keys() - waiting.keys())
-            state.restart(connection, holder, way.low, cycle.epoch, cycle.token)
-    cycle.repository.forget_target(cycle.channel.name, cycle.token, into)
-    reach("rewind.begun")
-
-
-def _bring(cycle: Cycle, into: str, high: Lsn, way: Course, total: Applied) -> None:
-    program = bring(cycle, into, to_the_end, total, high, way.wanted)
-    if (stop := stopped(cycle, into, program)) is not None:
-        raise stop
-
-
-def _restore(cycle: Cycle, into: str, stop: Stop) -> list[tuple[Standing, int]]:
-    """The tables of a load get its rows."""
-    holder = cycle.channel.holder(into)
-    with session(cycle.target_dsn(into)) as connection:
-        now = state.read_state(connection, holder)
-        due = {kept.table.id: kept for kept in stop.tables if kept.table.id in now.standings}
-        pages = {i: -(-sum(b.size for files in kept.chunks for b in files) // PAGE_BYTES) for i, kept in due.items()}
-        tables = tuple(kept.table for kept in due.values())
-        source = Exported("", stop.load.snapshot, tables, pages)
-        done = _Restore(cycle, into, connection, source, now.standings, due).run()
-    record(cycle, into)
-    reach("rewind.restored")
-    return done
-
-
-class _Restore(Refresh):
-    """A refresh whose rows come from the trail."""
-
-    def __init__(
-        self,
-        cycle: Cycle,
-        target: str,
-        connection: Connection[Any],
-        source: Exported,
-        standings: Mapping[int, Standing],
-        kept: Mapping[int, LoadedTable],
-    ) -> None:
-        super().__init__(cycle, target, connection, source, standings)
-        self.kept = kept
-
-    def work(self, tables: Sequence[Table]) -> list[tuple[Table, int, LoadTask]]:
-        """Each chunk as it was kept."""
-        found = []
-        for table in tables:
-            kept = self.kept[table.id]
-            columns = self._columns(table, kept)
-            share = -(-self.source.pages[table.id] // max(1, len(kept.chunks)))
-            for number, files in enumerate(kept.chunks):
-                task = LoadTask(
-                    source_dsn="",
-                    target_dsn=self.cycle.target_dsn(self.target.name),
-                    snapshot="",
-                    table=table.name,
-                    shadow=self.shadow(table),
-                    columns=columns,
-                    low_page=0,
-                    high_page=None,
-                    token=str(self.cycle.token),
-                    chunk=f"{self.holder}/{table.id}/{number}",
-                    binary=kept.is_binary,
-                    kept=Kept(self.cycle.channel.trail, self.cycle.channel.name, files),
-                )
-                found.append((table, share, task))
-        return found
-
-    def _columns(self, table: Table, kept: LoadedTable) -> tuple[tuple[str, str], ...]:
-        """The kept columns and what they are called here. Raises CannotAdapt REW-103 where one does not fit."""
-        theirs = {column.name: column for column in table.columns}
-        ours = {column.id: column for column in self.after[table.id].shape.columns}
-        found = []
-        for name in kept.columns:
-            column = ours.get(theirs[name].id)
-            if column is None or column.generated or (kept.is_binary and column.type.text != theirs[name].type.text):
-                raise CannotAdapt(
-                    f"column {name} can't take the rows that were kept of type {theirs[name].type.text}",
-                    code="REW-103",
-                    table=table.name,
-                    hint=f"the replay {self.target.name} lacks what the type needs (an extension?): create it there",
-                )
-            found.append((name, column.name))
-        return tuple(found)

@@ -41,6 +41,7 @@ class RewindPlanned:
     """A rewind before it is done. tables: verdict, rows to load, changes of shape on the way, by table.
 
     segments, bytes: of the trail, that are read. removed: what an earlier rewind left at the target.
+    live: the target whose tables those are put in the places of.
     """
 
     target: str
@@ -51,6 +52,7 @@ class RewindPlanned:
     bytes: int
     removed: list[str]
     stopped: str
+    live: str = ""
 
     @property
     def is_possible(self) -> bool:
@@ -66,6 +68,7 @@ class RewindPlanned:
             "bytes": self.bytes,
             "removed": self.removed,
             "stopped": self.stopped,
+            "live": self.live,
         }
 
     def text(self) -> str:
@@ -79,6 +82,7 @@ class RewindPlanned:
             lines += [f"  {table['reason']}"] if table["reason"] else []
             lines += [f"  {change}" for change in table["changes"]]
         lines += [f"stops: {self.stopped}"] if self.stopped else []
+        lines += [f"then put in the places of these tables at target {self.live}"] if self.live else []
         return "\n".join(lines)
 
 
@@ -97,7 +101,8 @@ def survey(cycle: Cycle, into: str, way: Course) -> Survey:
             return Survey(tuple(steps), _known_before(way), _said(program))
         standings, low = dict(program.standings), high
         for kept in stop.tables if stop else ():
-            if (before := standings.get(kept.table.id)) is not None and stop is not None:
+            before = standings.get(kept.table.id)
+            if before is not None and stop is not None and way.takes(stop.load, before):
                 held = _held(cycle, into, kept.table, present)
                 standings[before.table_id] = replace(held, state=State.LIVE, snapshot=stop.load.snapshot)
     return Survey(tuple(steps), _unsafe(way, standings, why))

@@ -1,4 +1,4 @@
-"""Builds the tables of a channel as they were at an earlier moment, in a replay of it; and tells how, beforehand."""
+"""Builds the tables of a channel as they were at an earlier moment, or lets a target go back; and tells how, before."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlanRewindOperator(BaseOperator):
 
     :param channel: path of the channel file. (templated)
     :param to: ISO 8601 moment with its offset, or a position of the source's log. (templated)
-    :param into: which of the channel's `replays`. (templated)
+    :param into: one of the channel's `replays`; or a target, which goes back and on again. (templated)
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     """
 
@@ -54,12 +54,12 @@ class PlanRewindOperator(BaseOperator):
 
 
 class RewindOperator(DdlReplSparkOperator):
-    """Builds the tables of a channel as they were at an earlier moment, in one of its replays.
+    """Builds the tables of a channel as they were at an earlier moment, in a replay, or lets a target go back and on.
 
-    XCom: target, low, high (positions), loaded and rows (by table and kind), changes, tables.
+    XCom: target, low, high (positions), loaded and rows (by table and kind), changes, tables, placed (rows by table).
 
     :param to: ISO 8601 moment with its offset, or a position of the source's log. (templated)
-    :param into: which of the channel's `replays`. (templated)
+    :param into: one of the channel's `replays`; or a target, which goes back and on again. (templated)
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     """
 

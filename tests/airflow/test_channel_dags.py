@@ -119,6 +119,6 @@ def test_a_rewind_is_planned_approved_and_done(tmp_path: Path) -> None:
     assert [sorted(dag.get_task(name).downstream_task_ids) for name in order] == [["approve"], ["rewind"], []]
     approve = dag.get_task("approve")
     assert (approve.defaults, approve.response_timeout) == (["Reject"], timedelta(days=1))
-    assert dag.params.get_param("into").schema["enum"] == ["past", "older"]
+    assert dag.params.get_param("into").schema["enum"] == ["past", "older", "warehouse"]
     assert not dag.timetable.can_be_scheduled
     assert "ddlrepl__shop__rewind" not in build_channel_dags(write_channel(tmp_path))

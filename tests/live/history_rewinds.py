@@ -2,7 +2,8 @@
 
     python -m tests.live.history_rewinds 18 1-1000        # as tests.live.histories, which plays them
 
-A table whose rows at a point can't be known must be named by the plan; all others must equal what was noted.
+A table whose rows at a point can't be known must be named by the plan; all others must equal what was noted. And the
+live target, whose rows of them are taken away, goes back to the point and on again: then it equals the source.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
@@ -25,6 +27,7 @@ from tests.live.history_player import ACTIVATE, Player, Step
 
 REMEMBER = Step(None, "remember")
 OFTEN = 0.25
+LIVE = "target0"
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,13 @@ class Memory:
 
 
 class Rememberer(Player):
-    """Notes what the source holds, and at the end goes back to each of these moments."""
+    """Notes what the source holds, and at the end goes back to each of these moments.
+
+    live_every: to every how many of them the live target goes back as well.
+    """
 
     spare = 1
+    live_every = 1
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
         replays = [{"name": "past", "location": urls[-1]}]
@@ -74,31 +81,48 @@ class Rememberer(Player):
         super().finish()
         for memory in self.memories:
             self._go_back(memory)
+        for memory in self.memories[:: self.live_every]:
+            self._go_back_and_on(memory)
 
     def _go_back(self, memory: Memory) -> None:
-        wanted: Sequence[str] = ()
-        while True:
-            try:
-                plan = self.replica.plan_rewind(memory.position, tables=wanted)
-            except DdlReplError as error:
-                if error.code not in ("REW-101", "CFG-131"):
-                    raise
-                return  # nothing was loaded before it
-            if plan.is_possible:
-                break
-            wanted = [pattern(t["table"]) for t in plan.tables if t["verdict"] != "unsafe"]
-            if not wanted:
-                return
-        self.replica.rewind(memory.position, tables=wanted)
+        if (wanted := self._possible(memory, "past")) is None:
+            return
+        self.replica.rewind(memory.position, "past", [pattern(name) for name in wanted])
         there = contents(self.past)
-        names = {t["table"] for t in plan.tables}
         for name, held in memory.tables.items():
-            if ".".join(name) in names:
+            if ".".join(name) in wanted:
                 self.compared += 1
                 found = there.get(name)
                 assert found == held, f"at {memory.position} {name} held {held}, the rewind made {found}"
-        more = {".".join(name) for name in there} - names
+        more = {".".join(name) for name in there} - wanted
         assert not more, f"at {memory.position} the rewind made {more}"
+
+    def _go_back_and_on(self, memory: Memory) -> None:
+        """A target that lost the rows of the tables gets them back, and is equal to the source again."""
+        if (wanted := self._possible(memory, LIVE)) is None:
+            return
+        with psycopg.connect(self.targets[0], autocommit=True) as connection:
+            for name in contents(self.targets[0]):
+                if ".".join(name) in wanted:
+                    connection.execute(sql.SQL("TRUNCATE ONLY {}").format(sql.Identifier(*name)))
+        self.replica.rewind(memory.position, LIVE, [pattern(name) for name in wanted])
+        self._check()
+
+    def _possible(self, memory: Memory, into: str) -> set[str] | None:
+        """Which tables can be gone back to; None: none."""
+        wanted: Sequence[str] = ()
+        while True:
+            try:
+                plan = self.replica.plan_rewind(memory.position, into, wanted)
+            except DdlReplError as error:
+                if error.code not in ("REW-101", "CFG-131"):
+                    raise
+                return None  # nothing was loaded before it
+            if plan.is_possible:
+                return {table["table"] for table in plan.tables}
+            wanted = [pattern(t["table"]) for t in plan.tables if t["verdict"] != "unsafe"]
+            if not wanted:
+                return None
 
 
 def pattern(name: str) -> str:

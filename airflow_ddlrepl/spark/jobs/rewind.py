@@ -1,4 +1,4 @@
-"""Rewind: the tables of a channel as they were at an earlier moment, in one of its replays."""
+"""Rewind: the tables of a channel as they were at an earlier moment, in a replay; or a target goes back and on."""
 
 from __future__ import annotations
 

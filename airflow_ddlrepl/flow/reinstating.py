@@ -1,0 +1,167 @@
+"""Reinstating: tables that a replay has brought up to a live target's position take the places of the target's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.engines.postgres.chunk import LoadTask
+from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.exported import Exported, exported
+from airflow_ddlrepl.engines.postgres.patience import limit
+from airflow_ddlrepl.engines.postgres.state import read_state
+from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.claiming import claim
+from airflow_ddlrepl.flow.course import Course
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.recording import record
+from airflow_ddlrepl.flow.refreshing import Refresh
+from airflow_ddlrepl.flow.saving import standing_at
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.refresh.chunks import Chunk
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+
+def as_target(cycle: Cycle, target: str) -> Cycle:
+    """The same run, in which the channel's first replay has the policies of a live target."""
+    found = copy(cycle)
+    found.channel = cycle.channel.replaying(target)
+    return found
+
+
+def position_of_target(cycle: Cycle, target: str, moment: Lsn) -> Lsn:
+    """Where a live target stands. Raises DdlReplError REW-106 when that is before the moment to go back to."""
+    high = read_state(cycle.target_connection(target), cycle.channel.name).lsn
+    if high < moment:
+        raise DdlReplError(
+            f"target {target} has not come to {moment} yet: it is at {high}",
+            code="REW-106",
+            at=high,
+            hint="run `ddlrepl replicate` first; a control may stop it (`ddlrepl controls`)",
+        )
+    return high
+
+
+def left_out(cycle: Cycle, high: Lsn) -> frozenset[int]:
+    """Tables whose rows the log does not tell: they stay as they are."""
+    unlogged = {i for i, table in standing_at(cycle, high).items() if table.unlogged}
+    return frozenset(unlogged | set(cycle.source.unpublished_reasons()) | set(cycle.source.bystanders()))
+
+
+def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, int]:
+    """Exchange the target's tables; each at once, with everything that hangs on it. Rows by table.
+
+    A table that the target has dropped, and that the policies of today keep, comes back.
+    Raises CannotAdapt REW-107 for a partitioned table that would get other columns, and what a refresh raises.
+    """
+    claim(cycle, target)
+    with session(cycle.target_dsn(target)) as connection:
+        limit(connection, cycle.channel.target(target).lock_timeout)
+        before = read_state(connection, cycle.channel.name).standings
+        built = read_state(cycle.target_connection(replay), cycle.channel.holder(replay)).standings
+        wanted = {
+            i: s for i, s in built.items() if s.state is State.LIVE or (s.state is State.KEPT and i not in before)
+        }
+        after = _at_target(cycle, target, replay, wanted, way)
+        _refuse_other_parents(before, after)
+        dsn = cycle.target_dsn(replay)
+        with exported(dsn, _ids(cycle, replay, wanted)) as place:
+            pages = _pages(place, wanted)
+            source = Exported(place.name, place.snapshot, tuple(s.shape for s in after.values()), pages)
+            nothing = {i: replace(standing, state=State.NEW) for i, standing in after.items() if i not in before}
+            work = _Reinstate(cycle, target, connection, source, {**nothing, **before}, after)
+            work.source_dsn = dsn
+            work.there = {i: standing.name for i, standing in wanted.items()}
+            placed = work.run()
+    reach("rewind.placed")
+    record(cycle, target)
+    return {str(standing.name): rows for standing, rows in placed}
+
+
+def _comes(standing: Standing, before: Mapping[int, Standing], way: Course) -> bool:
+    if standing.state is State.KEPT:
+        return standing.table_id not in before
+    return standing.state is State.LIVE and standing.table_id in way.names
+
+
+def _at_target(
+    cycle: Cycle, target: str, replay: str, wanted: Mapping[int, Standing], way: Course
+) -> dict[int, Standing]:
+    """How the replay's tables stand at the target."""
+    here, there = cycle.channel.target(target), cycle.channel.target(replay)
+    schemas = {theirs: ours for ours, theirs in there.schemas.items()}
+    names: dict[int, TableName] = {}
+    for table_id, standing in wanted.items():
+        source = way.names.get(table_id)
+        if source is None or there.target_name(source) != standing.name:
+            source = TableName(schemas.get(standing.name.schema, standing.name.schema), standing.name.name)
+        names[table_id] = here.target_name(source)
+    found = {}
+    for table_id, standing in wanted.items():
+        part = standing.shape.partition
+        moved = replace(part, of_name=names.get(part.of, part.of_name)) if part else None
+        shape = standing.shape.with_(name=names[table_id], partition=moved)
+        found[table_id] = Standing(table_id, names[table_id], shape, standing.state)
+    return found
+
+
+def _refuse_other_parents(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> None:
+    """The columns of a partitioned table can't be exchanged one partition at a time."""
+    for table_id, standing in after.items():
+        now = before.get(table_id)
+        if now is not None and standing.shape.is_partitioned and now.shape.columns != standing.shape.columns:
+            raise CannotAdapt(
+                f"the partitioned table {standing.name} would get other columns than it has at the target",
+                code="REW-107",
+                table=standing.name,
+                hint="nothing was changed at the target; the table as it would be stands in the replay now:"
+                " copy what is missing from there, or leave it out with --table",
+            )
+
+
+def _ids(cycle: Cycle, replay: str, wanted: Mapping[int, Standing]) -> list[int]:
+    """What the database of the replay calls its tables."""
+    names = [standing.name for standing in wanted.values()]
+    rows = cycle.target_connection(replay).execute(
+        "SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " JOIN unnest(%s::text[], %s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w.t",
+        [[name.schema for name in names], [name.name for name in names]],
+    )
+    return [row[0] for row in rows]
+
+
+def _pages(place: Exported, wanted: Mapping[int, Standing]) -> dict[int, int]:
+    by_name = {table.name: place.pages[table.id] for table in place.tables}
+    return {i: by_name[standing.name] for i, standing in wanted.items()}
+
+
+class _Reinstate(Refresh):
+    """A refresh whose rows come from a replay; the tables are as they stand there. there: their names, by id."""
+
+    there: Mapping[int, TableName]
+
+    def __init__(
+        self,
+        cycle: Cycle,
+        target: str,
+        connection: Connection[Any],
+        source: Exported,
+        standings: Mapping[int, Standing],
+        found: Mapping[int, Standing],
+    ) -> None:
+        self.found = found
+        super().__init__(cycle, target, connection, source, standings)
+
+    def _after(self, table: Table) -> Standing:
+        return self.found[table.id]
+
+    def _task(self, table: Table, chunk: Chunk) -> LoadTask:
+        return replace(super()._task(table, chunk), table=self.there[table.id])

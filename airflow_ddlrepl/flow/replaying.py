@@ -1,0 +1,158 @@
+"""Replaying: a place is filled with the tables of a channel as they were, by its loads and the log after them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.timeline import Standing
+from airflow_ddlrepl.engines.postgres import state
+from airflow_ddlrepl.engines.postgres.apply import Applied
+from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
+from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
+from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.engines.postgres.replayed import clear, remember, require_free
+from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.applying import stopped
+from airflow_ddlrepl.flow.bringing import bring, to_the_end
+from airflow_ddlrepl.flow.claiming import claim
+from airflow_ddlrepl.flow.course import Course, Stop
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.recording import record
+from airflow_ddlrepl.flow.refreshing import Refresh
+from airflow_ddlrepl.flow.survey import waiting_tables
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.trail.loads import LoadedTable
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+
+@dataclass
+class Replayed:
+    """loaded: rows by table. applied: what the log did after that."""
+
+    loaded: dict[str, int] = field(default_factory=dict)
+    applied: Applied = field(default_factory=Applied)
+
+
+def replay(cycle: Cycle, into: str, way: Course) -> Replayed:
+    """Go the whole way. What an earlier replay left there is removed first.
+
+    Raises CannotAdapt REW-103 to REW-105 for a place that can't take the tables, ControlStop where a policy stops.
+    """
+    _begin(cycle, into, way)
+    found = Replayed()
+    for stop in way.stops:
+        _bring(cycle, into, stop.load.position, way, found.applied)
+        for standing, count in _restore(cycle, into, way, stop):
+            found.loaded[str(standing.name)] = count
+    _bring(cycle, into, way.high, way, found.applied)
+    return found
+
+
+def _begin(cycle: Cycle, into: str, way: Course) -> None:
+    """The target is empty, stands where the course begins, and its tables wait for their loads."""
+    holder = cycle.channel.holder(into)
+    with session(cycle.target_dsn(into)) as connection:
+        state.prepare(connection, holder, way.low, cycle.epoch, cycle.token)
+        found = state.read_state(connection, holder)
+        claim(cycle, into, found.epoch)
+        waiting = waiting_tables(cycle, into, way, Present(connection))
+        cycle.check_lock()
+        with connection.transaction(), connection.cursor() as cursor:
+            state.hold(cursor, holder, epoch=found.epoch, token=cycle.token)
+            clear(cursor, holder, found.standings.values())
+            tables = {cycle.channel.target(into).target_name(shape.name) for shape in way.shapes}
+            types = {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
+            require_free(cursor, tables, types)
+            remember(cursor, holder, types)
+            state.write_standings(cursor, holder, waiting, found.standings.keys() - waiting.keys())
+            state.restart(connection, holder, way.low, cycle.epoch, cycle.token)
+    cycle.repository.forget_target(cycle.channel.name, cycle.token, into)
+    reach("rewind.begun")
+
+
+def _bring(cycle: Cycle, into: str, high: Lsn, way: Course, total: Applied) -> None:
+    program = bring(cycle, into, to_the_end, total, high, way.wanted)
+    if (stop := stopped(cycle, into, program)) is not None:
+        raise stop
+
+
+def _restore(cycle: Cycle, into: str, way: Course, stop: Stop) -> list[tuple[Standing, int]]:
+    """The tables of a load get its rows."""
+    holder = cycle.channel.holder(into)
+    with session(cycle.target_dsn(into)) as connection:
+        now = state.read_state(connection, holder)
+        there = now.standings
+        due = {k.table.id: k for k in stop.tables if k.table.id in there and way.takes(stop.load, there[k.table.id])}
+        pages = {i: -(-sum(b.size for files in kept.chunks for b in files) // PAGE_BYTES) for i, kept in due.items()}
+        tables = tuple(kept.table for kept in due.values())
+        source = Exported("", stop.load.snapshot, tables, pages)
+        done = _Restore(cycle, into, connection, source, there, due).run()
+    record(cycle, into)
+    reach("rewind.restored")
+    return done
+
+
+class _Restore(Refresh):
+    """A refresh whose rows come from the trail."""
+
+    def __init__(
+        self,
+        cycle: Cycle,
+        target: str,
+        connection: Connection[Any],
+        source: Exported,
+        standings: Mapping[int, Standing],
+        kept: Mapping[int, LoadedTable],
+    ) -> None:
+        super().__init__(cycle, target, connection, source, standings)
+        self.kept = kept
+
+    def work(self, tables: Sequence[Table]) -> list[tuple[Table, int, LoadTask]]:
+        """Each chunk as it was kept."""
+        found = []
+        for table in tables:
+            kept = self.kept[table.id]
+            columns = self._columns(table, kept)
+            share = -(-self.source.pages[table.id] // max(1, len(kept.chunks)))
+            for number, files in enumerate(kept.chunks):
+                task = LoadTask(
+                    source_dsn="",
+                    target_dsn=self.cycle.target_dsn(self.target.name),
+                    snapshot="",
+                    table=table.name,
+                    shadow=self.shadow(table),
+                    columns=columns,
+                    low_page=0,
+                    high_page=None,
+                    token=str(self.cycle.token),
+                    chunk=f"{self.holder}/{table.id}/{number}",
+                    binary=kept.is_binary,
+                    kept=Kept(self.cycle.channel.trail, self.cycle.channel.name, files),
+                )
+                found.append((table, share, task))
+        return found
+
+    def _columns(self, table: Table, kept: LoadedTable) -> tuple[tuple[str, str], ...]:
+        """The kept columns and what they are called here. Raises CannotAdapt REW-103 where one does not fit."""
+        theirs = {column.name: column for column in table.columns}
+        ours = {column.id: column for column in self.after[table.id].shape.columns}
+        found = []
+        for name in kept.columns:
+            column = ours.get(theirs[name].id)
+            if column is None or column.generated or (kept.is_binary and column.type.text != theirs[name].type.text):
+                raise CannotAdapt(
+                    f"column {name} can't take the rows that were kept of type {theirs[name].type.text}",
+                    code="REW-103",
+                    table=table.name,
+                    hint=f"the replay {self.target.name} lacks what the type needs (an extension?): create it there",
+                )
+            found.append((name, column.name))
+        return tuple(found)
