@@ -21,6 +21,7 @@ from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
+from airflow_ddlrepl.operators.replay import ReplayOperator
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 
 log = logging.getLogger(__name__)
@@ -82,6 +83,9 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         refresh = RefreshOperator(task_id="refresh", channel=where)
         integrate = IntegrateOperator(task_id="integrate", channel=where)
         capture >> adapt >> refresh >> integrate
+        if channel.replays:  # beside the others: in a backfill it alone works, otherwise it alone is skipped
+            into = f"{{{{ (dag_run.conf or {{}}).get('into', '{channel.replays[0].name}') }}}}"
+            ReplayOperator(task_id="replay", channel=where, into=into, max_active_tis_per_dag=1)
     return dag
 
 
@@ -129,6 +133,15 @@ def _documentation(channel: Channel, file: Path) -> str:
 
 `capture` reads the source's log up to now, `adapt` changes the targets' tables as the source's have changed,
 `refresh` loads tables that need it, `integrate` applies the rows. A stage with nothing to do starts no Spark.
+{_about_backfills(channel)}"""
+
+
+def _about_backfills(channel: Channel) -> str:
+    if not channel.replays:
+        return ""
+    return f"""
+A backfill leaves the targets and their positions alone: `replay` brings **{channel.replays[0].name}** (or the replay
+that its conf names as `into`) from the start of each interval to its end. One run at a time keeps them in order.
 """
 
 

@@ -1,4 +1,6 @@
-"""spark-submit rewind.py --to MOMENT|POSITION --into NAME [--table TABLE]… --channel FILE --run ID --result FILE"""
+"""spark-submit rewind.py --to MOMENT|POSITION --into NAME [--table TABLE]… [--onward]
+--channel FILE --run ID --result FILE
+"""
 
 import argparse
 import sys
@@ -12,6 +14,7 @@ if __name__ == "__main__":
     parser.add_argument("--to", required=True)
     parser.add_argument("--into", required=True)
     parser.add_argument("--table", action="append", default=[])
+    parser.add_argument("--onward", action="store_true")
     given, rest = parser.parse_known_args()
-    job = partial(rewind.run, to=given.to, into=given.into, tables=given.table)
+    job = partial(rewind.run, to=given.to, into=given.into, tables=given.table, onward=given.onward)
     sys.exit(main("rewind", job, rest))

@@ -133,11 +133,14 @@ def rewind(
     plan: Annotated[
         bool, typer.Option("--plan", help="Show what it would do, and what it can't. Changes nothing.")
     ] = False,
+    onward: Annotated[
+        bool, typer.Option("--onward", help="Go on with a replay that has not come so far, instead of a new one.")
+    ] = False,
     master: Spark = "",
     as_json: AsJson = False,
 ) -> None:
     """Build the tables as they were at an earlier moment, in a replay; or let a target go back and on again."""
-    act = partial(work.rewind, channel, to, into, table or [], only_plan=plan, spark=master)
+    act = partial(work.rewind, channel, to, into, table or [], only_plan=plan, onward=onward, spark=master)
     _end(act, as_json, work.judge_rewind)
 
 

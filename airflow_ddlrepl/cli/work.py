@@ -60,11 +60,13 @@ def replicate(path: Path, spark: str = "", until: str = "") -> Result:
     return _flowing(path, lambda flow, cycle: flow.replicate(cycle, wanted), spark)
 
 
-def rewind(path: Path, to: str, into: str, tables: Sequence[str], *, only_plan: bool, spark: str = "") -> Result:
+def rewind(
+    path: Path, to: str, into: str, tables: Sequence[str], *, only_plan: bool, onward: bool = False, spark: str = ""
+) -> Result:
     wanted, moment = _table_patterns(tables), parse_until(to)
     if only_plan:
         return _flowing(path, lambda flow, cycle: flow.plan_rewind(cycle, moment, into, wanted))
-    return _flowing(path, lambda flow, cycle: flow.rewind(cycle, moment, into, wanted), spark)
+    return _flowing(path, lambda flow, cycle: flow.rewind(cycle, moment, into, wanted, onward=onward), spark)
 
 
 def judge_rewind(result: Any) -> Exit:

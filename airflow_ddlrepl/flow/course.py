@@ -35,7 +35,8 @@ class Course:
     before: the tables as they stood at low; those that a load brings later wait for it. shapes: all that the tables
     have on the way, these included. wanted: ids of the tables that the replay is about. names: of those at high.
     unsafe: of these, why the rows at high can't be known. known_from: the first later position where a load tells
-    a table's rows. base: loads after it are for tables only whose rows are not known by then.
+    a table's rows. base: loads after it are for tables only whose rows are not known by then. kind: the same for
+    all ways that one replay can go, one after the other.
     """
 
     low: Lsn
@@ -48,6 +49,7 @@ class Course:
     unsafe: Mapping[int, str]
     known_from: Mapping[int, Lsn]
     base: Lsn
+    kind: str
 
     def takes(self, load: Load, standing: Standing) -> bool:
         """Does the table get the load's rows?"""
@@ -116,6 +118,7 @@ def course(
         {i: why for i, why in unsafe.items() if i in wanted},
         {kept.table.id: load.snapshot.high for load in later for kept in load.tables},
         base,
+        " ".join(sorted(patterns)) if base == high else f"through {base} {sorted(patterns)}",
     )
 
 

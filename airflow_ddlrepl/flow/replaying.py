@@ -13,8 +13,8 @@ from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.replayed import clear, remember, require_free
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, remember, require_free
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.applying import stopped
 from airflow_ddlrepl.flow.bringing import bring, to_the_end
@@ -41,19 +41,45 @@ class Replayed:
     applied: Applied = field(default_factory=Applied)
 
 
-def replay(cycle: Cycle, into: str, way: Course) -> Replayed:
+def replay(cycle: Cycle, into: str, way: Course, *, onward: bool = False) -> Replayed:
     """Go the whole way. What an earlier replay left there is removed first.
 
+    onward: one that was made the same way and has not come farther is gone on with instead.
     Raises CannotAdapt REW-103 to REW-105 for a place that can't take the tables, ControlStop where a policy stops.
     """
-    _begin(cycle, into, way)
     found = Replayed()
+    made_as = f"{cycle.channel.fingerprint()} {way.kind}"
+    low = _gone(cycle, into, way, made_as) if onward else None
+    if low is None:
+        _begin(cycle, into, way)
     for stop in way.stops:
+        if low is not None and stop.load.position < low:
+            continue
         _bring(cycle, into, stop.load.position, way, found.applied)
         for standing, count in _restore(cycle, into, way, stop):
             found.loaded[str(standing.name)] = count
     _bring(cycle, into, way.high, way, found.applied)
+    _finish(cycle, into, way.high, made_as)
     return found
+
+
+def _finish(cycle: Cycle, into: str, high: Lsn, made_as: str) -> None:
+    connection, holder = cycle.target_connection(into), cycle.channel.holder(into)
+    with connection.transaction(), connection.cursor() as cursor:
+        state.hold(cursor, holder, epoch=cycle.epoch, token=cycle.token)
+        finish(cursor, holder, made_as, high)
+
+
+def _gone(cycle: Cycle, into: str, way: Course, made_as: str) -> Lsn | None:
+    """From where a finished replay can go on this way: no load that it would need lies half behind it."""
+    connection, holder = cycle.target_connection(into), cycle.channel.holder(into)
+    try:
+        at = state.read_state(connection, holder).lsn
+    except TargetError:
+        return None
+    if at > way.high or at != finished(connection, holder, made_as):
+        return None
+    return None if any(stop.load.position < at < stop.load.snapshot.high for stop in way.stops) else at
 
 
 def _begin(cycle: Cycle, into: str, way: Course) -> None:

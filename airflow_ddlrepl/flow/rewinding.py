@@ -59,12 +59,13 @@ def plan_rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str]
 
 
 @stage("rewind")
-def rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = ()) -> Rewound:
+def rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = (), *, onward: bool = False) -> Rewound:
     """Into a replay: the tables as they were at a moment or position, and nothing later.
 
     Into a live target (default: the only one): its tables are built in the channel's first replay as they were, go on
     from there to the position of the target by the log and the policies of today, and are put in their places.
     What an earlier rewind left in the replay is removed first. patterns: of the tables that are wanted; none: all.
+    onward: a replay of the same tables that has not come so far goes on from where it is, instead.
 
     Raises DdlReplError CTL-110 (not captured yet), REW-101 (before the horizon), REW-102 (tables whose rows can't be
     known), REW-106 (the target has not come that far), ConfigError CFG-132 and CFG-133 (no such place), ControlStop
@@ -76,7 +77,7 @@ def rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = ()
     errand = _errand(cycle, to, into, patterns)
     way = errand.way
     _refuse_unsafe(way, survey(errand.cycle, errand.into, way).unsafe)
-    done = replay(errand.cycle, errand.into, way)
+    done = replay(errand.cycle, errand.into, way, onward=onward)
     placed = {} if cycle.channel.is_replay(into) else reinstate(cycle, into, errand.into, way)
     names = tuple(sorted(map(str, way.names.values())))
     seconds = round(time.monotonic() - started, 2)

@@ -12,12 +12,12 @@ from typing import Any, ClassVar
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import redact
-from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
@@ -29,6 +29,12 @@ from airflow_ddlrepl.spark.runner import SparkRunner
 from airflow_ddlrepl.spark.settings import SparkSettings
 
 DRIVERS = ("psycopg", "adbc_driver_postgresql", "adbc_driver_manager")
+
+
+def is_backfill(context: Context) -> bool:
+    """Is the run one of a backfill?"""
+    run = context.get("dag_run")
+    return run is not None and run.run_type == "backfill"
 
 
 class DdlReplSparkOperator(SparkSubmitOperator):
@@ -47,6 +53,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
     stage: ClassVar[str] = ""
     app: ClassVar[str] = ""
+    is_live: ClassVar[bool] = True
+    """Does it move the channel's targets? Then a backfill, which is about the past, skips it."""
 
     template_fields: Sequence[str] = ("channel", *SparkSubmitOperator.template_fields)
     ui_color = "#d6eaf2"
@@ -67,6 +75,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         """One stage: done, or failed with the reason."""
         try:
             channel = load_channel(self.channel)
+            if self.is_live and is_backfill(context):
+                _leave_alone(channel)
             with connections_file(channel):
                 return self._run(channel, context)
         except DdlReplError as error:
@@ -156,6 +166,16 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         self.log.error("%s failed: %s", self.stage, error)
         kind = AirflowException if error.retryable else AirflowFailException
         return kind(str(error))
+
+
+def _leave_alone(channel: Channel) -> None:
+    if not channel.replays:
+        raise ConfigError(
+            f"channel {channel.name} has no replay, and a backfill brings the past nowhere else",
+            code="CFG-133",
+            hint="name another database under `replays` in the channel file, and set `rewind_horizon`",
+        )
+    raise AirflowSkipException("a backfill leaves the targets as they are; the interval is replayed by task replay")
 
 
 def _failed(result: Path) -> DdlReplError | None:

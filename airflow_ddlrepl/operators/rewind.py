@@ -65,8 +65,11 @@ class RewindOperator(DdlReplSparkOperator):
 
     stage: ClassVar[str] = "rewind"
     app: ClassVar[str] = "rewind"
+    is_live: ClassVar[bool] = False
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "to", "into", "tables")
+
+    onward: ClassVar[bool] = False
 
     def __init__(self, *, to: str, into: str, tables: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -79,13 +82,14 @@ class RewindOperator(DdlReplSparkOperator):
     def arguments(self) -> list[str]:
         """What the app is given besides."""
         tables = [word for table in lines_of(self.tables) for word in ("--table", table)]
-        return ["--to", self.to, "--into", self.into, *tables]
+        return ["--to", self.to, "--into", self.into, *tables, *(["--onward"] if self.onward else [])]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """What the app does."""
         from airflow_ddlrepl.spark.jobs import rewind
 
-        return rewind.run(channel, run_id, runner, to=self.to, into=self.into, tables=lines_of(self.tables))
+        tables = lines_of(self.tables)
+        return rewind.run(channel, run_id, runner, to=self.to, into=self.into, tables=tables, onward=self.onward)
 
 
 def lines_of(text: str) -> list[str]:

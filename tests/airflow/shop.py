@@ -47,11 +47,14 @@ replays:
 """
 
 
-def write_channel(folder: Path, state: Path, name: str, source: str, target: str, past: str = "") -> Path:
-    """source, target and past (where rewinds go): URLs or connection ids."""
+def write_channel(
+    folder: Path, state: Path, name: str, source: str, target: str, past: str = "", schedule: str = ""
+) -> Path:
+    """source, target and past (where rewinds go): URLs or connection ids. schedule: a cron expression."""
     path = folder / f"{name}.yaml"
     text = CHANNEL.format(name=name, source=source, target=target, state=state)
-    path.write_text(text + REWINDS.format(past=past) if past else text)
+    text += REWINDS.format(past=past) if past else ""
+    path.write_text(text + (f'schedule: "{schedule}"\n' if schedule else ""))
     return path
 
 
@@ -64,6 +67,11 @@ def run_sql(dsn: str, statements: list[str]) -> None:
 def activate(channel: Path) -> None:
     with flow.Cycle(load_channel(channel), InProcess()) as cycle:
         flow.activate(cycle)
+
+
+def replicate(channel: Path) -> None:
+    with flow.Cycle(load_channel(channel), InProcess()) as cycle:
+        flow.replicate(cycle)
 
 
 def rows(dsn: str, table: str) -> list[tuple[Any, ...]]:

@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -98,8 +99,26 @@ class Standalone:
         except (urllib.error.URLError, ConnectionError, TimeoutError, ValueError):
             return None
 
-    def wait_for_dag(self, dag_id: str) -> None:
-        wait_for(dag_id, lambda: self.get(f"/api/v2/dags/{dag_id}"), 180, self._still_runs)
+    def wait_for_dag(self, dag_id: str, schedule: str = "") -> None:
+        """schedule: as it is shown."""
+
+        def is_known() -> bool:
+            dag = self.get(f"/api/v2/dags/{dag_id}")
+            return bool(dag) and schedule in (dag["timetable_summary"] or "")
+
+        wait_for(dag_id, is_known, 180, self._still_runs)
+
+    def backfill(self, dag_id: str, start: datetime, last: datetime, seconds: float) -> dict[str, str]:
+        """`airflow backfill create` for the intervals that start in between; the final state of each run, by id."""
+        span = ("--from-date", start.isoformat(), "--to-date", last.isoformat())
+        again = ("--reprocess-behavior", "completed")  # their scheduled runs were live
+        self.command("backfill", "create", "--dag-id", dag_id, *span, *again, "--max-active-runs", "1")
+        path = f"/api/v2/dags/{dag_id}/dagRuns?run_type=backfill"
+        found = (self.get(path) or {})["dag_runs"]
+        return {
+            run["dag_run_id"]: self.wait_for_run(dag_id, run["dag_run_id"], seconds)
+            for run in sorted(found, key=lambda run: str(run["logical_date"]))
+        }
 
     def wait_for_run(self, dag_id: str, run_id: str, seconds: float) -> str:
         """Its final state."""

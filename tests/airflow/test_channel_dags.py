@@ -111,6 +111,16 @@ REPLAYS = (
 )
 
 
+def test_a_backfill_has_a_task_of_its_own(tmp_path: Path) -> None:
+    """Beside the cycle; without a place for the past there is none."""
+    dag = build_channel_dags(write_channel(tmp_path, more=REPLAYS))["ddlrepl__shop__replicate"]
+    replay = dag.get_task("replay")
+    assert (replay.upstream_task_ids, replay.downstream_task_ids) == (set(), set())
+    assert replay.max_active_tis_per_dag == 1
+    assert "'past'" in replay.into
+    assert not build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__replicate"].has_task("replay")
+
+
 def test_a_rewind_is_planned_approved_and_done(tmp_path: Path) -> None:
     """Nobody answers: it is not done."""
     dag = build_channel_dags(write_channel(tmp_path, more=REPLAYS))["ddlrepl__shop__rewind"]

@@ -10,13 +10,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 import airflow_ddlrepl
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
@@ -25,6 +26,7 @@ from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
+from airflow_ddlrepl.operators.replay import ReplayOperator
 from airflow_ddlrepl.spark.outcome import Outcome
 
 SECRET = "p@ss w0rd"
@@ -121,9 +123,21 @@ def leaves(error: DdlReplError | None = None, **summary: Any) -> Callable[[Path]
     return Outcome("capture", "shop", "run", 1.5, summary, error).write
 
 
-def run(kind: type[DdlReplSparkOperator], channel: str, **options: Any) -> tuple[Any, Task]:
-    task = Task()
-    return kind(task_id="stage", channel=channel, **options).execute({"run_id": "manual__1", "ti": task}), task
+def run(kind: type[DdlReplSparkOperator], channel: str, of: str = "manual", **options: Any) -> tuple[Any, Task]:
+    """of: the type of the DAG run."""
+    task, end = Task(), datetime(2026, 11, 21, 8, tzinfo=UTC)
+    context = {"run_id": f"{of}__1", "ti": task, "dag_run": SimpleNamespace(run_type=of), "data_interval_end": end}
+    return kind(task_id="stage", channel=channel, **options).execute(context), task
+
+
+REPLAYS = "rewind_horizon: {age: 7d}\nreplays: [{name: past, location: past_db}]\n"
+
+
+@pytest.fixture
+def replayable(channel: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("AIRFLOW_CONN_PAST_DB", "postgres://db/past")
+    Path(channel).write_text(CHANNEL + REPLAYS)
+    return channel
 
 
 def test_no_secret_on_the_command_line_nor_in_a_public_place(channel: str, submitted: Submitted) -> None:
@@ -205,6 +219,36 @@ def test_a_worker_without_driver_lets_the_app_look(
     work_is(monkeypatch, missing)
     submitted.outcome = leaves(rows=1)
     assert run(CaptureOperator, channel)[0]["rows"] == 1
+
+
+@pytest.mark.parametrize("kind", [CaptureOperator, AdaptDDLOperator, RefreshOperator, IntegrateOperator])
+def test_a_backfill_leaves_the_targets_alone(kind: type[DdlReplSparkOperator], replayable: str) -> None:
+    with pytest.raises(AirflowSkipException, match="leaves the targets as they are"):
+        run(kind, replayable, "backfill")
+
+
+def test_a_backfill_of_a_channel_without_replays_fails_at_once(channel: str) -> None:
+    with pytest.raises(AirflowFailException, match=r"(?s)CFG-133.*`replays`"):
+        run(CaptureOperator, channel, "backfill")
+
+
+@pytest.mark.parametrize("of", ["scheduled", "manual"])
+def test_only_a_backfill_replays(of: str, replayable: str) -> None:
+    with pytest.raises(AirflowSkipException, match="no backfill"):
+        run(ReplayOperator, replayable, of, into="past")
+
+
+def test_a_backfill_goes_on_to_the_end_of_its_interval(replayable: str, submitted: Submitted) -> None:
+    submitted.outcome = leaves(rows=3)
+    result, _ = run(ReplayOperator, replayable, "backfill", into="past")
+    assert result["rows"] == 3
+    assert (submitted.option("--to"), submitted.option("--into")) == ("2026-11-21T08:00:00+00:00", "past")
+    assert "--onward" in submitted.command
+
+
+def test_a_backfill_never_goes_into_a_target(replayable: str) -> None:
+    with pytest.raises(AirflowFailException, match=r"(?s)CFG-132: the channel has no replay warehouse.*one of past"):
+        run(ReplayOperator, replayable, "backfill", into="warehouse")
 
 
 @pytest.mark.req("XR-08")

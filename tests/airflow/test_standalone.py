@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ REWIND = "ddlrepl__standalone__rewind"
 @pytest.mark.e2e
 @pytest.mark.timeout(900)
 @pytest.mark.xdist_group("standalone")
-def test_a_triggered_run_replicates_and_an_approved_one_rewinds(databases: Any, tmp_path: Path) -> None:
+def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(databases: Any, tmp_path: Path) -> None:
     past = databases.server.create_database(f"past_{databases.source.rpartition('/')[2]}")
     with tempfile.TemporaryDirectory(prefix="ddlrepl-standalone-") as folder:
         home = Path(folder)
@@ -33,9 +35,11 @@ def test_a_triggered_run_replicates_and_an_approved_one_rewinds(databases: Any, 
         with pytest.MonkeyPatch.context() as patch, Standalone(home, channels, connections) as airflow:
             for name, value in connections.items():
                 patch.setenv(name, value)
-            shop.activate(shop.write_channel(channels, home, "standalone", "shop_source", "shop_target", "shop_past"))
+            place = (channels, home, "standalone", "shop_source", "shop_target", "shop_past")
+            shop.activate(shop.write_channel(*place))
             before, then = shop.rows(databases.source, "orders"), shop.position(databases.source)
             shop.run_sql(databases.source, shop.CHANGES)
+            start = this_minute()
             airflow.wait_for_dag(DAG)
             airflow.command("dags", "unpause", DAG, "--yes")
             airflow.command("dags", "trigger", DAG, "--run-id", "first")
@@ -51,4 +55,32 @@ def test_a_triggered_run_replicates_and_an_approved_one_rewinds(databases: Any, 
             assert airflow.returned(REWIND, "back", "rewind")["tables"] == ["public.orders"]
             assert shop.rows(past, "orders") == before
             assert shop.rows(databases.target, "orders") == shop.rows(databases.source, "orders")
+            backfill(airflow, databases, past, place, start)
     databases.server.drop_database(past.rpartition("/")[2])
+
+
+def backfill(airflow: Standalone, databases: Any, past: str, place: tuple[Any, ...], start: datetime) -> None:
+    """Two intervals: the first with everything so far, the second with one row more. The target is left alone."""
+    while this_minute() == start:
+        time.sleep(1)
+    first = shop.rows(databases.source, "orders")
+    shop.run_sql(databases.source, ["INSERT INTO orders VALUES (52, 'in the second interval', 1)"])
+    ends = [start + timedelta(minutes=1), this_minute() + timedelta(minutes=1)]
+    shop.replicate(shop.write_channel(*place))
+    shop.run_sql(databases.target, ["DELETE FROM orders WHERE id = 52"])
+    schedule = ",".join(str(moment.minute) for moment in sorted({start, *ends}, key=lambda at: at.minute)) + " * * * *"
+    shop.write_channel(*place, schedule=schedule)
+    airflow.wait_for_dag(DAG, schedule)
+    while datetime.now(UTC) <= ends[1]:
+        time.sleep(1)
+    done = airflow.backfill(DAG, start, ends[0], 300)
+    assert list(done.values()) == ["success", "success"], airflow.task_logs()
+    results = [airflow.returned(DAG, run, "replay") for run in done]
+    assert [sorted(result["loaded"]) for result in results] == [["public.orders"], []]
+    assert [result["rows"].get("inserted") for result in results] == [3, 1]
+    assert shop.rows(past, "orders") == shop.rows(databases.source, "orders") != first
+    assert shop.rows(databases.target, "orders") == first
+
+
+def this_minute() -> datetime:
+    return datetime.now(UTC).replace(second=0, microsecond=0)

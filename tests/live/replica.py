@@ -43,9 +43,9 @@ class Replica:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.capture(cycle)
 
-    def rewind(self, to: str, into: str = "past", tables: Sequence[str] = ()) -> Any:
+    def rewind(self, to: str, into: str = "past", tables: Sequence[str] = (), *, onward: bool = False) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.rewind(cycle, parse_until(to), into, tables)
+            return flow.rewind(cycle, parse_until(to), into, tables, onward=onward)
 
     def plan_rewind(self, to: str, into: str = "past", tables: Sequence[str] = ()) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:

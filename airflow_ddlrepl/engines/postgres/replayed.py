@@ -10,16 +10,21 @@ from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
 
 if TYPE_CHECKING:
     from psycopg import Cursor
+
+    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS ddlrepl.replayed_types (
     channel text NOT NULL, schema_name text NOT NULL, type_name text NOT NULL,
     PRIMARY KEY (channel, schema_name, type_name));
+CREATE TABLE IF NOT EXISTS ddlrepl.replayed (channel text PRIMARY KEY, made_as text NOT NULL, lsn pg_lsn NOT NULL);
 """
+TABLES = ("replayed_types", "replayed")
 _TAKEN = """
 SELECT CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE 'relation' END, n.nspname, c.relname
 FROM pg_class c
@@ -76,6 +81,7 @@ def clear(cursor: Cursor[Any], holder: str, standings: Iterable[Standing]) -> No
                     table=standing.name,
                     hint="drop what hangs on it",
                 ) from None
+    cursor.execute("DELETE FROM ddlrepl.replayed WHERE channel = %s", [holder])
     made = "DELETE FROM ddlrepl.replayed_types WHERE channel = %s RETURNING schema_name, type_name"
     _drop_types(cursor, [TableName(*row) for row in cursor.execute(made, [holder]).fetchall()])
 
@@ -97,6 +103,28 @@ def _is_dropped(cursor: Cursor[Any], name: TableName) -> bool:
     except errors().DependentObjectsStillExist:
         return False
     return True
+
+
+def finished(connection: Connection[Any], holder: str, made_as: str) -> Lsn | None:
+    """Where a replay that was made so has come to; None: there is none, or it was not finished."""
+    query = "SELECT lsn::text FROM ddlrepl.replayed WHERE channel = %s AND made_as = %s"
+    row = connection.execute(query, [holder, made_as]).fetchone()
+    return Lsn.parse(row[0]) if row else None
+
+
+def finish(cursor: Cursor[Any], holder: str, made_as: str, high: Lsn) -> None:
+    """The replay has come to its end, and may go on from there."""
+    cursor.execute(
+        "INSERT INTO ddlrepl.replayed VALUES (%s, %s, %s::pg_lsn)"
+        " ON CONFLICT (channel) DO UPDATE SET made_as = excluded.made_as, lsn = excluded.lsn",
+        [holder, made_as, str(high)],
+    )
+
+
+def forget(connection: Connection[Any], holder: str) -> None:
+    """That there was a replay."""
+    for table in TABLES:
+        connection.execute(f"DELETE FROM ddlrepl.{table} WHERE channel = %s".encode(), [holder])
 
 
 def remember(cursor: Cursor[Any], holder: str, types: Iterable[TableName]) -> None:

@@ -45,6 +45,7 @@ DELETE FROM ddlrepl.tables k USING ddlrepl.tables l
 WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state <> 'kept'
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
+TABLES = ("position", "tables", "chunks", "unrecorded", *replayed.TABLES)
 WAITING = (State.PENDING, State.NEW)
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], Standing]] = WeakKeyDictionary()
 
@@ -70,9 +71,7 @@ def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, tok
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
             connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
-            require_trusted(
-                connection, ("position", "tables", "chunks", "unrecorded", "replayed_types"), TargetError, "TGT-104"
-            )
+            require_trusted(connection, TABLES, TargetError, "TGT-104")
             connection.execute((CREATE + unrecorded.CREATE + replayed.CREATE).encode())
             row = connection.execute(
                 "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
@@ -206,7 +205,7 @@ def forget(connection: Connection[Any], channel: str) -> None:
         connection.execute("DELETE FROM ddlrepl.position WHERE channel = %s", [channel])
         connection.execute("DELETE FROM ddlrepl.tables WHERE channel = %s", [channel])
         connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
-        connection.execute("DELETE FROM ddlrepl.replayed_types WHERE channel = %s", [channel])
+        replayed.forget(connection, channel)
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"
         ).fetchone()

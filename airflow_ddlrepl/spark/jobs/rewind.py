@@ -12,7 +12,14 @@ from airflow_ddlrepl.spark.jobs.stage import run_stage
 
 
 def run(
-    channel: Channel, run_id: str, runner: Runner, *, to: str, into: str, tables: Sequence[str] = ()
+    channel: Channel,
+    run_id: str,
+    runner: Runner,
+    *,
+    to: str,
+    into: str,
+    tables: Sequence[str] = (),
+    onward: bool = False,
 ) -> dict[str, Any]:
     """What was done, ready for JSON. Raises ConfigError CFG-110 or CFG-111 when `to` is neither moment nor position."""
-    return run_stage("rewind", channel, run_id, runner, parse_until(to), into, tables)
+    return run_stage("rewind", channel, run_id, runner, parse_until(to), into, tables, onward=onward)

@@ -10,14 +10,14 @@ from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.model.work import Runner
 
 
-def run_stage(stage: str, channel: Channel, run_id: str, runner: Runner, *more: Any) -> dict[str, Any]:
+def run_stage(stage: str, channel: Channel, run_id: str, runner: Runner, *more: Any, **how: Any) -> dict[str, Any]:
     """Runs the stage under the channel's lock and returns its summary, ready for JSON.
 
     stage: capture, adapt, refresh, integrate, compare or rewind. run_id: who holds the lock, for a person to read.
-    more: what the stage is given besides.
+    more, how: what the stage is given besides.
     """
     with flow.Cycle(channel, runner, run_id) as cycle:
-        return summary(getattr(flow, stage)(cycle, *more))
+        return summary(getattr(flow, stage)(cycle, *more, **how))
 
 
 def summary(result: Any) -> dict[str, Any]:

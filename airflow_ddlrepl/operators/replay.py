@@ -1,0 +1,49 @@
+"""Replays an interval of a channel's log in a backfill of its DAG."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.operators.base import is_backfill
+from airflow_ddlrepl.operators.rewind import RewindOperator
+
+
+class ReplayOperator(RewindOperator):
+    """Brings a replay of a channel from the start of a backfilled interval to its end; skipped in all other runs.
+
+    It goes on where the interval before has ended, and begins anew where that is not so: intervals in their order
+    (`--max-active-runs 1`) are replayed once each. Targets and their positions are left alone.
+
+    XCom: as of RewindOperator.
+
+    :param into: which of the channel's `replays`; the DAG run's conf may say another one. (templated)
+    """
+
+    onward: ClassVar[bool] = True
+
+    def __init__(self, *, into: str, **kwargs: Any) -> None:
+        super().__init__(to="", into=into, **kwargs)
+
+    def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
+        """The interval; skipped outside of a backfill."""
+        if not is_backfill(context):
+            raise AirflowSkipException("no backfill: the targets are brought up to now, nothing is replayed")
+        end = context.get("data_interval_end")
+        if end is None:
+            raise AirflowFailException("the run has no data interval: set `schedule` in the channel file")
+        self.to = end.isoformat()
+        return super().execute(context)
+
+    def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
+        if not channel.is_replay(self.into):
+            raise ConfigError(
+                f"the channel has no replay {self.into}",
+                code="CFG-132",
+                hint=f"a backfill goes into one of {', '.join(replay.name for replay in channel.replays)}",
+            )
+        return super()._run(channel, context)

@@ -1,0 +1,74 @@
+"""A replay goes on from where it is, as the intervals of a backfill do, and ends as if it had been made at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl.model.position import Lsn
+from tests.live.crashing import die
+from tests.live.replayable import captured, read, replayable
+from tests.live.replica import Replica
+
+
+@pytest.fixture
+def replica(databases: Any, past: str, tmp_path: Path) -> Replica:
+    """Two tables, and a load of both."""
+    found = replayable(databases, tmp_path, location=past)
+    found.at_source("CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 1), (2, 2)")
+    found.at_source("CREATE TABLE k (x int)", "INSERT INTO k VALUES (1)")
+    found.activate()
+    return found
+
+
+def test_each_stretch_once(replica: Replica, past: str) -> None:
+    points = []
+    for number, change in enumerate(("ALTER TABLE t ADD n int DEFAULT 4", "ALTER TABLE t RENAME v TO w", "")):
+        replica.at_source(
+            f"INSERT INTO t VALUES ({number + 5}, 0)", "INSERT INTO k VALUES (1)", *filter(None, [change])
+        )
+        points.append((captured(replica), read(replica.source, "SELECT * FROM t ORDER BY id")))
+    loaded = []
+    for at, rows in points:
+        result = replica.rewind(at, onward=True)
+        loaded.append(sorted(result.loaded))
+        assert result.rows["inserted"] == 2
+        assert read(past, "SELECT * FROM t ORDER BY id") == rows
+    assert loaded == [["public.k", "public.t"], [], []]
+    assert read(past, "SELECT count(*) FROM k") == [(4,)]
+    again = replica.rewind(points[0][0], onward=True)
+    assert (sorted(again.loaded), read(past, "SELECT count(*) FROM k")) == (["public.k", "public.t"], [(2,)])
+    replica.check_equal()
+
+
+def test_a_table_that_is_loaded_on_the_way(replica: Replica, past: str) -> None:
+    first = captured(replica)
+    replica.rewind(first, onward=True)
+    replica.at_source("INSERT INTO t VALUES (5, 5)", "ALTER TABLE t ALTER v TYPE text USING (v * 2)::text")
+    captured(replica)
+    replica.at_source("INSERT INTO t VALUES (6, '6')")
+    now = captured(replica)
+    assert sorted(replica.rewind(now, onward=True).loaded) == ["public.t"]
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1, "2"), (2, "4"), (5, "10"), (6, "6")]
+    assert read(past, "SELECT * FROM k") == [(1,)]
+
+
+@pytest.mark.parametrize("between", ["other tables", "another file", "killed", "the target"])
+def test_what_was_made_otherwise_is_made_anew(replica: Replica, past: str, between: str) -> None:
+    first = captured(replica)
+    replica.rewind(first, onward=True)
+    replica.at_source("INSERT INTO t VALUES (5, 5)", "INSERT INTO k VALUES (5)")
+    now = captured(replica)
+    if between == "other tables":
+        replica.rewind(first, tables=["public.k"])
+    elif between == "another file":
+        replica.file.write_text(replica.file.read_text().replace("adapt_ddl:", "defaults: hvr\nadapt_ddl:"))
+    elif between == "killed":
+        die("rewind", replica.file, "integrate.committed", Lsn.parse(now), "past")
+    else:
+        replica.rewind(first, "warehouse")
+    assert sorted(replica.rewind(now, onward=True).loaded) == ["public.k", "public.t"]
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1, 1), (2, 2), (5, 5)]
+    assert read(past, "SELECT * FROM k ORDER BY x") == [(1,), (5,)]
