@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
@@ -134,26 +134,21 @@ def _refresh_target(cycle: Cycle, target: str, saved: set[int]) -> list[tuple[St
             return Refresh(cycle, target, connection, source, now.standings).run()
 
 
+@dataclass
 class Refresh:
     """One target's refresh of some tables under one snapshot."""
 
-    def __init__(
-        self,
-        cycle: Cycle,
-        target: str,
-        connection: Connection[Any],
-        source: Exported,
-        standings: Mapping[int, Standing],
-    ) -> None:
-        self.cycle = cycle
-        self.target = cycle.channel.target(target)
-        self.holder = cycle.channel.holder(target)
-        self.connection = connection
-        self.source = source
-        self.source_dsn = cycle.source_dsn
-        self.standings = standings
-        self.present = Present(connection)
-        self.after = {t.id: self._after(t) for t in source.tables}
+    cycle: Cycle
+    into: str
+    connection: Connection[Any]
+    source: Exported
+    standings: Mapping[int, Standing]
+
+    def __post_init__(self) -> None:
+        self.target = self.cycle.channel.target(self.into)
+        self.holder = self.cycle.channel.holder(self.into)
+        self.present = Present(self.connection)
+        self.after = {t.id: self._after(t) for t in self.source.tables}
 
     def run(self) -> list[tuple[Standing, int]]:
         for table in self.source.tables:
@@ -261,7 +256,7 @@ class Refresh:
         there = {c.id: c for c in table.columns}
         loaded = [(there[c.id], c) for c in shape.columns if not c.generated and c.id in there]
         return LoadTask(
-            source_dsn=self.source_dsn,
+            source_dsn=self.cycle.source_dsn,
             target_dsn=self.cycle.target_dsn(self.target.name),
             snapshot=self.source.name,
             table=table.name,

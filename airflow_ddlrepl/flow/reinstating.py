@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask
@@ -25,9 +24,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import Chunk
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 
 def as_target(cycle: Cycle, target: str) -> Cycle:
@@ -77,10 +73,8 @@ def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, 
             pages = _pages(place, wanted)
             source = Exported(place.name, place.snapshot, tuple(s.shape for s in after.values()), pages)
             nothing = {i: replace(standing, state=State.NEW) for i, standing in after.items() if i not in before}
-            work = _Reinstate(cycle, target, connection, source, {**nothing, **before}, after)
-            work.source_dsn = dsn
-            work.there = {i: standing.name for i, standing in wanted.items()}
-            placed = work.run()
+            there = {i: standing.name for i, standing in wanted.items()}
+            placed = _Reinstate(cycle, target, connection, source, {**nothing, **before}, after, dsn, there).run()
     reach("rewind.placed")
     record(cycle, target)
     return {str(standing.name): rows for standing, rows in placed}
@@ -143,25 +137,19 @@ def _pages(place: Exported, wanted: Mapping[int, Standing]) -> dict[int, int]:
     return {i: by_name[standing.name] for i, standing in wanted.items()}
 
 
+@dataclass
 class _Reinstate(Refresh):
-    """A refresh whose rows come from a replay; the tables are as they stand there. there: their names, by id."""
+    """A refresh whose rows come from a replay.
 
+    found: how the tables stand afterwards, by id. place: the database of the replay. there: what they are called in it.
+    """
+
+    found: Mapping[int, Standing]
+    place: str = field(repr=False)
     there: Mapping[int, TableName]
-
-    def __init__(
-        self,
-        cycle: Cycle,
-        target: str,
-        connection: Connection[Any],
-        source: Exported,
-        standings: Mapping[int, Standing],
-        found: Mapping[int, Standing],
-    ) -> None:
-        self.found = found
-        super().__init__(cycle, target, connection, source, standings)
 
     def _after(self, table: Table) -> Standing:
         return self.found[table.id]
 
     def _task(self, table: Table, chunk: Chunk) -> LoadTask:
-        return replace(super()._task(table, chunk), table=self.there[table.id])
+        return replace(super()._task(table, chunk), source_dsn=self.place, table=self.there[table.id])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.engines.postgres import state
@@ -28,9 +27,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.loads import LoadedTable
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 
 @dataclass
@@ -126,20 +122,11 @@ def _restore(cycle: Cycle, into: str, way: Course, stop: Stop) -> list[tuple[Sta
     return done
 
 
+@dataclass
 class _Restore(Refresh):
-    """A refresh whose rows come from the trail."""
+    """A refresh whose rows come from the trail. kept: by table id."""
 
-    def __init__(
-        self,
-        cycle: Cycle,
-        target: str,
-        connection: Connection[Any],
-        source: Exported,
-        standings: Mapping[int, Standing],
-        kept: Mapping[int, LoadedTable],
-    ) -> None:
-        super().__init__(cycle, target, connection, source, standings)
-        self.kept = kept
+    kept: Mapping[int, LoadedTable]
 
     def work(self, tables: Sequence[Table]) -> list[tuple[Table, int, LoadTask]]:
         """Each chunk as it was kept."""
