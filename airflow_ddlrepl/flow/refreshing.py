@@ -224,8 +224,12 @@ class Refresh:
         often = Counter(table.id for table, _, _ in work)
         counts = dict.fromkeys(pages, 0)
         size = sum(pages.values()) * PAGE_BYTES
+        tasks = [  # a table that is one chunk is finished with it
+            replace(task, after=finish_sql(self.after[table.id].shape, task.shadow)) if often[table.id] == 1 else task
+            for table, _, task in work
+        ]
         groups = together([share for _, share, _ in work], self.cycle.runner.parallelism)
-        bundles = [tuple(self._whole(*work[place], often) for place in group) for group in groups]
+        bundles = [tuple(tasks[place] for place in group) for group in groups]
         with needing(size, f"of the source's tables are loaded into target {self.target.name}"):
             loaded = self.cycle.runner.map(load_chunks, bundles, "refresh", size=size)
         for group, found in zip(groups, loaded, strict=True):
@@ -237,12 +241,6 @@ class Refresh:
         with ThreadPoolExecutor(max(1, self.cycle.runner.parallelism)) as pool:  # the target works, we wait
             list(pool.map(finish_shadow, rest))
         return counts
-
-    def _whole(self, table: Table, share: int, task: LoadTask, often: Mapping[int, int]) -> LoadTask:
-        """A table that is one chunk is finished with it."""
-        return (
-            replace(task, after=finish_sql(self.after[table.id].shape, task.shadow)) if often[table.id] == 1 else task
-        )
 
     def work(self, tables: Sequence[Table]) -> list[tuple[Table, int, LoadTask]]:
         """Each chunk: its table, its pages, the task that loads it."""
