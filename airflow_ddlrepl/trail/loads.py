@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -143,12 +143,22 @@ def sweep_loads(trail: Trail, epoch: int, token: int) -> None:
 
 
 class ChunkWriter:
-    """What a COPY gives, compressed, in files of a size that a reader can hold in memory."""
+    """What a COPY gives, compressed, in files of a size that a reader can hold in memory.
+
+    `with` lets go of the file that is open when it ends before `close`: nobody will read it.
+    """
 
     def __init__(self, place: Place, stem: str) -> None:
         self._place, self._stem = place, f"{stem}-{uuid.uuid4().hex[:8]}"
         self._blobs: list[Blob] = []
         self._sink: Sink | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._sink is not None:
+            self._sink.abandon()
 
     def write_all(self, blocks: Generator[bytes, None, int]) -> int:
         """Every block; what the generator returns, which is the rows."""
@@ -171,11 +181,6 @@ class ChunkWriter:
         if self._sink is not None:
             self._end_file()
         return tuple(self._blobs)
-
-    def abandon(self) -> None:
-        """Nobody will read them."""
-        if self._sink is not None:
-            self._sink.abandon()
 
     def _end_file(self) -> None:
         assert self._sink is not None

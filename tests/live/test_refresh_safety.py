@@ -20,6 +20,7 @@ from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.exported import exported
 from airflow_ddlrepl.engines.postgres.inspect import inspect
+from airflow_ddlrepl.engines.postgres.saved import SaveTask, save_chunks
 from airflow_ddlrepl.engines.postgres.swap import make_shadow
 from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
 from airflow_ddlrepl.flow import open_channel, refresh, refreshing
@@ -27,6 +28,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.refresh import chunks
+from airflow_ddlrepl.trail.loads import load_folder
 from tests.live.refusing import edit
 from tests.live.replica import Replica, channel_file, run
 
@@ -253,6 +255,15 @@ def test_failures_of_either_side_are_told_apart(chunk: LoadTask, databases: Any)
     with pytest.raises(TargetError, match="does not exist"):
         load_chunk(chunk)
     assert "password" not in repr(chunk) and databases.server.password not in repr(chunk)
+
+
+def test_the_table_that_can_not_be_kept_is_named(chunk: LoadTask, tmp_path: Path) -> None:
+    """Not the first one that the task is about."""
+    place = (str(tmp_path), "c", f"{load_folder(0, 'x')}/1-0")
+    first = SaveTask(chunk.source_dsn, chunk.snapshot, chunk.table, ("id",), 0, None, True, *place)
+    with pytest.raises(SourceError, match="SRC-170") as refused:
+        save_chunks([first, replace(first, table=TableName("public", "nowhere"))])
+    assert refused.value.table == "public.nowhere"
 
 
 def test_a_source_that_dies_in_the_middle(chunk: LoadTask, databases: Any) -> None:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.postgres.connect import errors, passing, session
 from airflow_ddlrepl.engines.postgres.copying import (
     SPELLING,
-    SourceFailed,
     blocks_of,
-    cant_read,
     copy_in,
     copy_out,
     feed,
     open_snapshot,
+    reading,
 )
 from airflow_ddlrepl.engines.postgres.exported import without_timeouts
 from airflow_ddlrepl.engines.postgres.names import qualified
@@ -102,9 +101,8 @@ def _refusals(task: LoadTask) -> Iterator[None]:
     import psycopg
 
     try:
-        yield
-    except SourceFailed as error:
-        raise cant_read(task.table, error) from None
+        with reading(task.table):
+            yield
     except psycopg.Error as error:
         if (trouble := passing(error, "the target")) is not None:
             raise trouble from None

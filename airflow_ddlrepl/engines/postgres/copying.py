@@ -38,14 +38,19 @@ def as_source() -> Iterator[None]:
         raise SourceFailed(" ".join(str(error).split())) from error
 
 
-def cant_read(table: TableName, error: SourceFailed) -> SourceError:
-    return SourceError(
-        f"the table can't be read: {error}",
-        code="SRC-170",
-        table=table,
-        hint="the target's table is as it was; the next run starts this refresh over",
-        retryable=True,
-    )
+@contextmanager
+def reading(table: TableName) -> Iterator[None]:
+    """What fails in here because of the source is told with the table: SourceError SRC-170."""
+    try:
+        yield
+    except SourceFailed as error:
+        raise SourceError(
+            f"the table can't be read: {error}",
+            code="SRC-170",
+            table=table,
+            hint="the target's table is as it was; the next run starts this refresh over",
+            retryable=True,
+        ) from None
 
 
 def open_snapshot(source: Connection[Any], snapshot: str) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connect import session
-from airflow_ddlrepl.engines.postgres.copying import SourceFailed, blocks_of, cant_read, copy_out, open_snapshot
+from airflow_ddlrepl.engines.postgres.copying import blocks_of, copy_out, open_snapshot, reading
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.trail.loads import ChunkWriter
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.store import Trail
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +39,16 @@ def save_chunks(tasks: Sequence[SaveTask]) -> list[tuple[int, tuple[Blob, ...]]]
     trail = Trail(first.trail_url, first.channel)
     with session(first.source_dsn, autocommit=False, application_name="ddlrepl refresh") as source:
         try:
-            open_snapshot(source, first.snapshot)
-            found = []
-            for task in tasks:
-                writer = ChunkWriter(trail.place, task.stem)
-                try:
-                    out = copy_out(task.table, task.columns, task.low_page, task.high_page, binary=task.binary)
-                    rows = writer.write_all(blocks_of(source, out))
-                    found.append((rows, writer.close()))
-                except BaseException:
-                    writer.abandon()
-                    raise
-            return found
-        except SourceFailed as error:
-            source.close()  # in the middle of a COPY nothing else ends it
-            raise cant_read(first.table, error) from None
+            with reading(first.table):
+                open_snapshot(source, first.snapshot)
+            return [_saved(source, trail, task) for task in tasks]
         except BaseException:
-            source.close()
+            source.close()  # in the middle of a COPY nothing else ends it
             raise
+
+
+def _saved(source: Connection[Any], trail: Trail, task: SaveTask) -> tuple[int, tuple[Blob, ...]]:
+    out = copy_out(task.table, task.columns, task.low_page, task.high_page, binary=task.binary)
+    with reading(task.table), ChunkWriter(trail.place, task.stem) as writer:
+        rows = writer.write_all(blocks_of(source, out))
+        return rows, writer.close()
