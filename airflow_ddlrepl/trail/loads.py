@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -29,6 +30,7 @@ FORMAT = 1
 FILE_BYTES = 1 << 28
 CODEC = "zstd"
 _NAME = re.compile(r"e\d+/loads/([0-9a-f]{16}-\d+-[\w-]+)\.json$")
+_KNOWN: WeakKeyDictionary[Trail, dict[str, Load]] = WeakKeyDictionary()  # no manifest ever changes: read once, by path
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +116,20 @@ def publish(trail: Trail, load: Load) -> None:
 
 def loads(trail: Trail, epoch: int) -> list[Load]:
     """Every load of an epoch, by position. Raises TrailError TRL-106 for a manifest that can't be read."""
-    found = []
-    for path in trail.place.walk(f"e{epoch}/loads"):
-        if _NAME.match(path) and (data := trail.place.read(path)) is not None:
-            try:
-                found.append(Load.from_json(json.loads(data)))
-            except (ValueError, KeyError, TypeError) as error:
-                raise TrailError(f"{path} is no load: {error!r}", code="TRL-106", hint="restore the file") from error
+    known = _KNOWN.setdefault(trail, {})
+    paths = [path for path in trail.place.walk(f"e{epoch}/loads") if _NAME.match(path)]
+    for path in paths:
+        if path not in known and (data := trail.place.read(path)) is not None:
+            known[path] = _parse(path, data)
+    found = [known[path] for path in paths if path in known]
     return sorted(found, key=lambda load: (load.position, load.snapshot.high, load.name))
+
+
+def _parse(path: str, data: bytes) -> Load:
+    try:
+        return Load.from_json(json.loads(data))
+    except (ValueError, KeyError, TypeError) as error:
+        raise TrailError(f"{path} is no load: {error!r}", code="TRL-106", hint="restore the file") from error
 
 
 def remove(trail: Trail, load: Load) -> None:
