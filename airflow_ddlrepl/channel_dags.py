@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -65,17 +65,13 @@ def dags_of(files: Iterable[Path], **defaults: Any) -> dict[str, DAG]:
 def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     """One cycle per run; paused until someone wants it, never two runs at once."""
     timetable = CronDataIntervalTimetable(channel.schedule, timezone="UTC") if channel.schedule else None
-    with DAG(
-        dag_id=f"ddlrepl__{channel.name}__replicate",
+    with _dag(
+        channel,
+        "replicate",
+        defaults,
         description=f"Replicates {channel.name} together with its schema changes",
         doc_md=_documentation(channel, file),
         schedule=timetable,
-        start_date=BEGINNING,
-        catchup=False,
-        max_active_runs=1,
-        is_paused_upon_creation=True,
-        default_args={**DEFAULTS, **defaults},
-        tags=["ddlrepl", channel.name],
     ) as dag:
         where = str(file.absolute())
         capture = CaptureOperator(task_id="capture", channel=where)
@@ -92,22 +88,17 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     """Started by hand with a moment: plan, a person's approval, rewind. Without an answer in time nothing is done."""
     places = [place.name for place in (*channel.replays, *channel.targets)]
-    with DAG(
-        dag_id=f"ddlrepl__{channel.name}__rewind",
+    with _dag(
+        channel,
+        "rewind",
+        defaults,
         description=f"Builds the tables of {channel.name} as they were at an earlier moment, in another place",
         doc_md=_about_rewinds(channel, file),
-        schedule=None,
-        start_date=BEGINNING,
-        catchup=False,
-        max_active_runs=1,
-        is_paused_upon_creation=True,
-        default_args={**DEFAULTS, **defaults},
         params={
             "to": Param(type="string", minLength=3, title="Moment or position", description=TO),
             "into": Param(places[0], type="string", enum=places, title="A replay, or a target that goes back and on"),
             "tables": Param("", type="string", format="multiline", title="Tables", description=TABLES),
         },
-        tags=["ddlrepl", channel.name],
     ) as dag:
         wanted = {name: f"{{{{ params.{name} }}}}" for name in ("to", "into", "tables")}
         where = str(file.absolute())
@@ -122,6 +113,20 @@ def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         rewind = RewindOperator(task_id="rewind", channel=where, **wanted)
         plan >> approve >> rewind
     return dag
+
+
+def _dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more: Any) -> DAG:
+    """One DAG of a channel, by hand unless `more` has a schedule; paused until someone wants it, one run at a time."""
+    return DAG(
+        dag_id=f"ddlrepl__{channel.name}__{kind}",
+        start_date=BEGINNING,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=True,
+        default_args={**DEFAULTS, **defaults},
+        tags=["ddlrepl", channel.name],
+        **{"schedule": None, **more},
+    )
 
 
 def _documentation(channel: Channel, file: Path) -> str:
