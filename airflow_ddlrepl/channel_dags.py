@@ -12,6 +12,7 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param
 
+from airflow_ddlrepl.assets import data_asset, outlet, schema_asset
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import redact
@@ -77,7 +78,9 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         capture = CaptureOperator(task_id="capture", channel=where)
         adapt = AdaptDDLOperator(task_id="adapt", channel=where)
         refresh = RefreshOperator(task_id="refresh", channel=where)
-        integrate = IntegrateOperator(task_id="integrate", channel=where)
+        assets = [data_asset(channel.name), schema_asset(channel.name)]
+        outlets = [outlet(asset) for asset in assets]
+        integrate = IntegrateOperator(task_id="integrate", channel=where, inlets=assets, outlets=outlets)
         capture >> adapt >> refresh >> integrate
         if channel.replays:  # beside the others: in a backfill it alone works, otherwise it alone is skipped
             into = f"{{{{ (dag_run.conf or {{}}).get('into', '{channel.replays[0].name}') }}}}"
@@ -138,6 +141,9 @@ def _documentation(channel: Channel, file: Path) -> str:
 
 `capture` reads the source's log up to now, `adapt` changes the targets' tables as the source's have changed,
 `refresh` loads tables that need it, `integrate` applies the rows. A stage with nothing to do starts no Spark.
+
+Other DAGs can wait for what arrives (asset `{data_asset(channel.name).name}`) or for a schema that has changed
+(`{schema_asset(channel.name).name}`).
 {_about_backfills(channel)}"""
 
 

@@ -49,9 +49,11 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_ddlrepl.operators.adapt_ddl",
                     "airflow_ddlrepl.operators.refresh",
                     "airflow_ddlrepl.operators.integrate",
+                    "airflow_ddlrepl.operators.rewind",
                 ],
             }
         ],
+        "asset-uris": [{"schemes": ["ddlrepl"], "handler": None}],
         "bundles": [
             {"integration-name": "DDL Replication", "python-modules": ["airflow_ddlrepl.bundles"]},
         ],

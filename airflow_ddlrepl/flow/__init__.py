@@ -17,6 +17,7 @@ from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrat
 from airflow_ddlrepl.flow.capturing import capture, has_news
 from airflow_ddlrepl.flow.comparing import compare
 from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.news import news
 from airflow_ddlrepl.flow.planned import plan
 from airflow_ddlrepl.flow.refreshing import is_waiting, refresh
 from airflow_ddlrepl.flow.results import Refreshed, Replicated
@@ -81,6 +82,7 @@ __all__ = [
     "deactivate",
     "has_work",
     "integrate",
+    "news",
     "open_channel",
     "plan",
     "plan_rewind",

@@ -78,7 +78,9 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             if self.is_live and is_backfill(context):
                 _leave_alone(channel)
             with connections_file(channel):
-                return self._run(channel, context)
+                told = self._run(channel, context)
+                self.finish(channel, context)
+                return told
         except DdlReplError as error:
             raise self._failure(error, context) from None
 
@@ -105,9 +107,12 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         try:
             return bool(flow.has_work(channel, self.stage))
         except ModuleNotFoundError as missing:
-            if missing.name and missing.name.partition(".")[0] in DRIVERS:
+            if is_driver(missing):
                 return True
             raise
+
+    def finish(self, channel: Channel, context: Context) -> None:
+        """What else a stage leaves in Airflow when it is done, also when there was nothing to do."""
 
     def arguments(self) -> list[str]:
         """What the app is given besides channel, run and result."""
@@ -176,6 +181,11 @@ def _leave_alone(channel: Channel) -> None:
             hint="name another database under `replays` in the channel file, and set `rewind_horizon`",
         )
     raise AirflowSkipException("a backfill leaves the targets as they are; the interval is replayed by task replay")
+
+
+def is_driver(missing: ModuleNotFoundError) -> bool:
+    """Is it a database driver that is not there? The app may run where there is one."""
+    return (missing.name or "").partition(".")[0] in DRIVERS
 
 
 def _failed(result: Path) -> DdlReplError | None:

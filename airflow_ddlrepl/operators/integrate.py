@@ -1,17 +1,44 @@
-"""Merges the captured rows into the targets, exactly once."""
+"""Merges the captured rows into the targets, exactly once; then tells what has arrived."""
 
 from __future__ import annotations
 
+import json
 from typing import ClassVar
 
-from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow.sdk import Context
+
+from airflow_ddlrepl.assets import data_asset, last_told, outlet, schema_asset, tell
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator, is_driver
 
 
 class IntegrateOperator(DdlReplSparkOperator):
     """Merges the captured rows into the targets, exactly once.
 
-    XCom: rows (inserted, updated, deleted), positions (by target).
+    XCom: rows (inserted, updated, deleted), positions (by target); under the key `status` where the channel stands,
+    as `ddlrepl status --json` prints it. With a channel's assets as inlets and their `outlet` as outlets it tells
+    of those that have news, whichever task or earlier run brought it.
     """
 
     stage: ClassVar[str] = "integrate"
     app: ClassVar[str] = "integrate"
+
+    def finish(self, channel: Channel, context: Context) -> None:
+        """The channel's status, and the events of its assets."""
+        from airflow_ddlrepl import flow
+
+        assets = {"data": data_asset(channel.name), "schema": schema_asset(channel.name)}
+        ours = {kind: asset for kind, asset in assets.items() if outlet(asset) in self.outlets}
+        try:
+            found = flow.news(channel, **{kind: last_told(context, asset) for kind, asset in ours.items()})
+        except ModuleNotFoundError as missing:
+            if not is_driver(missing):
+                raise
+            self.log.warning("no status and no asset events: this worker has no %s", missing.name)
+            return
+        context["ti"].xcom_push(key="status", value=json.loads(json.dumps(found.status, default=str)))
+        for kind, asset in ours.items():
+            extra = getattr(found, kind)
+            if extra is not None:
+                self.log.info("%s of channel %s: there is news", kind, channel.name)
+                tell(context, asset, extra)

@@ -21,6 +21,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 import airflow_ddlrepl
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
+from airflow_ddlrepl.flow.news import News
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
@@ -76,6 +77,7 @@ def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> No
     """Stands in for the flow: these tests are about what the operator does with its answer."""
     flow = ModuleType("airflow_ddlrepl.flow")
     flow.has_work = has_work  # type: ignore[attr-defined]
+    flow.news = lambda channel: News({"channel": channel.name}, None, None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", flow)
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
 
