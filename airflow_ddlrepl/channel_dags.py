@@ -20,6 +20,7 @@ from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.settings import files_at
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
+from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 from airflow_ddlrepl.operators.replay import ReplayOperator
@@ -32,6 +33,7 @@ DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), 
 ANSWER_WITHIN = timedelta(days=1)
 TO = "2026-11-21T08:00:00+00:00 (with its offset), or a position of the source's log such as 0/16B3748"
 TABLES = "schema.table, one per line; patterns as in the channel file; empty: all of the channel"
+CONTROL = "its number, as `ddlrepl controls` prints it; empty: all that hold"
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -60,6 +62,9 @@ def dags_of(files: Iterable[Path], **defaults: Any) -> dict[str, DAG]:
         if channel.replays:
             rewinds = rewind_dag(channel, file, **defaults)
             built[rewinds.dag_id] = rewinds
+        if channel.can_stop:
+            controls = controls_dag(channel, file, **defaults)
+            built[controls.dag_id] = controls
     return built
 
 
@@ -118,6 +123,30 @@ def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     return dag
 
 
+def controls_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """Started by hand when a target waits: explain, a person's approval, remove. Unanswered, they stay."""
+    with _dag(
+        channel,
+        "controls",
+        defaults,
+        description=f"Lets targets of {channel.name} go on that wait in front of a schema change",
+        doc_md=_about_controls(channel, file),
+        params={"control": Param(None, type=["null", "integer"], minimum=1, title="Control", description=CONTROL)},
+    ) as dag:
+        where = str(file.absolute())
+        explain = ExplainControlsOperator(task_id="explain", channel=where, control="{{ params.control or '' }}")
+        approve = ApprovalOperator(
+            task_id="approve",
+            subject=f"Remove these controls of {channel.name}?",
+            body="{{ ti.xcom_pull(task_ids='explain', key='text') }}",
+            defaults="Reject",
+            response_timeout=ANSWER_WITHIN,
+        )
+        remove = RemoveControlsOperator(task_id="remove", channel=where, controls=explain.output)
+        explain >> approve >> remove
+    return dag
+
+
 def _dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more: Any) -> DAG:
     """One DAG of a channel, by hand unless `more` has a schedule; paused until someone wants it, one run at a time."""
     return DAG(
@@ -166,6 +195,15 @@ What an earlier rewind built there is removed first; targets and source are not 
 of these got takes the places of the target's tables, when it has come up to the target's position.
 `plan` tells what will be done and which tables can't be known, `approve` waits for a person (rejected after a day),
 `rewind` builds the tables.
+"""
+
+
+def _about_controls(channel: Channel, file: Path) -> str:
+    return f"""Controls of channel **{channel.name}** (`{file.name}`): a policy `FAIL_INTEG_JOB` stops a target
+in front of a schema change until a person has looked at it.
+
+`explain` tells which controls hold and why, and fails when none does; `approve` waits for a person (rejected after a
+day); `remove` removes those that were shown. The next run of `ddlrepl__{channel.name}__replicate` goes on past them.
 """
 
 

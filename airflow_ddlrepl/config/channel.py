@@ -12,7 +12,15 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, field_va
 from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.location import default_repository, default_trail, redact
 from airflow_ddlrepl.config.pattern import any_matches, split_table_pattern
-from airflow_ddlrepl.config.policies import CaptureFormat, DdlCapture, Defaults, ExistingTables, ReplicaIdentity
+from airflow_ddlrepl.config.policies import (
+    CaptureFormat,
+    DdlCapture,
+    Defaults,
+    ExistingTables,
+    OnAddColumnWithDefault,
+    OnEnrollBreak,
+    ReplicaIdentity,
+)
 from airflow_ddlrepl.config.section import Bytes, Seconds, Section, Whole
 from airflow_ddlrepl.model.names import TableName
 
@@ -211,6 +219,13 @@ class Channel(Section):
     def target_actions(self, name: str) -> tuple[AdaptAction, ...]:
         """Actions at that target, the most specific list first."""
         return self.target(name).adapt_ddl + self.adapt_ddl
+
+    @property
+    def can_stop(self) -> bool:
+        """Is there a policy by which a target waits for a person (a control)?"""
+        enroll, add = OnEnrollBreak.FAIL_INTEG_JOB, OnAddColumnWithDefault.FAIL_INTEG_JOB
+        actions = (action for place in self.places for action in self.target_actions(place.name))
+        return any(a.on_enroll_break is enroll or a.on_add_column_with_default is add for a in actions)
 
     def fingerprint(self) -> str:
         """Changes when the file says something else (passwords and layout of the file aside); 32 hex digits."""

@@ -16,6 +16,7 @@ from airflow_ddlrepl.flow.activation import activate, deactivate
 from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrate
 from airflow_ddlrepl.flow.capturing import capture, has_news
 from airflow_ddlrepl.flow.comparing import compare
+from airflow_ddlrepl.flow.controls import remove_seen, waiting
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.news import news
 from airflow_ddlrepl.flow.planned import plan
@@ -87,7 +88,9 @@ __all__ = [
     "plan",
     "plan_rewind",
     "refresh",
+    "remove_seen",
     "replicate",
     "rewind",
     "status",
+    "waiting",
 ]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
@@ -22,7 +22,7 @@ from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.model.work import Runner
-from airflow_ddlrepl.operators.report import nothing_to_do, told
+from airflow_ddlrepl.operators.report import failed, nothing_to_do, told
 from airflow_ddlrepl.spark.outcome import Outcome, error_to_json
 from airflow_ddlrepl.spark.private_file import properties_file
 from airflow_ddlrepl.spark.runner import SparkRunner
@@ -169,8 +169,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         if task is not None:
             task.xcom_push(key="ddlrepl_error", value=json.loads(json.dumps(reason, default=str)))
         self.log.error("%s failed: %s", self.stage, error)
-        kind = AirflowException if error.retryable else AirflowFailException
-        return kind(str(error))
+        return failed(error)
 
 
 def _leave_alone(channel: Channel) -> None:

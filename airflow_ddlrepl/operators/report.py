@@ -1,11 +1,20 @@
-"""What a finished stage says in the task's log and returns as XCom."""
+"""What a finished stage says in the task's log and returns as XCom, and how a failed one ends its task."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.outcome import Outcome
+
+
+def failed(error: DdlReplError) -> AirflowException:
+    """What a person has to mend fails the task for good; what may pass is left to its retries."""
+    kind = AirflowException if error.retryable else AirflowFailException
+    return kind(str(error))
 
 
 def nothing_to_do(stage: str, channel: str) -> dict[str, Any]:

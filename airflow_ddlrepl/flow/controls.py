@@ -1,0 +1,99 @@
+"""Controls: where targets wait for a person, and why; removed is what that person has seen, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.repository.repository import Repository
+from airflow_ddlrepl.repository.rows import ControlRow
+
+IDENTITY = ("id", "target", "at", "seq", "created")
+STATEMENT_LENGTH = 500
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A control that holds. changes: what happens to which tables behind it, and by which statement, one a line."""
+
+    control: ControlRow
+    changes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.control.to_json(), "changes": list(self.changes)}
+
+    def text(self) -> str:
+        row = self.control
+        since = row.created.isoformat(sep=" ", timespec="minutes")
+        head = f"control {row.id}: target {row.target} waits at {Lsn(row.key.lsn)} since {since}"
+        lines = [head, f"{row.reason} ({row.policy})", *self.changes]
+        return "\n  ".join(" ".join(line.split()) for line in lines)
+
+
+def waiting(channel: Channel, control: int | None = None) -> list[Waiting]:
+    """The controls that hold, or the one that is asked for, in the order of the log.
+
+    Raises ConfigError CTL-102 when there is no such control, CTL-103 when nothing waits, or not there any more.
+    """
+    with Repository.open(channel.repository) as repository:
+        rows = repository.controls(channel.name, removed=True)
+        history = repository.revisions(channel.name)
+    asked = [row for row in rows if control in (None, row.id)]
+    holding = [row for row in asked if row.removed is None]
+    if control is not None and not asked:
+        told = f"channel {channel.name} has no control {control}"
+        raise ConfigError(told, code="CTL-102", hint=_those(rows))
+    if not holding:
+        told = f"control {control} is removed already" if control else f"no target of channel {channel.name} waits"
+        raise ConfigError(told, code="CTL-103", hint=_those(rows))
+    return [Waiting(row, tuple(_changes(history, row))) for row in holding]
+
+
+def remove_seen(channel: Channel, seen: Sequence[Mapping[str, Any]]) -> list[ControlRow]:
+    """Remove the controls that a person has seen (as `Waiting.to_json` gives them); one that is gone already is fine.
+
+    Raises ConfigError CTL-104, with nothing removed, when one is not the same any more.
+    """
+    with Repository.open(channel.repository) as repository:
+        now = {row.id: row.to_json() for row in repository.controls(channel.name, removed=True)}
+        for one in seen:
+            if any(now.get(one["id"], {}).get(key) != one[key] for key in IDENTITY):
+                raise ConfigError(
+                    f"control {one['id']} of channel {channel.name} is not the one that was shown",
+                    code="CTL-104",
+                    hint="nothing was removed; look again: the channel was activated anew in between",
+                )
+        return [repository.remove_control(channel.name, one["id"]) for one in seen]
+
+
+def _those(rows: Sequence[ControlRow]) -> str:
+    holding = ", ".join(str(row.id) for row in rows if row.removed is None)
+    return f"those that hold: {holding}" if holding else "nothing has to be removed: the next run goes on"
+
+
+def _changes(history: Sequence[Revision], row: ControlRow) -> Iterator[str]:
+    """Of the transaction in front of which the target waits."""
+    tables: dict[int, list[Revision]] = {}
+    for revision in history:
+        tables.setdefault(revision.table_id, []).append(revision)
+    for known in tables.values():
+        for before, after in pairwise([None, *known]):
+            if after is not None and after.key.lsn == row.key.lsn:
+                yield from _change(before, after)
+
+
+def _change(before: Revision | None, after: Revision) -> Iterator[str]:
+    shapes = (before.table if before else None, after.table)
+    name = next((shape.name for shape in shapes if shape), None)
+    for change in spot(*shapes):
+        yield f"{name} revision {after.number}: {change}"
+    if after.statement:
+        yield f"by: {redact(after.statement)[:STATEMENT_LENGTH]}"

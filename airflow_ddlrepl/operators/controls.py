@@ -1,0 +1,90 @@
+"""Controls through a person's approval: one task explains them, another one removes what was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.sdk import BaseOperator, Context
+
+from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.operators.report import failed
+
+MEANING = """
+A target whose control is removed goes on past it with the next run: its table is changed and not loaded anew, so rows
+that are there already may differ from the source. `ddlrepl refresh FILE --table TABLE` loads them.
+"""
+
+
+class ExplainControlsOperator(BaseOperator):
+    """Tells where the channel's targets wait for a person, and why; fails when none does.
+
+    XCom: the controls (id, target, at, reason, policy, changes, …); under the key `text` as a person reads them.
+
+    :param channel: path of the channel file. (templated)
+    :param control: id of the one that is meant; empty: all that hold. (templated)
+    """
+
+    template_fields: Sequence[str] = ("channel", "control")
+    ui_color = "#d6eaf2"
+
+    def __init__(self, *, channel: str, control: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.channel, self.control = channel, control
+
+    def execute(self, context: Context) -> list[dict[str, Any]]:
+        """The controls, or failed with the reason."""
+        from airflow_ddlrepl import flow
+
+        try:
+            found = flow.waiting(load_channel(self.channel), number(self.control))
+        except DdlReplError as error:
+            raise failed(error) from None
+        text = "\n\n".join(one.text() for one in found)
+        self.log.info("%s\n%s", text, MEANING)
+        context["ti"].xcom_push(key="text", value=_fenced(text) + MEANING)
+        return [one.to_json() for one in found]
+
+
+class RemoveControlsOperator(BaseOperator):
+    """Removes controls; one that came after they were shown stays.
+
+    XCom: removed (ids).
+
+    :param channel: path of the channel file. (templated)
+    :param controls: what ExplainControlsOperator returned. (templated)
+    """
+
+    template_fields: Sequence[str] = ("channel", "controls")
+    ui_color = "#d6eaf2"
+
+    def __init__(self, *, channel: str, controls: Sequence[Mapping[str, Any]], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.channel, self.controls = channel, controls
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """What was removed, or failed with the reason."""
+        from airflow_ddlrepl import flow
+
+        try:
+            rows = flow.remove_seen(load_channel(self.channel), self.controls)
+        except DdlReplError as error:
+            raise failed(error) from None
+        for row in rows:
+            self.log.info("control %s is removed: %s goes on with the next run", row.id, row.target)
+        return {"removed": [row.id for row in rows]}
+
+
+def number(text: str) -> int | None:
+    """None of an empty text. Raises ConfigError CTL-102 when it is no number."""
+    if not text.strip():
+        return None
+    if not text.strip().isdecimal():
+        raise ConfigError(f"{text!r} is no control's number", code="CTL-102", hint="ddlrepl controls lists them")
+    return int(text)
+
+
+def _fenced(text: str) -> str:
+    """As Markdown shows it letter by letter, whatever names a source gives to its tables."""
+    return "```\n" + text.replace("`", "'") + "\n```\n"
