@@ -94,6 +94,6 @@ def _change(before: Revision | None, after: Revision) -> Iterator[str]:
     shapes = (before.table if before else None, after.table)
     name = next((shape.name for shape in shapes if shape), None)
     for change in spot(*shapes):
-        yield f"{name} revision {after.number}: {change}"
+        yield f"{name} revision {after.number}: {redact(str(change))}"
     if after.statement:
         yield f"by: {redact(after.statement)[:STATEMENT_LENGTH]}"

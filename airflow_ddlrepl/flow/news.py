@@ -11,6 +11,7 @@ from typing import Any
 from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.flow.cycle import Cycle
@@ -122,8 +123,13 @@ def _changed(before: Mapping[int, Row], rows: Sequence[Row], history: History) -
             "table_id": table_id,
             "from_revision": first.number if first else None,
             "to_revision": last.number if last else None,
-            "changes": [str(one) for one in spot(first.table if first else None, last.table if last else None)],
+            "changes": _changes(first, last),
         }
+
+
+def _changes(first: Revision | None, last: Revision | None) -> list[str]:
+    """They quote defaults: a password in a URL is not shown."""
+    return [redact(str(one)) for one in spot(first.table if first else None, last.table if last else None)]
 
 
 def _revision(row: Row | None, history: Sequence[Revision]) -> Revision | None:

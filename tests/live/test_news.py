@@ -62,14 +62,18 @@ def test_a_table_that_waits_for_a_refresh_is_told_of_when_it_is_loaded(make: Mak
     assert (listener.hear().data, listener.hear().schema) == (None, None)
 
 
-def test_what_a_policy_keeps_from_the_target_is_no_news_of_its_schema(make: Make) -> None:
+def test_a_default_shows_no_password_and_what_a_policy_keeps_away_is_no_news(make: Make) -> None:
     replica = make(
-        "CREATE TABLE t (id int PRIMARY KEY, a int, b int)",
+        "CREATE TABLE t (id int PRIMARY KEY, a int, b int, u text)",
         adapt_ddl=[{"add_table_pattern": "*", "keep_existing_structure": True}],
     )
     replica.settle()
     listener = Listener(replica)
     listener.hear()
+    replica.at_source("ALTER TABLE t ALTER u SET DEFAULT 'http://me:geheim@host'")
+    replica.settle()
+    (changed,) = (listener.hear().schema or {})["changed"]
+    assert "http://me:***@host" in changed["changes"][0] and "geheim" not in str(changed)
     replica.at_source("ALTER TABLE t DROP COLUMN b", "INSERT INTO t VALUES (1, 1)")
     replica.settle()
     found = listener.hear()
