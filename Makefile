@@ -26,7 +26,7 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt .ci/make-venv
 setup-pg15: ## a second PostgreSQL version (15) for the tests, where the system has it
 	@.ci/postgresql-15
 
-demo: setup ## replicate Airflow's own database through all its migrations and compare
+demo: setup ## replicate Airflow's own database through all its migrations, compare, and go back to earlier moments
 	@$(BIN)/python -m airflow_ddlrepl.demo
 
 test: lint setup-pg15 ## lint and all tests

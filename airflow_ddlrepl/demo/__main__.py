@@ -1,6 +1,6 @@
 """`python -m airflow_ddlrepl.demo`: the main job on real input, on two private servers. `make demo` calls it.
 
-Exit code: 0 when source and target are equal at the end, 1 when anything differs or fails.
+Exit code: 0 when source and target are equal at the end, and what it then goes back to is, too; else 1.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def _run(folder: Path, given: argparse.Namespace) -> bool:
     with Watch(2 * REVISIONS) as watch:
         watch.doing("starting two PostgreSQL servers")
         with PrivateServer("source") as source, PrivateServer("target") as target:
-            place = cycles.Place(folder, source.create_database("airflow"), target.create_database("airflow"))
+            databases = (source.create_database("airflow"), *map(target.create_database, ("airflow", "past")))
+            place = cycles.Place(folder, *databases)
             place.prepare()
             replicate_once = cycles.in_process(place) if given.in_process else cycles.by_dag(place, watch)
             report = cycles.run(place, given.seed, given.cycles, watch, replicate_once)
@@ -58,14 +59,17 @@ def _run(folder: Path, given: argparse.Namespace) -> bool:
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m airflow_ddlrepl.demo", description=__doc__)
-    parser.add_argument("--cycles", type=int, default=12, help="DAG runs between the first and the last revision")
+    parser.add_argument("--cycles", type=int, default=12, help="DAG runs to the last revision, 2 or more")
     parser.add_argument("--seed", type=int, default=1, help="of the rows written")
     parser.add_argument(
         "--in-process", action="store_true", help="without Airflow's DAG and Spark: the stages right here"
     )
     parser.add_argument("--keep", metavar="DIR", help="work in this folder and keep it")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report there, too")
-    return parser.parse_args(arguments)
+    given = parser.parse_args(arguments)
+    if given.cycles < 2:  # in a single one, nothing tells a table's rows between a USING clause and the end
+        parser.error("--cycles must be 2 or more")
+    return given
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The demo's story: Airflow's database goes from its first revision to its last while a channel replicates it.
 
 In about a dozen cycles: run some revisions with rows written between them, then run the channel's Airflow DAG.
+Then back, in another database, to what the source held before some of the revisions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.demo.airflow_database import AirflowDatabase
 from airflow_ddlrepl.demo.airflow_run import DagRunResult, PrivateAirflow
+from airflow_ddlrepl.demo.going_back import BEFORE, Noted, go_back, note
 from airflow_ddlrepl.demo.order import restore
 from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
@@ -33,6 +35,11 @@ targets:
     location: demo_target
 adapt_ddl:
   - add_table_pattern: "*"
+rewind_horizon:
+  age: 7d
+replays:
+  - name: past
+    location: demo_past
 repository: sqlite:///{folder}/repository.db
 trail: {folder}/trail
 """
@@ -40,22 +47,24 @@ trail: {folder}/trail
 
 @dataclass(frozen=True)
 class Place:
-    """Where a demo works: its folder, its two databases (libpq URLs)."""
+    """Where a demo works: its folder, its three databases (libpq URLs)."""
 
     folder: Path
     source: str
     target: str
+    past: str
 
     @property
     def channel(self) -> Path:
         return self.folder / "demo.yaml"
 
     def prepare(self) -> None:
-        """Writes the channel file and gives this process the two Airflow connections."""
+        """Writes the channel file and gives this process the three Airflow connections."""
         self.channel.write_text(CHANNEL.format(folder=self.folder))
         os.environ["DDLREPL_HOME"] = str(self.folder)
         os.environ["AIRFLOW_CONN_DEMO_SOURCE"] = self.source
         os.environ["AIRFLOW_CONN_DEMO_TARGET"] = self.target
+        os.environ["AIRFLOW_CONN_DEMO_PAST"] = self.past
 
 
 def activate_channel(channel: Path) -> None:
@@ -73,13 +82,14 @@ def differences(channel: Path) -> list[str]:
 def run(place: Place, seed: int, cycles: int, watch: Watch, replicate_once: Callable[[], DagRunResult]) -> DemoReport:
     """The whole story after the servers stand. Raises DdlReplError DEM-101 when a cycle fails."""
     report = DemoReport()
+    notes: list[Noted] = []
     activate_channel(place.channel)
     watch.say("the channel is active on an empty database")
     with AirflowDatabase(place.source) as database:
         writer = RowWriter(seed)
         for number, revisions in enumerate(portions(database.revisions, cycles), 1):
             watch.doing(f"cycle {number}/{cycles}: {len(revisions)} revisions of Airflow, rows between them")
-            written = _migrate(place, database, revisions, writer, watch)
+            written = _migrate(place, database, revisions, writer, notes, watch)
             watch.doing(f"cycle {number}/{cycles}: replicating {written:,} row changes")
             report.cycles.append(_replicate(replicate_once, place, len(revisions), written))
             watch.step(len(revisions))
@@ -88,6 +98,10 @@ def run(place: Place, seed: int, cycles: int, watch: Watch, replicate_once: Call
             report.differences.append(f"only {len(database.done)} of {len(database.revisions)} revisions ran")
     watch.doing("comparing every table, column and row")
     _compare(place, report)
+    for noted in notes:
+        watch.doing(f"going back to before revision {noted.revision}")
+        report.add_rewind(go_back(place.channel, "past", place.past, noted))
+        watch.say(report.rewinds[-1].line())
     return report
 
 
@@ -116,10 +130,18 @@ def portions(revisions: Sequence[str], count: int) -> Iterator[Sequence[str]]:
     return (revisions[low:high] for low, high in pairwise(cuts))
 
 
-def _migrate(place: Place, database: AirflowDatabase, revisions: Sequence[str], writer: RowWriter, watch: Watch) -> int:
+def _migrate(
+    place: Place,
+    database: AirflowDatabase,
+    revisions: Sequence[str],
+    writer: RowWriter,
+    notes: list[Noted],
+    watch: Watch,
+) -> int:
     written = 0
     with connect(place.source, application_name="demo") as connection:
         for revision in revisions:
+            notes += [note(place.source, revision)] if revision in BEFORE else []
             restore(connection, revision)
             database.upgrade(revision)
             written += writer.write(connection)

@@ -7,13 +7,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from airflow_ddlrepl.demo.going_back import WentBack
 
 STAGES = ("capture", "adapt", "refresh", "integrate")
 
@@ -118,18 +120,23 @@ class CycleReport:
 
 @dataclass
 class DemoReport:
-    """The whole demo. differences: lines, empty when source and target are equal."""
+    """The whole demo. differences: lines, empty when source and target are equal, and every rewind is."""
 
     cycles: list[CycleReport] = field(default_factory=list)
     tables: int = 0
     columns: int = 0
     rows: int = 0
     differences: list[str] = field(default_factory=list)
+    rewinds: list[WentBack] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def revisions(self) -> int:
         return sum(cycle.revisions for cycle in self.cycles)
+
+    def add_rewind(self, done: WentBack) -> None:
+        self.rewinds.append(done)
+        self.differences += [f"before {done.noted.revision}: {line}" for line in done.opinion.differences]
 
     def refreshes(self) -> list[tuple[int, str, str]]:
         """(cycle, table, why)."""
@@ -154,6 +161,7 @@ class DemoReport:
             ("tables refreshed", f"{len(refreshed)}" + "".join(f"\n{t} (cycle {n}): {why}" for n, t, why in refreshed)),
             ("time per stage", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in spent)),
             ("compared", f"{self.tables} tables, {self.columns} columns, {self.rows:,} rows"),
+            ("gone back to", "\n".join(done.line() for done in self.rewinds)),
             ("differences", "\n".join([str(len(self.differences)), *self.differences[:20]])),
             ("whole demo", f"{self.seconds / 60:.1f} minutes"),
         ]
@@ -167,6 +175,7 @@ class DemoReport:
             "refreshes": self.refreshes(),
             "tables": self.tables,
             "rows": self.rows,
+            "rewinds": [asdict(done.opinion) | {"revision": done.noted.revision} for done in self.rewinds],
             "differences": self.differences,
             "seconds": round(self.seconds, 1),
         }

@@ -17,6 +17,15 @@ WHERE c.relkind = 'r' AND c.relnamespace = %s::regnamespace ORDER BY c.relname, 
 
 
 @dataclass(frozen=True)
+class Facts:
+    """One table: its columns with their types, its rows and a checksum over all of them."""
+
+    columns: dict[str, str]
+    rows: int
+    checksum: str
+
+
+@dataclass(frozen=True)
 class Opinion:
     """differences: one line per table that is missing or differs, in columns or in rows."""
 
@@ -26,25 +35,33 @@ class Opinion:
     differences: tuple[str, ...]
 
 
-def compare(source: str, target: str, schema: str = "public") -> Opinion:
-    """Every table of the source: its columns with their types, its number of rows, a checksum over all its rows.
+def look(dsn: str, schema: str = "public") -> dict[str, Facts]:
+    """Every table by name, as the server itself tells it. dsn: a libpq URL."""
+    found: dict[str, Facts] = {}
+    with connect(dsn) as connection:
+        for name, columns in _columns(connection, schema).items():
+            counted = connection.execute(_checksum(TableName(schema, name), columns)).fetchone()
+            found[name] = Facts(columns, *(counted or (0, "")))
+    return found
 
-    source, target: libpq URLs. Tables that only the target has are not looked at (a dropped table is kept there).
-    """
-    with connect(source) as here, connect(target) as there:
-        ours, theirs = _columns(here, schema), _columns(there, schema)
-        found: list[str] = []
-        rows = 0
-        for name, columns in ours.items():
-            if theirs.get(name) != columns:
-                found.append(f"{name}: columns differ: {_unlike(columns, theirs.get(name))}")
-                continue
-            query = _checksum(TableName(schema, name), columns)
-            mine, other = here.execute(query).fetchone(), there.execute(query).fetchone()
-            rows += mine[0] if mine else 0
-            if mine != other:
-                found.append(f"{name}: {mine} in the source, {other} in the target")
-    return Opinion(len(ours), sum(len(columns) for columns in ours.values()), rows, tuple(found))
+
+def compare(source: str, target: str, schema: str = "public") -> Opinion:
+    """Every table of the source. source, target: libpq URLs."""
+    return judge(look(source, schema), look(target, schema))
+
+
+def judge(ours: dict[str, Facts], theirs: dict[str, Facts]) -> Opinion:
+    """Ours is what has to be there. Tables that only they have are not judged (a dropped table is kept there)."""
+    found: list[str] = []
+    for name, mine in ours.items():
+        other = theirs.get(name)
+        if other is None or other.columns != mine.columns:
+            found.append(f"{name}: columns differ: {_unlike(mine.columns, other.columns if other else None)}")
+        elif other != mine:
+            pairs = [(facts.rows, facts.checksum) for facts in (mine, other)]
+            found.append(f"{name}: {pairs[0]} in the source, {pairs[1]} in the target")
+    columns, rows = sum(len(facts.columns) for facts in ours.values()), sum(facts.rows for facts in ours.values())
+    return Opinion(len(ours), columns, rows, tuple(found))
 
 
 def _columns(connection: Any, schema: str) -> dict[str, dict[str, str]]:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.demo.cycles import portions
+from airflow_ddlrepl.demo.going_back import BEFORE, WentBack, note
 from airflow_ddlrepl.demo.rows import RowWriter
-from airflow_ddlrepl.demo.second_opinion import compare
+from airflow_ddlrepl.demo.second_opinion import compare, judge, look
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connect import connect
 
@@ -75,6 +76,22 @@ def test_the_servers_own_comparison_sees_a_row_a_column_and_a_table(server: Priv
     assert "n smallint against integer" in found[1]
 
 
+def test_what_was_noted_is_told_from_what_is_there_later(server: PrivateServer) -> None:
+    dsn, writer = _filled(server, "noted", seed=8)
+    noted = note(dsn, "b12d4f98a91e")
+    done = WentBack(noted, judge(noted.tables, look(dsn)), 1.0)
+    assert done.line().startswith("before 0096 drops team.id")
+    assert done.line().endswith(f"{sum(facts.rows for facts in noted.tables.values()):,} rows, equal; 1s")
+    with connect(dsn) as connection:
+        writer.write(connection)
+        connection.execute(b"ALTER TABLE careful DROP x")
+    later = note(dsn, "b12d4f98a91e")
+    assert later.position > noted.position
+    found = judge(noted.tables, later.tables)
+    assert any("x numeric(12,2) against absent" in line for line in found.differences)
+    assert "differences; 1s" in WentBack(noted, found, 1.0).line()
+
+
 def test_portions_are_all_of_it_in_order() -> None:
     parts = list(portions([str(n) for n in range(124)], 12))
     assert len(parts) == 12
@@ -97,3 +114,5 @@ def test_the_demo_in_this_process_ends_equal_and_refreshes_only_what_no_alter_ca
     # Revisions 0049 and 0117 convert values with USING, which only the source can do.
     assert {table for _, table, _ in told["refreshes"]} == {"public.xcom", "public.deadline_alert"}
     assert "differences" in done.stdout
+    assert [back["revision"] for back in told["rewinds"]] == list(BEFORE)
+    assert all(back["tables"] > 40 and back["rows"] > 1000 and not back["differences"] for back in told["rewinds"])
