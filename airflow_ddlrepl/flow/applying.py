@@ -88,8 +88,8 @@ def look(
     segments = [cycle.trail.segment(cycle.epoch, row.low) for row in rows if until is None or row.low < until]
     events = [e for s in segments for e in cycle.trail.events(s)] + list(ahead.events)
     events = sorted((e for e in events if e.key.lsn >= low), key=_by_key)
-    history: dict[int, list[Revision]] = {}
-    for revision in (*cycle.repository.revisions(cycle.channel.name), *ahead.revisions):
+    history = cycle.repository.histories(cycle.channel.name)
+    for revision in ahead.revisions:
         history.setdefault(revision.table_id, []).append(revision)
     plan = planner(cycle, target, present, _shape_at(history), standings)
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
@@ -221,7 +221,7 @@ def _files_by_table(segments: Sequence[Segment]) -> dict[int, list[RowFile]]:
 
 def _records(cycle: Cycle, program: Program) -> list[Record]:
     """The ledger's rows and the refreshes that the program asks for."""
-    history = {r.table_id: cycle.repository.revisions(cycle.channel.name, r.table_id) for r in _stepped(cycle, program)}
+    history = cycle.repository.histories(cycle.channel.name) if program.steps else {}
     found: list[Record] = []
     for step in program.steps:
         revision = valid_at(history.get(step.table_id, ()), step.key)
@@ -233,12 +233,6 @@ def _records(cycle: Cycle, program: Program) -> list[Record]:
                 found.append(StepApplied(step.table_id, revision.number, number, sql_hash, part.why))
     waiting = [i for i, standing in program.standings.items() if standing.state is State.PENDING]
     return found + [RefreshAsked(i, reason(program, i), program.high) for i in waiting]
-
-
-def _stepped(cycle: Cycle, program: Program) -> list[Revision]:
-    """The newest revisions of the tables that the program changes."""
-    touched = {step.table_id for step in program.steps}
-    return [r for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if i in touched]
 
 
 def reason(program: Program, table_id: int) -> str:

@@ -13,7 +13,7 @@ from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.saving import is_whole, standing_at
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.revision import Origin
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.loads import Load, LoadedTable, loads
 
@@ -86,10 +86,10 @@ def course(
     last = {kept.table.id: load for load in every if load.snapshot.high <= base for kept in load.tables}
     on_the_way = [load for load in every if base < load.snapshot.high <= high]
     joined = {kept.table.id: load for load in reversed(on_the_way) for kept in load.tables}
-    first = _first_revisions(cycle)
+    histories = cycle.repository.histories(cycle.channel.name)
     about = wanted | frozenset(i for i in _wanted(earlier, patterns) if i not in left_out and i in last)
     for table_id in about:
-        born = first[table_id]
+        born = histories[table_id][0]
         if table_id in last:
             bounds[table_id] = last[table_id].position
         elif born.origin is Origin.IN_LOG:
@@ -153,13 +153,6 @@ def _family(standing: Mapping[int, Table], named: frozenset[int] | set[int]) -> 
         if more <= found:
             return found
         found |= more
-
-
-def _first_revisions(cycle: Cycle) -> dict[int, Revision]:
-    found: dict[int, Revision] = {}
-    for revision in cycle.repository.revisions(cycle.channel.name):
-        found.setdefault(revision.table_id, revision)
-    return found
 
 
 def _shapes(cycle: Cycle, about: Container[int], low: Lsn, high: Lsn) -> Iterator[Table]:

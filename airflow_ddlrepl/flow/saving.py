@@ -15,7 +15,6 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
-from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
 from airflow_ddlrepl.trail.loads import Load, LoadedTable, load_folder, load_name, loads, publish, sweep_loads
@@ -100,10 +99,8 @@ def is_whole(cycle: Cycle, load: Load) -> bool:
 
 def standing_at(cycle: Cycle, position: Lsn) -> dict[int, Table]:
     """The channel's tables at a position, with their shapes then."""
-    history: dict[int, list[Revision]] = {}
-    for revision in cycle.repository.revisions(cycle.channel.name):
-        history.setdefault(revision.table_id, []).append(revision)
-    valid = {i: valid_at(known, LogKey(position, START_OF_TRANSACTION)) for i, known in history.items()}
+    histories = cycle.repository.histories(cycle.channel.name)
+    valid = {i: valid_at(known, LogKey(position, START_OF_TRANSACTION)) for i, known in histories.items()}
     return {i: revision.table for i, revision in valid.items() if revision is not None and revision.table is not None}
 
 

@@ -118,6 +118,13 @@ class Revisions(Base):
             where &= revisions.c.table_id == table_id
         return self._read(lambda query: query.where(where))
 
+    def histories(self, channel: str) -> dict[int, list[Revision]]:
+        """Each table's revisions in order, by table id."""
+        found: dict[int, list[Revision]] = {}
+        for revision in self.revisions(channel):
+            found.setdefault(revision.table_id, []).append(revision)
+        return found
+
     def latest_revisions(self, channel: str) -> dict[int, Revision]:
         """Each table's newest revision by table id; a dropped table's has no shape."""
         here = revisions.c.channel == channel

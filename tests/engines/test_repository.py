@@ -97,6 +97,7 @@ def test_a_segment_and_what_follows_from_it_are_one_transaction(repository: Repo
     assert not repository.commit_segment("shop", token, facts, found, Lsn(0x210), seen=seen)
     assert repository.captured("shop") == Lsn(0x210)
     assert [r.number for r in repository.revisions("shop", 7)] == [1, 2]
+    assert {i: [r.number for r in known] for i, known in repository.histories("shop").items()} == {7: [1, 2], 8: [1]}
     assert repository.revisions("shop")[1] == found[0]
     assert repository.latest_revisions("shop") == {7: found[0], 8: found[1]}
     (row,) = repository.segments("shop")
