@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
-from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
@@ -24,6 +22,7 @@ from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.results import Activated
 from airflow_ddlrepl.flow.stages import stage
+from airflow_ddlrepl.flow.waiting import waiting
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.revision import Origin, Revision
@@ -154,14 +153,12 @@ def _prepare_target(
         now = state.read_state(connection, cycle.channel.name)
         claim(cycle, target, now.epoch if epoch > cycle.epoch else epoch)
         now = state.read_state(connection, cycle.channel.name)
-        facts = TargetFacts(server_version=Present(connection).version, extensions=Present(connection).extensions)
+        present = Present(connection)
         pending: dict[int, Standing] = {}
         for table in tables:
             standing = now.standings.get(table.id)
             if standing is None:
-                name = channel.target_name(table.name)
-                shape = target_shape(table, facts=replace(facts, name_after=name))
-                pending[table.id] = Standing(table.id, name, shape, State.NEW)
+                pending[table.id] = waiting(channel, table, present)
             elif (start_over or table.id in late) and standing.state is not State.NEW:
                 pending[table.id] = replace(standing, state=State.PENDING, snapshot=None)
         with connection.transaction(), connection.cursor() as cursor:

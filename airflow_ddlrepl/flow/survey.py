@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.timeline import Program, Standing, State, Step
 from airflow_ddlrepl.engines.postgres.present import Cleared, Present
 from airflow_ddlrepl.engines.postgres.state import read_state
@@ -15,9 +13,8 @@ from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.flow.applying import look, reason
 from airflow_ddlrepl.flow.course import Course
 from airflow_ddlrepl.flow.cycle import Cycle
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.flow.waiting import waiting
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.table import Table
 
 KEEP = "safe (keep)"
 ANY = "safe (keep or regenerate)"
@@ -103,14 +100,15 @@ def survey(cycle: Cycle, into: str, way: Course) -> Survey:
         for kept in stop.tables if stop else ():
             before = standings.get(kept.table.id)
             if before is not None and stop is not None and way.takes(stop.load, before):
-                held = _held(cycle, into, kept.table, present)
+                held = waiting(cycle.channel.target(into), kept.table, present)
                 standings[before.table_id] = replace(held, state=State.LIVE, snapshot=stop.load.snapshot)
     return Survey(tuple(steps), _unsafe(way, standings, why))
 
 
 def waiting_tables(cycle: Cycle, into: str, way: Course, present: Present) -> dict[int, Standing]:
     """The tables where the course begins: each waits for its load."""
-    return {i: _held(cycle, into, table, present) for i, table in way.before.items()}
+    target = cycle.channel.target(into)
+    return {i: waiting(target, table, present) for i, table in way.before.items()}
 
 
 def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanned:
@@ -171,12 +169,6 @@ def _said(program: Program) -> str:
     assert program.stop is not None
     whys = "; ".join(step.why for step in program.stop.steps)
     return f"at {program.high}, before a change of {program.stop.name}: {whys}"
-
-
-def _held(cycle: Cycle, into: str, table: Table, present: Present) -> Standing:
-    name: TableName = cycle.channel.target(into).target_name(table.name)
-    facts = TargetFacts(name_after=name, server_version=present.version, extensions=present.extensions)
-    return Standing(table.id, name, target_shape(table, facts=facts), State.NEW)
 
 
 def _there(cycle: Cycle, into: str) -> list[str]:
