@@ -141,7 +141,7 @@ def rewind(
 ) -> None:
     """Build the tables as they were at an earlier moment, in a replay; or let a target go back and on again."""
     act = partial(work.rewind, channel, to, into, table or [], only_plan=plan, onward=onward, spark=master)
-    _end(act, as_json, work.judge_rewind)
+    _end(act, as_json, work.judge_rewind_plan if plan else always_done)
 
 
 @app.command()

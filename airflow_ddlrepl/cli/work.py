@@ -69,9 +69,9 @@ def rewind(
     return _flowing(path, lambda flow, cycle: flow.rewind(cycle, moment, into, wanted, onward=onward), spark)
 
 
-def judge_rewind(result: Any) -> Exit:
-    """A plan that can't be carried out is a failure."""
-    return Exit.DONE if getattr(result, "is_possible", True) else Exit.FAILED
+def judge_rewind_plan(result: Any) -> Exit:
+    """A rewind that can't be carried out is a failure."""
+    return Exit.DONE if result.is_possible else Exit.FAILED
 
 
 def plan(path: Path) -> Result:

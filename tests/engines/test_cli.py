@@ -17,6 +17,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main, terminal
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, LockHeld, Unreachable
 from airflow_ddlrepl.flow import Cycle
+from airflow_ddlrepl.flow.survey import RewindPlanned
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
@@ -164,6 +165,18 @@ def test_arguments_reach_the_flow(run: Run, stages: FakeFlow, file: Path) -> Non
     assert "activate () {'load': False}" in run("activate", file, "--no-refresh").err
     assert "refresh (['a.b', 'c.*'],)" in run("refresh", file, "--table", "a.b", "--table", "c.*").err
     assert run("compare", file, "--table", "b").code == Exit.USAGE
+
+
+def test_a_rewind_that_is_not_possible_is_told_by_its_plan(
+    run: Run, file: Path, stages: FakeFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = ("rewind", file, "--to", "0/10", "--into", "past", "--json")
+    for name in ("rewind", "plan_rewind"):
+        monkeypatch.setattr(flow, name, stages.act(name))
+    assert run(*order).code == Exit.DONE
+    for verdict, code in (("unsafe", Exit.FAILED), ("safe (keep)", Exit.DONE)):
+        stages.outcome = RewindPlanned("past", Lsn(1), Lsn(16), [{"verdict": verdict}], 0, 0, [], "")
+        assert run(*order, "--plan").code == code
 
 
 def test_compare_fails_when_anything_differs(run: Run, stages: FakeFlow, file: Path) -> None:
