@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Any
@@ -38,13 +39,12 @@ def free_name(wish: str, taken: Container[str]) -> str:
 def renames_in_order(renames: Mapping[int, tuple[str, str]], standing: frozenset[str]) -> list[tuple[int, str, str]]:
     """Single renames (id, from, to) that never meet a name in use: swaps go through a free name.
 
-    standing: every name in use at the start. Raises Unsupported ADP-112 for a name that never gets free.
+    standing: every name in use at the start. Raises Unsupported ADP-112 when two would have one name at the end.
     """
-    left = {source for source, _ in renames.values()}
-    wanted = [to for source, to in renames.values() if source != to]
-    for to in wanted:
-        if wanted.count(to) > 1 or (to in standing and (to not in left or (to, to) in renames.values())):
-            raise Unsupported(f"two parts would be called {to}", code="ADP-112")
+    stays = standing - {source for source, _ in renames.values()}
+    for name, count in Counter([*stays, *(to for _, to in renames.values())]).items():
+        if count > 1:
+            raise Unsupported(f"two parts would be called {name}", code="ADP-112")
     names = set(standing)
     waiting = {i: pair for i, pair in renames.items() if pair[0] != pair[1]}
     done: list[tuple[int, str, str]] = []

@@ -13,6 +13,7 @@ from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.order import in_order
 from airflow_ddlrepl.ddl.spot import apply_all, spot
 from airflow_ddlrepl.ddl.type_edits import edits
+from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
@@ -74,6 +75,22 @@ def test_any_permutation_of_names_can_be_made(names: list[str]) -> None:
         assert standing[i] == old and new not in standing.values()
         standing[i] = new
     assert list(standing.values()) == names
+
+
+@pytest.mark.parametrize(
+    "renames",
+    [
+        {1: ("a", "c"), 2: ("b", "c")},
+        {1: ("a", "b")},
+        {1: ("a", "b"), 2: ("b", "b")},
+        {1: ("c", "a"), 2: ("a", "b")},
+        {1: ("a", "a"), 2: ("a", "a")},
+        {1: ("a", "c"), 2: ("c", "c")},
+    ],
+)
+def test_two_can_not_end_under_one_name(renames: dict[int, tuple[str, str]]) -> None:
+    with pytest.raises(Unsupported, match="ADP-112"):
+        renames_in_order(renames, frozenset("ab"))
 
 
 @given(st.permutations([0, 1, 2, 3]), st.sets(st.integers(0, 3)), st.sets(st.integers(0, 3)))
