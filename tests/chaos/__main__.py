@@ -65,12 +65,10 @@ def main() -> int:
     given = parser.parse_args()
     for name in ("ddlrepl", "alembic"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    points = (
-        []
-        if given.points is None
-        else given.points or [point for point in FAIL_POINTS if not point.startswith("rewind.")]
-    )
-    jobs = wanted(points, given.kills, given.histories, given.rewinds, given.first)
+    points = given.points
+    if points == []:  # without names
+        points = [point for point in FAIL_POINTS if not point.startswith("rewind.")]
+    jobs = wanted(points or [], given.kills, given.histories, given.rewinds, given.first)
     count = Count()
     for number, done in enumerate(work_off(given.version, jobs, given.jobs), 1):
         count.add(done)

@@ -34,6 +34,7 @@ HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
 FLUSH_WAIT_SECONDS = 0.02
 NEWS_PEEK_BYTES = 64 << 20
 PATIENCE_SECONDS = 20.0
+# helper.sql knows it by how it begins
 _LATE = "published late: its first rows come by a refresh"
 _IS_LATE = "state = 'left out' AND right(reason, 7) = '(55P03)'"
 _TEND_LATE = f"""
