@@ -22,7 +22,7 @@ def expire(cycle: Cycle, passed: Lsn) -> int:
     passed: every target has what lies before. Files of killed runs go with them, a day after they were written.
     """
     live, now = cycle.live_segments(), datetime.now(UTC)
-    before = horizon(live, cycle.channel.retention, passed, now)
+    before = past_retention(live, cycle.channel.retention, passed, now)
     if before is not None and cycle.channel.rewind_horizon is not None:
         needed = forgettable(cycle, now)
         before = None if needed is None else min(before, needed)
@@ -42,7 +42,7 @@ def expire(cycle: Cycle, passed: Lsn) -> int:
     return count
 
 
-def horizon(live: Sequence[SegmentRow], kept: Retention, passed: Lsn, now: datetime) -> Lsn | None:
+def past_retention(live: Sequence[SegmentRow], kept: Retention, passed: Lsn, now: datetime) -> Lsn | None:
     """The position up to which segments (in log order) may go; None: nothing goes."""
     before = None
     size = sum(row.bytes for row in live)
