@@ -108,6 +108,16 @@ class Standalone:
 
         wait_for(dag_id, is_known, 180, self._still_runs)
 
+    def wait_for_interval(self, dag_id: str, end: datetime, seconds: float) -> None:
+        """The scheduled run of the interval that ends there is over."""
+
+        def is_over() -> bool:
+            runs = (self.get(f"/api/v2/dags/{dag_id}/dagRuns?run_type=scheduled") or {}).get("dag_runs", ())
+            ends = {run["data_interval_end"]: run["state"] for run in runs}
+            return ends.get(end.isoformat().replace("+00:00", "Z")) in ("success", "failed")
+
+        wait_for(f"{dag_id} up to {end}", is_over, seconds, self._still_runs)
+
     def backfill(self, dag_id: str, start: datetime, last: datetime, seconds: float) -> dict[str, str]:
         """`airflow backfill create` for the intervals that start in between; the final state of each run, by id."""
         span = ("--from-date", start.isoformat(), "--to-date", last.isoformat())

@@ -71,8 +71,7 @@ def backfill(airflow: Standalone, databases: Any, past: str, place: tuple[Any, .
     schedule = ",".join(str(moment.minute) for moment in sorted({start, *ends}, key=lambda at: at.minute)) + " * * * *"
     shop.write_channel(*place, schedule=schedule)
     airflow.wait_for_dag(DAG, schedule)
-    while datetime.now(UTC) <= ends[1]:
-        time.sleep(1)
+    airflow.wait_for_interval(DAG, ends[1], 300)
     done = airflow.backfill(DAG, start, ends[0], 300)
     assert list(done.values()) == ["success", "success"], airflow.task_logs()
     results = [airflow.returned(DAG, run, "replay") for run in done]
