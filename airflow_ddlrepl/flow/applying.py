@@ -31,7 +31,7 @@ from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.record import Record, RefreshAsked, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.trail.manifest import RowFile, Segment
+from airflow_ddlrepl.trail.manifest import RowFile
 
 
 @dataclass
@@ -42,7 +42,6 @@ class Stretch:
     low: Lsn
     high: Lsn
     standings: Mapping[int, Standing]
-    segments: Sequence[Segment]
     events: Sequence[Event]
     timeline: Timeline
     skipped: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -63,7 +62,7 @@ class Ahead:
 def stretch(
     cycle: Cycle, target: str, ahead: Ahead = Ahead(), until: Lsn | None = None, only: Container[int] | None = None
 ) -> Stretch:
-    """What one target has before it, up to `until` at most. Reads manifests and control records, no rows.
+    """What one target has before it, up to `until` at most. Reads control records and their manifests, no rows.
 
     only: ids of the tables that it is about; None: all of the channel.
     """
@@ -84,9 +83,9 @@ def look(
 ) -> Stretch:
     """The same for a target that stood at `low` with these tables. present: what is there."""
     captured = Lsn(max(cycle.captured(), ahead.high))
-    rows = cycle.repository.segments(cycle.channel.name, low)
-    segments = [cycle.trail.segment(cycle.epoch, row.low) for row in rows if until is None or row.low < until]
-    events = [e for s in segments for e in cycle.trail.events(s)] + list(ahead.events)
+    rows = cycle.repository.telling_segments(cycle.channel.name, low, until)
+    told = [cycle.trail.segment(row.epoch, row.low) for row in rows]
+    events = [e for s in told for e in cycle.trail.events(s)] + list(ahead.events)
     events = sorted((e for e in events if e.key.lsn >= low), key=_by_key)
     history = cycle.repository.histories(cycle.channel.name)
     for revision in ahead.revisions:
@@ -95,7 +94,7 @@ def look(
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     timeline = Timeline(plan, _shape_at(history), enrolled)
     high = captured if until is None else max(low, min(captured, until))
-    return Stretch(target, low, high, standings, segments, events, timeline)
+    return Stretch(target, low, high, standings, events, timeline)
 
 
 def _by_key(event: Event) -> LogKey:
@@ -147,7 +146,7 @@ def stopped(cycle: Cycle, target: str, program: Program) -> DdlReplError | None:
 
 
 def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
-    files = _files_by_table(ahead.segments)
+    files = _files_by_table(cycle, ahead, program)
     tasks: list[StageTask] = []
     places: list[tuple[int, int]] = []
     for number, piece in enumerate(program.slices):
@@ -202,19 +201,21 @@ def _skipped(cycle: Cycle, ahead: Stretch, piece: Slice) -> frozenset[int]:
         return frozenset()
     if piece.table_id not in ahead.skipped:
         found: set[int] = set()
-        for segment in ahead.segments:
-            if segment.low < standing.snapshot.high:
-                rows = cycle.trail.transactions(segment)
-                pairs = zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True)
-                found |= {lsn for lsn, xid in pairs if standing.has(lsn, xid)}
+        high = min(ahead.high, standing.snapshot.high)
+        for row in cycle.repository.segments(cycle.channel.name, ahead.low, high):
+            rows = cycle.transactions(row)
+            pairs = zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True)
+            found |= {lsn for lsn, xid in pairs if standing.has(lsn, xid)}
         ahead.skipped[piece.table_id] = frozenset(found)
     return ahead.skipped[piece.table_id]
 
 
-def _files_by_table(segments: Sequence[Segment]) -> dict[int, list[RowFile]]:
+def _files_by_table(cycle: Cycle, ahead: Stretch, program: Program) -> dict[int, list[RowFile]]:
     found: dict[int, list[RowFile]] = {}
-    for segment in segments:
-        for file in segment.files():
+    if not program.slices:
+        return found
+    for row in cycle.repository.segments(cycle.channel.name, ahead.low, program.high):
+        for file in cycle.trail.segment(row.epoch, row.low).files() if row.rows else ():
             found.setdefault(file.table_id, []).append(file)
     return found
 

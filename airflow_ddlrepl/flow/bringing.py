@@ -130,7 +130,8 @@ def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
 def has_rows(cycle: Cycle) -> bool:
     """Is a target behind with anything in between? An idle one is just moved up."""
     for ahead in _all(cycle):
-        if any(segment.rows or (segment.high > ahead.low and ahead.events) for segment in ahead.segments):
+        segments = cycle.repository.segments(cycle.channel.name, ahead.low)
+        if any(segment.rows or segment.events for segment in segments):
             return True
     if not cycle.unreachable and any(ahead.low < ahead.high for ahead in _all(cycle)):
         integrate(cycle)

@@ -80,7 +80,7 @@ def course(
             hint="`ddlrepl revisions` lists the tables and since when they are there",
         )
     every = loads(cycle.trail, cycle.epoch)
-    begins = _begins(cycle)
+    begins = cycle.repository.kept_from(cycle.channel.name)
     bounds: dict[int, Lsn] = {}
     unsafe: dict[int, str] = {}
     last = {kept.table.id: load for load in every if load.snapshot.high <= base for kept in load.tables}
@@ -124,7 +124,7 @@ def course(
 
 def horizon(cycle: Cycle) -> Load | None:
     """The load whose snapshot is the oldest state that every table of the channel can be brought back to."""
-    begins = _begins(cycle)
+    begins = cycle.repository.kept_from(cycle.channel.name)
     usable = [load for load in loads(cycle.trail, cycle.epoch) if load.position >= begins and is_whole(cycle, load)]
     return min(usable, key=lambda load: load.snapshot.high, default=None)
 
@@ -160,12 +160,6 @@ def _shapes(cycle: Cycle, about: Container[int], low: Lsn, high: Lsn) -> Iterato
     for revision in cycle.repository.revisions(cycle.channel.name):
         if revision.table is not None and revision.table_id in about and low <= revision.key.lsn < high:
             yield revision.table
-
-
-def _begins(cycle: Cycle) -> Lsn:
-    """From where on the trail holds everything that was captured."""
-    gone = [row.high for row in cycle.repository.segments(cycle.channel.name) if row.state != "live"]
-    return max(gone, default=Lsn(0))
 
 
 def _stops(passed: Sequence[Load], last: Mapping[int, Load], about: Container[int], base: Lsn) -> tuple[Stop, ...]:

@@ -84,7 +84,7 @@ class RewindPlanned:
 
 
 def survey(cycle: Cycle, into: str, way: Course) -> Survey:
-    """The plans of the whole course, as the replay will make them. Reads manifests and control records only."""
+    """The plans of the whole course, as the replay will make them. Reads what `stretch` reads."""
     present = Cleared(cycle.target_connection(into))
     standings = waiting_tables(cycle, into, way, present)
     low, steps = way.low, list[Step]()
@@ -132,10 +132,8 @@ def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanne
                 "changes": changes.get(table_id, []),
             }
         )
-    rows = [row for row in cycle.live_segments() if row.high > way.low and row.low < way.high]
-    return RewindPlanned(
-        into, way.low, way.high, tables, len(rows), sum(row.bytes for row in rows), _there(cycle, into), found.stopped
-    )
+    extent = cycle.repository.extent(cycle.channel.name, way.low, way.high)
+    return RewindPlanned(into, way.low, way.high, tables, *extent, _there(cycle, into), found.stopped)
 
 
 def _explain(program: Program, why: dict[int, str]) -> None:

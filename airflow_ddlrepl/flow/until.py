@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.state import read_state
@@ -58,12 +61,32 @@ def limit(cycle: Cycle, until: Until) -> Lsn:
 
 def _first_after(cycle: Cycle, moment: datetime) -> Lsn:
     """The first captured transaction that committed later; where there is none, the end of what was captured."""
-    last, found = int(moment.timestamp() * 1_000_000), cycle.captured()
-    for row in reversed(cycle.live_segments()):
-        transactions = cycle.transactions(row)
+    last, read = int(moment.timestamp() * 1_000_000), partial(_transactions, cycle, cycle.epoch)
+    starts = cycle.repository.starts(cycle.channel.name)
+    for start in starts[_surely_before(starts, read, last - CLOCK_MARGIN) :]:
+        transactions = read(start)
         later = transactions.filter(pc.greater(transactions["committed"], last))
         if later.num_rows:
-            found = Lsn(pc.min(later["lsn"]).as_py())
-        elif transactions.num_rows and pc.max(transactions["committed"]).as_py() < last - CLOCK_MARGIN:
-            break
-    return found
+            return Lsn(pc.min(later["lsn"]).as_py())
+    return cycle.captured()
+
+
+def _transactions(cycle: Cycle, epoch: int, start: int) -> pa.Table:
+    return cycle.trail.transactions(cycle.trail.segment(epoch, Lsn(start)))
+
+
+def _surely_before(starts: Sequence[int], read: Callable[[int], pa.Table], moment: int) -> int:
+    """How many of the first segments hold nothing that committed at the moment (in µs since 1970) or later.
+
+    starts: of all of them. read: the transactions of one. Found by halving, so by a clock that only goes on.
+    """
+    low, high = 0, len(starts)
+    while low < high:
+        middle = probe = (low + high) // 2
+        while not (found := read(starts[probe])).num_rows and probe > low:
+            probe -= 1  # one without transactions tells nothing
+        if not found.num_rows or pc.max(found["committed"]).as_py() < moment:
+            low = middle + 1
+        else:
+            high = probe
+    return low

@@ -94,16 +94,37 @@ class Revisions(Base):
             move(connection, channel, CAPTURED, max(captured, segment.high), now)
             return True
 
-    def segments(self, channel: str, low: Lsn | None = None) -> list[SegmentRow]:
-        """The newest epoch's segments in order; with `low`, those that hold something at or after it."""
-        query = select(segments).join(
-            channels, (channels.c.name == segments.c.channel) & (channels.c.epoch == segments.c.epoch)
-        )
-        query = query.where(segments.c.channel == channel).order_by(segments.c.low)
-        if low is not None:
-            query = query.where(segments.c.high > int(low))
+    def segments(self, channel: str, low: Lsn | None = None, high: Lsn | None = None) -> list[SegmentRow]:
+        """The newest epoch's segments in order; between two positions, those that hold something at or after `low`
+        and begin before `high`."""
+        return self._segments(_within(select(segments), channel, low, high))
+
+    def telling_segments(self, channel: str, low: Lsn, high: Lsn | None = None) -> list[SegmentRow]:
+        """Of these, those with schema changes, truncates or gaps that touch the channel's tables."""
+        return self._segments(_within(select(segments), channel, low, high).where(segments.c.events > 0))
+
+    def _segments(self, query: Select[Any]) -> list[SegmentRow]:
         with self._database.read() as connection:
-            return [_segment(row) for row in connection.execute(query)]
+            return [_segment(row) for row in connection.execute(query.order_by(segments.c.low))]
+
+    def starts(self, channel: str) -> list[int]:
+        """Where the segments begin that the trail holds, in order."""
+        query = _within(select(segments.c.low), channel).where(segments.c.state == "live")
+        with self._database.read() as connection:
+            return list(connection.scalars(query.order_by(segments.c.low)))
+
+    def extent(self, channel: str, low: Lsn, high: Lsn) -> tuple[int, int]:
+        """How many segments that is, and their bytes."""
+        query = _within(select(func.count(), func.coalesce(func.sum(segments.c.bytes), 0)), channel, low, high)
+        with self._database.read() as connection:
+            count, size = connection.execute(query).one()
+            return count, int(size)
+
+    def kept_from(self, channel: str) -> Lsn:
+        """From where on the trail holds everything that was captured."""
+        query = _within(select(func.max(segments.c.high)), channel).where(segments.c.state != "live")
+        with self._database.read() as connection:
+            return Lsn(connection.execute(query).scalar() or 0)
 
     def expire_segments(self, channel: str, token: int, before: Lsn) -> int:
         """Mark the segments that end at or before the position as expired; how many."""
@@ -182,6 +203,15 @@ class Revisions(Base):
                     key,
                     {"schema_name": schema, "table_name": name, "state": TableState.LIVE, "updated": now},
                 )
+
+
+def _within(query: Select[Any], channel: str, low: Lsn | None = None, high: Lsn | None = None) -> Select[Any]:
+    """Of the newest epoch's segments."""
+    newest = (channels.c.name == segments.c.channel) & (channels.c.epoch == segments.c.epoch)
+    query = query.select_from(segments.join(channels, newest)).where(segments.c.channel == channel)
+    if low is not None:
+        query = query.where(segments.c.high > int(low))
+    return query if high is None else query.where(segments.c.low < int(high))
 
 
 def _continues(connection: Connection, channel: str, segment: SegmentFacts) -> bool:

@@ -88,7 +88,10 @@ class SegmentFacts:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRow:
-    """One captured window whose manifest stands in the trail. state: "live" or "expired"."""
+    """One captured window whose manifest stands in the trail. state: "live" or "expired".
+
+    events: schema changes, truncates and gaps that touch the channel's tables.
+    """
 
     epoch: int
     low: Lsn

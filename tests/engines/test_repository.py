@@ -120,6 +120,25 @@ def test_a_segment_and_what_follows_from_it_are_one_transaction(repository: Repo
     ]
 
 
+def test_segments_between_two_positions(repository: Repository, token: int) -> None:
+    """Four of 0x100 bytes of log; the second one with a schema change, the first one expired."""
+    for number in range(1, 5):
+        low, seen = Lsn(number * 0x100), [ddl(0x250)] if number == 2 else []
+        facts = SegmentFacts(1, low, Lsn(low + 0x100), rows=1, bytes=10**number, files=1)
+        repository.commit_segment("shop", token, facts, [], facts.high, seen=seen)
+    assert repository.kept_from("shop") == 0
+    repository.expire_segments("shop", token, Lsn(0x200))
+    assert repository.kept_from("shop") == 0x200
+    assert repository.starts("shop") == [0x200, 0x300, 0x400]
+    assert [row.low for row in repository.segments("shop", Lsn(0x2FF), Lsn(0x400))] == [0x200, 0x300]
+    assert repository.extent("shop", Lsn(0x2FF), Lsn(0x400)) == (2, 1100)
+    assert repository.extent("shop", Lsn(0x500), Lsn(0x600)) == (0, 0)
+    assert [row.low for row in repository.telling_segments("shop", Lsn(0x100))] == [0x200]
+    assert repository.telling_segments("shop", Lsn(0x300)) == []
+    assert repository.telling_segments("shop", Lsn(0x100), Lsn(0x200)) == []
+    assert repository.kept_from("another") == 0
+
+
 def test_a_dropped_and_a_divergent_table_are_marked(repository: Repository, token: int) -> None:
     facts = SegmentFacts(1, Lsn(0x100), Lsn(0x200))
     repository.commit_segment("shop", token, facts, [revision(2, 0x150, None)], Lsn(0x200))
