@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from airflow_ddlrepl.adapt.timeline import Standing
@@ -72,7 +72,7 @@ def course(
     """
     base = high if base is None else base
     standing, earlier = standing_at(cycle, high), standing_at(cycle, base)
-    wanted = frozenset(i for i in _wanted(standing, patterns) if i not in left_out)
+    wanted = _wanted(standing, patterns, left_out)
     if not wanted:
         raise ConfigError(
             f"no table of the channel at {high} matches {', '.join(patterns) or 'it: there was none'}",
@@ -80,33 +80,17 @@ def course(
             hint="`ddlrepl revisions` lists the tables and since when they are there",
         )
     every = loads(cycle.trail, cycle.epoch)
-    begins = cycle.repository.kept_from(cycle.channel.name)
-    bounds: dict[int, Lsn] = {}
-    unsafe: dict[int, str] = {}
     last = {kept.table.id: load for load in every if load.snapshot.high <= base for kept in load.tables}
-    on_the_way = [load for load in every if base < load.snapshot.high <= high]
-    joined = {kept.table.id: load for load in reversed(on_the_way) for kept in load.tables}
-    histories = cycle.repository.histories(cycle.channel.name)
-    about = wanted | frozenset(i for i in _wanted(earlier, patterns) if i not in left_out and i in last)
-    for table_id in about:
-        born = histories[table_id][0]
-        if table_id in last:
-            bounds[table_id] = last[table_id].position
-        elif born.origin is Origin.IN_LOG:
-            bounds[table_id] = Lsn(born.key.lsn)
-        elif table_id not in earlier and table_id in joined:
-            bounds[table_id] = joined[table_id].position
-        else:
-            unsafe[table_id] = "the trail does not have the rows that it held before"
-            continue
-        if bounds[table_id] < begins:
-            unsafe[table_id] = f"its log is needed from {bounds.pop(table_id)} on, the trail begins at {begins}"
-    if not bounds:
+    gone = _wanted(earlier, patterns, left_out) & last.keys() - wanted
+    passed = [load for load in every if base < load.snapshot.high <= high]
+    joined = {kept.table.id: load for load in reversed(passed) for kept in load.tables if kept.table.id not in earlier}
+    starts, unsafe = _starts(cycle, wanted | gone, last, joined)
+    if not starts:
         raise _out_of_reach(cycle, base, unsafe)
-    later = [load for load in reversed(every) if load.snapshot.high > high]
-    low = min(bounds.values())
+    low = min(starts.values())
     before = standing_at(cycle, low)
-    about |= _family(before, about)
+    about = wanted | gone | _family(before, wanted | gone)
+    later = [load for load in reversed(every) if load.snapshot.high > high]
     return Course(
         low,
         high,
@@ -120,6 +104,35 @@ def course(
         base,
         " ".join(sorted(patterns)) if base == high else f"through {base} {sorted(patterns)}",
     )
+
+
+def _starts(
+    cycle: Cycle, about: frozenset[int], last: Mapping[int, Load], joined: Mapping[int, Load]
+) -> tuple[dict[int, Lsn], dict[int, str]]:
+    """From where on the log is needed, by table; and why some can't be known.
+
+    last: the loads that tables begin with. joined: of those that had none by then, the loads that brought them.
+    """
+    begins = cycle.repository.kept_from(cycle.channel.name)
+    histories = cycle.repository.histories(cycle.channel.name)
+    starts: dict[int, Lsn] = {}
+    unsafe: dict[int, str] = {}
+    for table_id in about:
+        born = histories[table_id][0]
+        if table_id in last:
+            start = last[table_id].position
+        elif born.origin is Origin.IN_LOG:
+            start = Lsn(born.key.lsn)
+        elif table_id in joined:
+            start = joined[table_id].position
+        else:
+            unsafe[table_id] = "the trail does not have the rows that it held before"
+            continue
+        if start < begins:
+            unsafe[table_id] = f"its log is needed from {start} on, the trail begins at {begins}"
+        else:
+            starts[table_id] = start
+    return starts, unsafe
 
 
 def horizon(cycle: Cycle) -> Load | None:
@@ -139,12 +152,12 @@ def _out_of_reach(cycle: Cycle, high: Lsn, unsafe: Mapping[int, str]) -> DdlRepl
     return DdlReplError(f"there is no way back to {high}: {why}", code="REW-101", at=high, hint=hint)
 
 
-def _wanted(standing: Mapping[int, Table], patterns: Sequence[str]) -> frozenset[int]:
+def _wanted(standing: Mapping[int, Table], patterns: Sequence[str], left_out: Container[int]) -> frozenset[int]:
     named = {i for i, table in standing.items() if is_selected(table.name, patterns)}
-    return frozenset(_family(standing, named))
+    return frozenset(i for i in _family(standing, named) if i not in left_out)
 
 
-def _family(standing: Mapping[int, Table], named: frozenset[int] | set[int]) -> set[int]:
+def _family(standing: Mapping[int, Table], named: Iterable[int]) -> set[int]:
     """With a partitioned table its partitions, with a partition what it is one of."""
     found = set(named)
     while True:
