@@ -22,7 +22,8 @@ REWIND = "ddlrepl__standalone__rewind"
 @pytest.mark.timeout(900)
 @pytest.mark.xdist_group("standalone")
 def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(databases: Any, tmp_path: Path) -> None:
-    past = databases.server.create_database(f"past_{databases.source.rpartition('/')[2]}")
+    name = databases.source.rpartition("/")[2]
+    past, metadata = (databases.server.create_database(f"{kind}_{name}") for kind in ("past", "airflow"))
     with tempfile.TemporaryDirectory(prefix="ddlrepl-standalone-") as folder:
         home = Path(folder)
         channels = home / "channels"
@@ -31,8 +32,9 @@ def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(d
             "AIRFLOW_CONN_SHOP_TARGET": databases.target,
             "AIRFLOW_CONN_SHOP_PAST": past,
         }
+        itself = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": metadata.replace("postgresql://", "postgresql+psycopg://")}
         shop.run_sql(databases.source, shop.BEFORE)
-        with pytest.MonkeyPatch.context() as patch, Standalone(home, channels, connections) as airflow:
+        with pytest.MonkeyPatch.context() as patch, Standalone(home, channels, connections | itself) as airflow:
             for name, value in connections.items():
                 patch.setenv(name, value)
             place = (channels, home, "standalone", "shop_source", "shop_target", "shop_past")
@@ -56,7 +58,8 @@ def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(d
             assert shop.rows(past, "orders") == before
             assert shop.rows(databases.target, "orders") == shop.rows(databases.source, "orders")
             backfill(airflow, databases, past, place, start)
-    databases.server.drop_database(past.rpartition("/")[2])
+    for database in (past, metadata):
+        databases.server.drop_database(database.rpartition("/")[2])
 
 
 def backfill(airflow: Standalone, databases: Any, past: str, place: tuple[Any, ...], start: datetime) -> None:
