@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 from airflow_ddlrepl.demo.airflow_database import isolate
@@ -39,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(folder: Path, given: argparse.Namespace) -> bool:
     from airflow_ddlrepl.demo import cycles
+    from airflow_ddlrepl.demo.backfilling import backfill
     from airflow_ddlrepl.demo.report import Watch, show
 
     started = time.monotonic()
@@ -48,8 +50,13 @@ def _run(folder: Path, given: argparse.Namespace) -> bool:
             databases = (source.create_database("airflow"), *map(target.create_database, ("airflow", "past")))
             place = cycles.Place(folder, *databases)
             place.prepare()
+            since = datetime.now(UTC)
             replicate_once = cycles.in_process(place) if given.in_process else cycles.by_dag(place, watch)
             report = cycles.run(place, given.seed, given.cycles, watch, replicate_once)
+            if not given.in_process:
+                watch.doing("backfilling: a scheduler replays all of it in two intervals")
+                state = target.create_database("scheduler")
+                report.add_backfill(backfill(place.channel, state, place.source, place.past, since))
     report.seconds = time.monotonic() - started
     show(report.lines())
     if given.json:

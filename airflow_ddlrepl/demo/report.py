@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from airflow_ddlrepl.demo.backfilling import Backfilled
 from airflow_ddlrepl.demo.going_back import WentBack
 
 STAGES = ("capture", "adapt", "refresh", "integrate")
@@ -128,6 +129,7 @@ class DemoReport:
     rows: int = 0
     differences: list[str] = field(default_factory=list)
     rewinds: list[WentBack] = field(default_factory=list)
+    backfilled: Backfilled | None = None
     seconds: float = 0.0
 
     @property
@@ -137,6 +139,10 @@ class DemoReport:
     def add_rewind(self, done: WentBack) -> None:
         self.rewinds.append(done)
         self.differences += [f"before {done.noted.revision}: {line}" for line in done.opinion.differences]
+
+    def add_backfill(self, done: Backfilled) -> None:
+        self.backfilled = done
+        self.differences += [f"backfilled: {line}" for line in done.opinion.differences]
 
     def refreshes(self) -> list[tuple[int, str, str]]:
         """(cycle, table, why)."""
@@ -162,6 +168,7 @@ class DemoReport:
             ("time per stage", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in spent)),
             ("compared", f"{self.tables} tables, {self.columns} columns, {self.rows:,} rows"),
             ("gone back to", "\n".join(done.line() for done in self.rewinds)),
+            ("backfilled", self.backfilled.line() if self.backfilled else "not without Airflow"),
             ("differences", "\n".join([str(len(self.differences)), *self.differences[:20]])),
             ("whole demo", f"{self.seconds / 60:.1f} minutes"),
         ]
@@ -176,6 +183,7 @@ class DemoReport:
             "tables": self.tables,
             "rows": self.rows,
             "rewinds": [asdict(done.opinion) | {"revision": done.noted.revision} for done in self.rewinds],
+            "backfilled": asdict(self.backfilled.opinion) if self.backfilled else None,
             "differences": self.differences,
             "seconds": round(self.seconds, 1),
         }

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.demo.standalone import Standalone
 from tests.airflow import shop
-from tests.airflow.standalone import Standalone
+from tests.airflow.conftest import airflow_environment
 
 DAG = "ddlrepl__standalone__replicate"
 REWIND = "ddlrepl__standalone__rewind"
@@ -32,9 +33,10 @@ def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(d
             "AIRFLOW_CONN_SHOP_TARGET": databases.target,
             "AIRFLOW_CONN_SHOP_PAST": past,
         }
-        itself = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": metadata.replace("postgresql://", "postgresql+psycopg://")}
+        environment = airflow_environment(home, channels)
+        del environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
         shop.run_sql(databases.source, shop.BEFORE)
-        with pytest.MonkeyPatch.context() as patch, Standalone(home, channels, connections | itself) as airflow:
+        with pytest.MonkeyPatch.context() as patch, Standalone(home, metadata, environment | connections) as airflow:
             for name, value in connections.items():
                 patch.setenv(name, value)
             place = (channels, home, "standalone", "shop_source", "shop_target", "shop_past")

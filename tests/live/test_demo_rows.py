@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from airflow_ddlrepl.demo.backfilling import bounds
 from airflow_ddlrepl.demo.cycles import portions
 from airflow_ddlrepl.demo.going_back import BEFORE, WentBack, note
 from airflow_ddlrepl.demo.rows import RowWriter
@@ -116,3 +118,14 @@ def test_the_demo_in_this_process_ends_equal_and_refreshes_only_what_no_alter_ca
     assert "differences" in done.stdout
     assert [back["revision"] for back in told["rewinds"]] == list(BEFORE)
     assert all(back["tables"] > 40 and back["rows"] > 1000 and not back["differences"] for back in told["rewinds"])
+
+
+@pytest.mark.parametrize("seconds", [0, 59, 61, 300, 1199])
+def test_two_intervals_of_whole_minutes_hold_all_of_a_demo(seconds: int) -> None:
+    since = datetime(2026, 11, 21, 8, 58, 30, tzinfo=UTC)
+    now = since + timedelta(seconds=seconds)
+    start, middle, end = bounds(since, now)
+    assert start <= since
+    assert start < middle < end
+    assert now < end <= now + timedelta(minutes=2)
+    assert all(moment.second == 0 for moment in (start, middle, end))

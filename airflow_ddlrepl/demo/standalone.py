@@ -1,4 +1,7 @@
-"""A real `airflow standalone` (scheduler, DAG processor, triggerer, API server) in a private home on free ports."""
+"""A real `airflow standalone` (scheduler, DAG processor, triggerer, API server) in a private home on free ports.
+
+Its database is one of PostgreSQL: Airflow has no backfills on SQLite, which locks.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.airflow.conftest import airflow_environment
+from airflow_ddlrepl.errors import DdlReplError
 
 
 def free_ports(count: int) -> list[int]:
@@ -43,16 +46,24 @@ def wait_for(what: str, look: Callable[[], Any], seconds: float, still: Callable
 
 
 class Standalone:
-    """`with Standalone(home, channels, environment) as airflow`: healthy inside, gone with all its processes after."""
+    """`with Standalone(home, database, environment) as airflow`: healthy inside, gone with all its processes after.
 
-    def __init__(self, home: Path, channels: Path, environment: Mapping[str, str]) -> None:
+    database: libpq URL of an empty one. environment: more variables; those of this process hold but Airflow's own.
+    """
+
+    def __init__(self, home: Path, database: str, environment: Mapping[str, str]) -> None:
         self.home = home
         port, worker_logs, trigger_logs = free_ports(3)
         self.url = f"http://127.0.0.1:{port}"
+        state = database.replace("postgresql://", "postgresql+psycopg://")
         own = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")}
         self.environment = {
             **own,
-            **airflow_environment(home, channels),
+            "AIRFLOW_HOME": str(home),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": state,
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": state,
             "AIRFLOW__API__PORT": str(port),
             "AIRFLOW__API__HOST": "127.0.0.1",
             "AIRFLOW__API__BASE_URL": self.url,
@@ -62,6 +73,7 @@ class Standalone:
             "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
             "AIRFLOW__CORE__PARALLELISM": "2",
             "AIRFLOW__API__WORKERS": "1",
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
             **environment,
         }
         self.log = home / "standalone.log"
@@ -88,7 +100,8 @@ class Standalone:
             [sys.executable, "-m", "airflow", *arguments],
             env=self.environment, capture_output=True, text=True, timeout=180,
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr[-3000:]
+        if done.returncode:
+            raise DdlReplError(f"airflow {' '.join(arguments)} failed: {done.stderr[-3000:]}", code="DEM-102")
         return done.stdout
 
     def get(self, path: str) -> Any:
@@ -194,7 +207,7 @@ class Standalone:
 
     def _still_runs(self) -> None:
         if self.process.poll() is not None:
-            raise RuntimeError(f"airflow standalone has ended:\n{self.log.read_text()[-3000:]}")
+            raise DdlReplError(f"airflow standalone has ended: {self.log.read_text()[-3000:]}", code="DEM-103")
 
     def _stop(self) -> None:
         """SIGTERM may leave the parent waiting for children that are gone: then SIGKILL for its whole group."""
