@@ -15,7 +15,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.runner import SparkRunner
-from benchmarks import cycles, keys, many, memory, ours, ratios
+from benchmarks import cycles, keys, long_trail, many, memory, ours, ratios, replays
 from benchmarks.pairs import Figure, show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind
 
@@ -25,9 +25,10 @@ SETTINGS = {
     "checkpoint_timeout": "1h",
     "wal_retrieve_retry_interval": "100ms",
 }
-PARTS = ("changes", "keys", "refresh", "cycles", "small", "many", "memory")
+PARTS = ("changes", "keys", "refresh", "cycles", "small", "many", "replay", "plan", "memory")
 CHANGES, KEYS, ROWS = 2_000_000, 500_000, 5_000_000
 COLD, WARM = 5_000_000, 1_000_000
+REPLAY, SEGMENTS = 5_000_000, 100_000
 MEMORY = (1_000_000, 20_000_000)
 
 
@@ -77,6 +78,10 @@ def _ratios(bench: ratios.Bench, given: argparse.Namespace) -> None:
         show_seconds(cycles.small(bench, NARROW, given.connect))
     if "many" in given.parts:
         show(many.tables(bench))
+    if "replay" in given.parts:
+        show(replays.replays(bench, NARROW, scaled(REPLAY)))
+    if "plan" in given.parts:
+        show_seconds(long_trail.plans(bench, NARROW, scaled(SEGMENTS)))
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:

@@ -15,6 +15,7 @@ from airflow_ddlrepl.flow.bringing import integrate
 from airflow_ddlrepl.flow.capturing import capture
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.refreshing import refresh
+from airflow_ddlrepl.flow.rewinding import rewind
 from airflow_ddlrepl.model.work import Runner
 
 CHANNEL = """\
@@ -28,13 +29,21 @@ targets:
 repository: sqlite:///{folder}/{name}.db
 trail: {folder}/{name}
 """
+REPLAY = """\
+rewind_horizon:
+  age: 7d
+replays:
+  - name: past
+    location: {past}
+"""
 
 
-def write_channel(folder: Path, name: str, table: str, source: str, target: str) -> Path:
-    """A channel file of one table; readable by nobody else, because it holds passwords."""
+def write_channel(folder: Path, name: str, table: str, source: str, target: str, past: str = "") -> Path:
+    """A channel file of one table; readable by nobody else, because it holds passwords. past: where a replay goes."""
     path = folder / f"{name}.yaml"
     path.touch(mode=0o600)
-    path.write_text(CHANNEL.format(name=name, table=table, source=source, target=target, folder=folder))
+    text = CHANNEL.format(name=name, table=table, source=source, target=target, folder=folder)
+    path.write_text(text + REPLAY.format(past=past) if past else text)
     return path
 
 
@@ -64,6 +73,10 @@ class Ours:
 
     def integrate(self) -> float:
         return _timed(lambda: integrate(self.cycle))[0]
+
+    def rewind(self) -> float:
+        """Seconds to build everything that is captured at the replay's place."""
+        return _timed(lambda: rewind(self.cycle, self.cycle.captured(), "past"))[0]
 
     def replicate(self) -> float:
         return _timed(lambda: replicate(self.cycle))[0]

@@ -51,7 +51,7 @@ def changes(bench: Bench, kind: Kind, wanted: int) -> list[Figure]:
             done, _ = change(source, kind, amount, number)
             until = mark(source, kind, 2 * number + 1)
             mark(source, kind, 2 * number + 2)
-            _checkpoint(source)
+            checkpoint(source)
             seconds = _CaptureSeconds(mine, done + 2)
             first = measure(
                 done, seconds, lambda u=until: peers.receive(source, f"peer_{kind.name}", mine.publication, u), number
@@ -131,7 +131,8 @@ def position(dsn: str) -> Lsn:
         return log_end(connection)
 
 
-def _checkpoint(dsn: str) -> None:
+def checkpoint(dsn: str) -> None:
+    """What the server has in memory is on its disk."""
     with connect(dsn) as connection:
         connection.execute(b"CHECKPOINT")
 

@@ -1,0 +1,64 @@
+"""Activation again: what becomes of the shapes that are known, where the log does not tell of those of today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.model.work import InProcess
+from tests.live.replica import Replica, channel_file
+
+TRIGGERS = "SELECT format('ALTER EVENT TRIGGER %%I %s', evtname) FROM pg_event_trigger"
+
+
+@pytest.fixture
+def replica(databases: Any, tmp_path: Path) -> Replica:
+    """Active; then a column was added while nobody looked."""
+    found = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    found.at_source("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int)", "INSERT INTO t VALUES (1)")
+    found.activate()
+    unseen(found, "ALTER TABLE t ADD more int DEFAULT 5")
+    found.at_source("ALTER TABLE u ADD told int")
+    return found
+
+
+def unseen(replica: Replica, statement: str) -> None:
+    """The event triggers are off meanwhile."""
+    body = "DO $$ DECLARE s text; BEGIN FOR s IN {} LOOP EXECUTE s; END LOOP; END $$"
+    replica.at_source(body.format(TRIGGERS % "DISABLE"), statement, body.format(TRIGGERS % "ENABLE"))
+
+
+def numbers(replica: Replica) -> dict[str, int]:
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        known = cycle.repository.latest_revisions("shop").values()
+        return {r.table.name.name: r.number for r in known if r.table}
+
+
+@pytest.mark.req("HVR-W-03")
+def test_kept(replica: Replica) -> None:
+    """What is known stays as it is; the next capture finds what the log does not tell."""
+    assert replica.activate().contradicted == {}
+    assert numbers(replica) == {"t": 0, "u": 0}
+    replica.settle()
+    assert numbers(replica) == {"t": 1, "u": 1}
+
+
+@pytest.mark.parametrize("how", ["regenerate", "only"])
+def test_what_the_log_contradicts_is_said(replica: Replica, how: str) -> None:
+    told = replica.activate(how)
+    assert list(told.contradicted) == ["public.t"]
+    assert "more" in " ".join(told.contradicted["public.t"])
+    assert numbers(replica) == {"t": 1, "u": 1}
+    assert replica.activate(how).contradicted == {}
+    replica.settle()
+    assert replica.rows("SELECT * FROM t") == [(1, 5)]
+
+
+def test_only_this_needs_an_active_channel(databases: Any, tmp_path: Path) -> None:
+    file = channel_file(tmp_path, databases.source, databases.target)
+    with pytest.raises(ConfigError, match="CFG-130"):
+        Replica(databases.source, databases.target, file).activate("only")
