@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from benchmarks import ours
@@ -46,6 +47,7 @@ def _settled(bench: Bench, work: Callable[[], float]) -> Callable[[], float]:
     def after_checkpoints() -> float:
         for server in (bench.source, bench.target):
             checkpoint(server.dsn())
+        os.sync()
         return work()
 
     return after_checkpoints
