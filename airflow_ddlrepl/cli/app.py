@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -49,6 +49,12 @@ Into = Annotated[
     str,
     typer.Option(
         "--into", metavar="NAME", help="One of the channel's `replays`; or a target. Default: the channel's target."
+    ),
+]
+Enrollment = Annotated[
+    Literal["keep", "regenerate", "only"],
+    typer.Option(
+        help="Shapes that are known: as they are; inspected where the log contradicts; this and nothing else."
     ),
 ]
 Spark = Annotated[
@@ -111,11 +117,12 @@ def schema() -> None:
 def activate(
     channel: ChannelFile,
     refresh: Annotated[bool, typer.Option("--refresh/--no-refresh", help="Load tables that exist already.")] = True,
+    enrollment: Enrollment = "keep",
     master: Spark = "",
     as_json: AsJson = False,
 ) -> None:
     """Prepare the source, enroll its tables and load them. Again: changes nothing."""
-    _end(lambda: work.activate(channel, refresh=refresh, spark=master), as_json)
+    _end(lambda: work.activate(channel, refresh=refresh, enrollment=enrollment, spark=master), as_json)
 
 
 @app.command()

@@ -51,8 +51,8 @@ def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
         yield channel, repository
 
 
-def activate(path: Path, *, refresh: bool, spark: str = "") -> Result:
-    return _flowing(path, lambda flow, cycle: flow.activate(cycle, load=refresh), spark)
+def activate(path: Path, *, refresh: bool, enrollment: str = "keep", spark: str = "") -> Result:
+    return _flowing(path, lambda flow, cycle: flow.activate(cycle, load=refresh, enrollment=enrollment), spark)
 
 
 def replicate(path: Path, spark: str = "", until: str = "") -> Result:

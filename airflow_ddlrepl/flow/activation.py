@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from typing import Literal
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.policies import ExistingTables
+from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.inspect import inspect
@@ -15,6 +18,7 @@ from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.capturing import capture
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.following import is_lost, start_over
@@ -32,15 +36,22 @@ from airflow_ddlrepl.repository.rows import ChannelState
 WHY = "the table joined the channel at activation"
 
 
-@stage("activate")
-def activate(cycle: Cycle, *, load: bool = True) -> Activated:
-    """Prepare the source, enroll its tables and load those that exist. Again: changes nothing.
+Enrollment = Literal["keep", "regenerate", "only"]
 
+
+@stage("activate")
+def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep") -> Activated:
+    """Prepare the source, enroll its tables and load those that exist. Again: changes nothing, but for `enrollment`.
+
+    enrollment: of shapes that are known. keep: they stay. regenerate: the log is captured and every table inspected;
+    where the shape of today contradicts the log's, it is enrolled as inspected. only: this, and nothing else.
     load: refresh now; else the next cycle does. Where the slot no longer has what comes next (it was lost, dropped,
     or moved on by somebody else), or what was captured was lost at the source, every table starts over with a refresh.
     The targets are told first: killed in between, the next activation still sees that the repository stands before the
     slot, or in the log that was lost.
     """
+    if enrollment == "only":
+        return Activated(cycle.captured(), contradicted=_regenerated(cycle))
     anew = is_lost(cycle)
     captured = cycle.repository.captured(cycle.channel.name)
     if captured is not None and not anew:
@@ -69,9 +80,24 @@ def activate(cycle: Cycle, *, load: bool = True) -> Activated:
     reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
         cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
+    contradicted = {} if enrollment == "keep" else _regenerated(cycle)
     refreshed = refresh(cycle).tables if load else {}
     names = tuple(sorted(str(t.name) for t in tables))
-    return Activated(position, names, refreshed, found.left_out)
+    return Activated(position, names, refreshed, found.left_out, contradicted)
+
+
+def _regenerated(cycle: Cycle) -> dict[str, list[str]]:
+    """Capture, and look at every table whatever was found before: what the log does not tell of each, by table."""
+    before = cycle.repository.histories(cycle.channel.name)
+    cycle.repository.set_explained(cycle.channel.name, cycle.token, "")
+    capture(cycle)
+    found: dict[str, list[str]] = {}
+    for table_id, known in cycle.repository.histories(cycle.channel.name).items():
+        for old, new in pairwise(known):
+            if new.origin is Origin.INSPECTED and new not in before.get(table_id, ()):
+                shape = new.table or old.table
+                found[str(shape.name if shape else table_id)] = [str(change) for change in spot(old.table, new.table)]
+    return found
 
 
 @stage("deactivate")

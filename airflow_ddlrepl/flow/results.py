@@ -114,9 +114,13 @@ class Replicated(Printable):
 
 @dataclass(frozen=True)
 class Activated(Printable):
-    """What activation prepared: tables enrolled, tables refreshed, tables left out and why."""
+    """What activation prepared: tables enrolled, tables refreshed, tables left out and why.
+
+    contradicted: what the log does not tell of the shapes of today, by table; these were enrolled as inspected.
+    """
 
     position: Lsn
     tables: tuple[str, ...] = ()
     refreshed: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    contradicted: dict[str, list[str]] = field(default_factory=dict)

@@ -30,9 +30,9 @@ class Replica:
     def at_target(self, *statements: str) -> None:
         run(self.target, *statements)
 
-    def activate(self) -> Any:
+    def activate(self, enrollment: Any = "keep") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.activate(cycle)
+            return flow.activate(cycle, enrollment=enrollment)
 
     def replicate(self, until: str = "") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
