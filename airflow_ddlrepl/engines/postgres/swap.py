@@ -52,7 +52,7 @@ def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) ->
         for statement in create_types(table.types):
             connection.execute(statement.encode())
         connection.execute(f"DROP TABLE IF EXISTS {qualified(shadow)}".encode())
-        for statement in create_table(table.with_(partition=None), shadow, with_key=False):
+        for statement in create_table(table, shadow, with_key=False):
             connection.execute(statement.encode())
         forget_marks(connection)
 
