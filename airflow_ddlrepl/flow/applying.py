@@ -112,7 +112,7 @@ def _shape_at(history: Mapping[int, Sequence[Revision]]) -> Callable[[int, LogKe
 def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
     cycle.check_lock()
-    sweep(cycle.target_connection(ahead.target), _stem(cycle.channel.holder(ahead.target)), cycle.token)
+    sweep(cycle.target_connection(ahead.target), stage_stem(cycle.channel.holder(ahead.target)), cycle.token)
     staged = _stage(cycle, ahead, program)
     reach("integrate.staged")
     cycle.check_lock()
@@ -183,13 +183,13 @@ def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile],
             table=piece.source,
             target=piece.target,
             target_name=piece.name,
-            stage_name=f"{_stem(cycle.channel.holder(ahead.target))}{cycle.token}_{name}",
+            stage_name=f"{stage_stem(cycle.channel.holder(ahead.target))}{cycle.token}_{name}",
             skip_lsns=_skipped(cycle, ahead, piece),
             token=cycle.token,
         )
 
 
-def _stem(channel: str) -> str:
+def stage_stem(channel: str) -> str:
     """How the names of a channel's staging tables begin."""
     return f"s_{hashlib.sha256(channel.encode()).hexdigest()[:8]}_"
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.config.pattern import is_selected
@@ -11,6 +14,7 @@ from airflow_ddlrepl.engines.postgres.state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.saving import is_whole, standing_at
+from airflow_ddlrepl.flow.until import Until
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Origin
@@ -86,7 +90,7 @@ def course(
     joined = {kept.table.id: load for load in reversed(passed) for kept in load.tables if kept.table.id not in earlier}
     starts, unsafe = _starts(cycle, wanted | gone, last, joined)
     if not starts:
-        raise _out_of_reach(cycle, base, unsafe)
+        raise out_of_reach(cycle, base, "; ".join(dict.fromkeys(unsafe.values())))
     low = min(starts.values())
     before = standing_at(cycle, low)
     about = wanted | gone | _family(before, wanted | gone)
@@ -142,14 +146,26 @@ def horizon(cycle: Cycle) -> Load | None:
     return min(usable, key=lambda load: load.snapshot.high, default=None)
 
 
-def _out_of_reach(cycle: Cycle, high: Lsn, unsafe: Mapping[int, str]) -> DdlReplError:
+def out_of_reach(cycle: Cycle, to: Until, why: str) -> DdlReplError:
     """Before the horizon; names the oldest position that works."""
     hint = f"{NO_HORIZON} reads is kept, and a rewind can begin there"
     if (oldest := horizon(cycle)) is not None:
         since = oldest.created.isoformat(timespec="seconds")
         hint = f"the oldest position that works is {oldest.snapshot.high} ({since})"
-    why = "; ".join(dict.fromkeys(unsafe.values()))
-    return DdlReplError(f"there is no way back to {high}: {why}", code="REW-101", at=high, hint=hint)
+    at = to if isinstance(to, Lsn) else None
+    return DdlReplError(f"there is no way back to {to}: {why}", code="REW-101", at=at, hint=hint)
+
+
+def is_held(cycle: Cycle, moment: datetime) -> bool:
+    """Does the trail hold the log from a moment on, or before it? What it begins with has been there for longer."""
+    begins = cycle.repository.kept_from(cycle.channel.name)
+    if any(load.created <= moment for load in loads(cycle.trail, cycle.epoch) if load.position >= begins):
+        return True
+    for start in cycle.repository.starts(cycle.channel.name):
+        committed = cycle.trail.transactions(cycle.trail.segment(cycle.epoch, Lsn(start)))["committed"]
+        if len(committed):
+            return bool(pc.min(committed).as_py() <= int(moment.timestamp() * 1_000_000))
+    return False
 
 
 def _wanted(standing: Mapping[int, Table], patterns: Sequence[str], left_out: Container[int]) -> frozenset[int]:

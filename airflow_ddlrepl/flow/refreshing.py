@@ -153,7 +153,7 @@ class Refresh:
     def run(self) -> list[tuple[Standing, int]]:
         for table in self.source.tables:
             self._refuse_foreign(table)
-        sweep(self.connection, _stem(self.holder), self.cycle.token)
+        sweep(self.connection, shadow_stem(self.holder), self.cycle.token)
         parents = [t for t in self.source.tables if t.is_partitioned]
         leaves = [t for t in self.source.tables if not t.is_partitioned]
         done: list[tuple[Standing, int]] = []
@@ -216,7 +216,7 @@ class Refresh:
             )
 
     def shadow(self, table: Table) -> TableName:
-        return TableName(SCHEMA, f"{_stem(self.holder)}{self.cycle.token}_{table.id}")
+        return TableName(SCHEMA, f"{shadow_stem(self.holder)}{self.cycle.token}_{table.id}")
 
     def _load(self, tables: Sequence[Table]) -> dict[int, int]:
         pages = {table.id: self.source.pages[table.id] for table in tables}
@@ -299,6 +299,6 @@ def _depth(table: Table, tables: Sequence[Table]) -> int:
     return depth
 
 
-def _stem(channel: str) -> str:
+def shadow_stem(channel: str) -> str:
     """How the names of a channel's shadow tables begin."""
     return f"r_{hashlib.sha256(channel.encode()).hexdigest()[:12]}_"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 
 from airflow_ddlrepl.adapt.timeline import Standing
-from airflow_ddlrepl.engines.postgres import state
+from airflow_ddlrepl.engines.postgres import load, state, swap
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
 from airflow_ddlrepl.engines.postgres.connect import session
@@ -15,18 +17,20 @@ from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, remember, require_free
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.applying import stopped
+from airflow_ddlrepl.flow.applying import stage_stem, stopped
 from airflow_ddlrepl.flow.bringing import bring, to_the_end
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.course import Course, Stop
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
-from airflow_ddlrepl.flow.refreshing import Refresh
+from airflow_ddlrepl.flow.refreshing import Refresh, shadow_stem
 from airflow_ddlrepl.flow.survey import waiting_tables
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.loads import LoadedTable
+
+WAITING_AT_ONCE = 16  # for the answers of an object store
 
 
 @dataclass
@@ -41,11 +45,13 @@ def replay(cycle: Cycle, into: str, way: Course, *, onward: bool = False) -> Rep
     """Go the whole way. What an earlier replay left there is removed first.
 
     onward: one that was made the same way and has not come farther is gone on with instead.
-    Raises CannotAdapt REW-103 to REW-105 for a place that can't take the tables, ControlStop where a policy stops.
+    Raises TrailError TRL-101 or TRL-102 before anything is done when a file of the trail is not there or not whole;
+    CannotAdapt REW-103 to REW-105 for a place that can't take the tables, ControlStop where a policy stops.
     """
     found = Replayed()
     made_as = f"{cycle.channel.fingerprint()} {way.kind}"
     low = _gone(cycle, into, way, made_as) if onward else None
+    _vouch(cycle, way, way.low if low is None else low)
     if low is None:
         _begin(cycle, into, way)
     for stop in way.stops:
@@ -57,6 +63,19 @@ def replay(cycle: Cycle, into: str, way: Course, *, onward: bool = False) -> Rep
     _bring(cycle, into, way.high, way, found.applied)
     _finish(cycle, into, way.high, made_as)
     return found
+
+
+def _vouch(cycle: Cycle, way: Course, low: Lsn) -> None:
+    """What a replay made is gone when it begins anew: every file that it needs from `low` on has to be there, whole.
+
+    Raises TrailError TRL-101 or TRL-102. What a file holds is verified when it is read.
+    """
+    rows = cycle.repository.segments(cycle.channel.name, low, way.high)
+    files = (file for row in rows if row.rows for file in cycle.trail.segment(row.epoch, row.low).files())
+    stops = (stop for stop in way.stops if stop.load.position >= low)
+    kept = (blob for stop in stops for table in stop.tables for blobs in table.chunks for blob in blobs)
+    with ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
+        list(pool.map(cycle.trail.check_size, chain((f.blob for f in files if f.table_id in way.wanted), kept)))
 
 
 def _finish(cycle: Cycle, into: str, high: Lsn, made_as: str) -> None:
@@ -87,6 +106,8 @@ def _begin(cycle: Cycle, into: str, way: Course) -> None:
         claim(cycle, into, found.epoch)
         waiting = waiting_tables(cycle, into, way, Present(connection))
         cycle.check_lock()
+        load.sweep(connection, stage_stem(holder), cycle.token)
+        swap.sweep(connection, shadow_stem(holder), cycle.token)  # what a killed rewind left is of types that go now
         with connection.transaction(), connection.cursor() as cursor:
             state.hold(cursor, holder, epoch=found.epoch, token=cycle.token)
             clear(cursor, holder, found.standings.values())

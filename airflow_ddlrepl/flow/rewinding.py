@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
-from airflow_ddlrepl.flow.course import Course, course
+from airflow_ddlrepl.flow.course import Course, course, is_held, out_of_reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.reinstating import as_target, left_out, position_of_target, reinstate
 from airflow_ddlrepl.flow.replaying import replay
@@ -117,7 +117,7 @@ def _errand(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Err
 
 
 def _captured(cycle: Cycle, to: Until) -> Lsn:
-    """The position that is meant. Raises DdlReplError CTL-110 when the trail does not reach it."""
+    """The position that is meant. Raises DdlReplError CTL-110 or REW-101 when the trail does not reach it."""
     captured, high = cycle.captured(), position_of(cycle, to)
     is_short = to > captured if isinstance(to, Lsn) else high == captured and _has_more(cycle, captured)
     if is_short:
@@ -126,6 +126,8 @@ def _captured(cycle: Cycle, to: Until) -> Lsn:
             code="CTL-110",
             hint="run `ddlrepl replicate` first",
         )
+    if not isinstance(to, Lsn) and not is_held(cycle, to):
+        raise out_of_reach(cycle, to, "it is before all that the trail holds")
     return high
 
 

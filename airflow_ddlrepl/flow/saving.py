@@ -29,6 +29,7 @@ def save(cycle: Cycle, source: Exported, position: Lsn, why: str, but: Collectio
     tables = [table for table in source.tables if table.id not in but]
     if cycle.channel.rewind_horizon is None or not tables:
         return
+    taken = cycle.source.clock()
     sweep_loads(cycle.trail, cycle.epoch, cycle.token)
     name = load_name(position, cycle.token, why)
     leaves = {t.id: t for t in tables if not t.is_partitioned}
@@ -46,7 +47,7 @@ def save(cycle: Cycle, source: Exported, position: Lsn, why: str, but: Collectio
     found = tuple(_kept(table, done[table.id]) for table in tables)
     reach("save.written")
     cycle.check_lock()
-    publish(cycle.trail, Load(cycle.epoch, name, position, source.snapshot, datetime.now(UTC), found))
+    publish(cycle.trail, Load(cycle.epoch, name, position, source.snapshot, taken, found))
     log.info("kept %d tables in the trail, to go back to", len(found))
 
 

@@ -62,7 +62,7 @@ class LoadedTable:
 class Load:
     """Tables that were read together. With the log from `position` on they are whole at any moment after the snapshot.
 
-    created: when the snapshot was taken. name: unique in the epoch.
+    created: when the snapshot was taken, by the source's clock. name: unique in the epoch.
     """
 
     epoch: int

@@ -1,0 +1,184 @@
+"""What a rewind can't do it refuses before it has touched anything: the target, the replay, any position."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import DdlReplError, Exit, LockHeld, Unreachable
+from airflow_ddlrepl.model.work import InProcess
+from tests.live.refusing import in_shell
+from tests.live.replayable import captured, read, replayable
+from tests.live.replica import Replica
+from tests.live.test_bad_trail import flip, truncate
+
+LIVE = "warehouse"
+TABLES = (
+    "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'r' AND relnamespace::regnamespace::text !~ '^(pg_|inf)'"
+)
+HERE = "SELECT pg_current_wal_flush_lsn()::text, clock_timestamp()"
+
+
+@pytest.fixture
+def replica(databases: Any, past: str, tmp_path: Path) -> Replica:
+    """Not activated yet."""
+    return replayable(databases, tmp_path, location=past)
+
+
+def everything(*urls: str) -> list[tuple[str, list[str]]]:
+    """All rows of all tables, positions and standings among them."""
+    found = []
+    for url in urls:
+        with psycopg.connect(url) as connection:
+            for (name,) in sorted(connection.execute(TABLES)):
+                found.append((name, sorted(map(repr, connection.execute(f"TABLE {name}")))))
+    return found
+
+
+def here(replica: Replica) -> tuple[str, str]:
+    """A position and a moment of the source: now."""
+    ((lsn, moment),) = read(replica.source, HERE)
+    return lsn, moment.isoformat()
+
+
+DAMAGES: list[tuple[str, Callable[[Path], None], str]] = [
+    ("e*/data/**/*.parquet", Path.unlink, "TRL-101"),
+    ("e*/data/**/*.parquet", truncate, "TRL-102"),
+    ("e*/data/**/*.parquet", flip, "TRL-103"),
+    ("e*/data/**/*.jsonl", Path.unlink, "TRL-101"),
+    ("e*/data/**/*.jsonl", flip, "TRL-103"),
+    ("e*/segments/*.json", Path.unlink, "TRL-101"),
+    ("e*/segments/*.json", truncate, "TRL-106"),
+    ("e*/loads/*/*.zst", Path.unlink, "TRL-101"),
+    ("e*/loads/*/*.zst", flip, "TRL-103"),
+    ("e*/loads/*.json", truncate, "TRL-106"),
+    ("e*/loads/*.json", Path.unlink, "REW-101"),
+]
+
+
+def test_a_trail_that_is_missing_or_damaged(replica: Replica, past: str) -> None:
+    """The file is named, with the segment that it is of, though it is the last one that the rewind reads."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 1)")
+    replica.activate()
+    first = captured(replica)
+    replica.at_source("INSERT INTO t VALUES (2, 2)")
+    captured(replica)
+    replica.at_source("INSERT INTO t VALUES (3, 3)", "ALTER TABLE t RENAME a TO b")
+    now = captured(replica)
+    replica.rewind(first)
+    before = everything(past, replica.target)
+    root = replica.file.parent / "trail" / "shop"
+    for pattern, damage, code in DAMAGES:
+        files = sorted(path for path in root.glob(pattern) if "transactions" not in path.name)
+        assert files, pattern
+        data = files[-1].read_bytes()
+        damage(files[-1])
+        for into, to in [("past", now), (LIVE, first)][: 2 if "parquet" in pattern else 1]:
+            with pytest.raises(DdlReplError, match=code) as refused:
+                replica.rewind(to, into)
+            name = files[-1].relative_to(root).as_posix()
+            assert name in str(refused.value) or code == "REW-101", f"{name} in {refused.value}"
+            after = everything(past, replica.target)
+            if code == "TRL-103" and "*/*" in pattern:  # found out when its rows are read
+                before = (after[0], before[1])
+            assert after == before, f"{name} for {into}"
+        files[-1].write_bytes(data)
+    replica.rewind(now)
+    assert read(past, "SELECT id, b FROM t ORDER BY id") == [(1, 1), (2, 2), (3, 3)]
+    replica.rewind(first, LIVE)
+    replica.check_equal()
+
+
+def test_what_is_asked_for_wrongly(replica: Replica, past: str) -> None:
+    """And a channel that another run holds: who it is, is told."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    position, moment = here(replica)
+    replica.activate()
+    now = captured(replica)
+    replica.rewind(now)
+    before = everything(past, replica.target)
+    asked: list[tuple[str, tuple[str, ...], str]] = [
+        (position, (), "REW-101|CFG-131"),
+        (moment, (), "REW-101|CFG-131"),
+        ("2026-11-21T08:00:00", (), "CFG-111: .*with its offset"),
+        (now, ("public.nothing",), r"CFG-131: .*public\.nothing"),
+    ]
+    for into in ("past", LIVE):
+        for to, tables, told in asked:
+            for ask in (replica.plan_rewind, replica.rewind):
+                with pytest.raises(DdlReplError, match=f"(?s){told}") as refused:
+                    ask(to, into, tables)
+                assert refused.value.hint
+        with (
+            flow.open_channel(replica.file, InProcess()) as other,
+            other.locked("refresh"),
+            pytest.raises(LockHeld, match=rf"LCK-101: .*\(process {os.getpid()}\), refresh since"),
+        ):
+            replica.rewind(now, into)
+    assert everything(past, replica.target) == before
+
+
+def test_a_position_inside_a_transaction(replica: Replica, past: str) -> None:
+    """It is before it or after it as a whole, and so is a moment before its commit."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY)")
+    replica.activate()
+    points = []
+    with psycopg.connect(replica.source) as session:
+        for statement in ("INSERT INTO t VALUES (1)", "ALTER TABLE u ADD n int", "INSERT INTO u VALUES (1, 1)"):
+            session.execute(statement)
+            points.append(here(replica))
+            replica.at_source("SELECT pg_logical_emit_message(false, 'noise', 'between', true)")
+    after = here(replica)
+    replica.at_source("INSERT INTO t VALUES (2)")
+    captured(replica)
+    for to in [*(lsn for lsn, _ in points[1:]), points[2][1]]:
+        replica.rewind(to)
+        assert read(past, "SELECT (SELECT count(*) FROM t), to_jsonb(u) FROM (SELECT) one LEFT JOIN u ON true") == [
+            (0, None)
+        ]
+        assert read(past, "SELECT count(*) FROM information_schema.columns WHERE table_name = 'u'") == [(1,)]
+    for to in after:
+        replica.rewind(to)
+        assert read(past, "SELECT t.id, u.id, u.n FROM t, u") == [(1, 1, 1)]
+    replica.rewind(points[2][0], LIVE)
+    replica.check_equal()
+
+
+def test_a_replay_that_is_not_there(
+    databases: Any, past: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No database, no such role, nobody who listens, and a role that may make nothing."""
+    replica = replayable(databases, tmp_path, location=f"{past}_gone")
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    now = captured(replica)
+    before = everything(replica.target)
+    name = past.rpartition("/")[2]
+    port = past.rpartition("/")[0].rpartition(":")[2]
+    for location, told in (
+        (f"{past}_gone", f"{name}_gone"),
+        (past.replace("postgres:", "nobody:", 1), name),
+        (past.replace(f":{port}/", ":1/"), "past"),
+    ):
+        replayable(databases, tmp_path, location=location)
+        for into in ("past", LIVE):
+            with pytest.raises(Unreachable, match=told) as refused:
+                replica.rewind(now, into)
+            assert refused.value.hint
+    code, said = in_shell(capsys, "rewind", str(replica.file), "--to", now, "--into", "past")
+    assert code == Exit.UNREACHABLE and "past" in said
+    databases.server.create_role(f"poor_{name}")
+    replayable(databases, tmp_path, location=databases.server.dsn(name, f"poor_{name}"))
+    with pytest.raises(DdlReplError, match=f"TGT-102: .*{name}|TGT-102"):
+        replica.rewind(now)
+    assert everything(replica.target) == before
+    assert everything(past) == []
+    replayable(databases, tmp_path, location=past)
+    replica.rewind(now)
+    assert read(past, "SELECT * FROM t") == [(1,)]
