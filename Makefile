@@ -4,6 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_WORKERS ?= 2
 KILLS ?= 300
+REWIND_KILLS ?= 100
 HISTORIES ?= 5000
 REWINDS ?= 1000
 FROM ?= 1
@@ -40,9 +41,9 @@ lint: setup ## ruff, mypy, import contracts
 bench: setup ## the benchmarks
 	@$(BIN)/python -m benchmarks
 
-chaos: setup ## kill runs at all fail points and at KILLS=300 random moments, play HISTORIES=5000, go back through REWINDS=1000; hours
-	@$(BIN)/python -m tests.chaos $(VERSION) --points --kills $(KILLS) --histories $(HISTORIES) --rewinds $(REWINDS) \
-		--from $(FROM)
+chaos: setup ## kill runs at all fail points and at KILLS=300 random moments, rewinds at REWIND_KILLS=100, play HISTORIES=5000, go back through REWINDS=1000; hours
+	@$(BIN)/python -m tests.chaos $(VERSION) --points --kills $(KILLS) --rewind-kills $(REWIND_KILLS) \
+		--histories $(HISTORIES) --rewinds $(REWINDS) --from $(FROM)
 
 requirements: setup ## which requirements have a passing test (of the last `make test`)
 	@$(BIN)/python -m tests.requirements_report

@@ -1,7 +1,9 @@
 """Kill runs of random channels, everywhere, and count what is lost or there twice.
 
-    python -m tests.chaos 18 --points --kills 300 --histories 5000 --rewinds 1000: what `make chaos` does
+    python -m tests.chaos 18 --points --kills 300 --rewind-kills 100 --histories 5000 --rewinds 1000
+                                                                       what `make chaos` does
     python -m tests.chaos 18 --kills 5 --from 12                       the life of seed 12 again: it dies five times
+    python -m tests.chaos 18 --rewind-kills 5 --from 12                the same of a life whose rewinds are killed
     python -m tests.chaos 18 --points refresh.chunk                    one fail point
     python -m tests.chaos 18 --histories 1 --from 77                   one random history that nobody kills
     python -m tests.chaos 18 --rewinds 1 --from 77                     the same, and every point of it is gone back to
@@ -15,7 +17,7 @@ import argparse
 import logging
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from tests.chaos.jobs import Done, Job, work_off
@@ -27,6 +29,7 @@ class Count:
     """What all of it comes to."""
 
     kills: int = 0
+    rewinds_killed: int = 0
     histories: int = 0
     lost: int = 0
     twice: int = 0
@@ -34,23 +37,31 @@ class Count:
 
     def add(self, done: Done) -> None:
         self.kills += done.kills
+        self.rewinds_killed += done.kills if done.job.rewound else 0
         self.histories += done.job.is_history
         self.lost += done.lost
         self.twice += done.twice
         self.troubles += bool(done.trouble)
 
     def __str__(self) -> str:
-        told = f"{self.kills} kills, {self.histories} histories: {self.lost} lost, {self.twice} twice"
+        kills = f"{self.kills} kills ({self.rewinds_killed} of rewinds)"
+        told = f"{kills}, {self.histories} histories: {self.lost} lost, {self.twice} twice"
         return f"{told}, {self.troubles} NOT MADE GOOD" if self.troubles else told
 
 
-def wanted(points: list[str], kills: int, histories: int, rewinds: int, first: int) -> list[Job]:
+def wanted(points: list[str], given: argparse.Namespace) -> list[Job]:
     """Every job is reproducible from its seed (and its fail point) alone."""
-    lives = -(-kills // KILLS)
+    first: int = given.first
     jobs = [Job(first + number, point=point) for number, point in enumerate(points)]
-    jobs += [Job(first + n, kills=min(KILLS, kills - n * KILLS)) for n in range(lives)]
-    jobs += [Job(first + n) for n in range(histories)]
-    return jobs + [Job(first + n, rewound=True) for n in range(rewinds)]
+    jobs += lives(first, given.kills)
+    jobs += [replace(job, rewound=True) for job in lives(first, given.rewind_kills)]
+    jobs += [Job(first + n) for n in range(given.histories)]
+    return jobs + [Job(first + n, rewound=True) for n in range(given.rewinds)]
+
+
+def lives(first: int, kills: int) -> list[Job]:
+    """So many that all of these kills come to pass."""
+    return [Job(first + at // KILLS, kills=min(KILLS, kills - at)) for at in range(0, kills, KILLS)]
 
 
 def main() -> int:
@@ -58,6 +69,7 @@ def main() -> int:
     parser.add_argument("version", type=int, help="of PostgreSQL: 18 or 15")
     parser.add_argument("--points", nargs="*", metavar="NAME", help="kill at these fail points; without names: at all")
     parser.add_argument("--kills", type=int, default=0, help="at random moments")
+    parser.add_argument("--rewind-kills", type=int, default=0, metavar="KILLS", help="of rewinds, at random moments")
     parser.add_argument("--histories", type=int, default=0, help="random histories without a kill")
     parser.add_argument("--rewinds", type=int, default=0, help="random histories that are gone back through")
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="SEED", help="the first seed")
@@ -68,7 +80,7 @@ def main() -> int:
     points = given.points
     if points == []:  # without names
         points = [point for point in FAIL_POINTS if not point.startswith("rewind.")]
-    jobs = wanted(points or [], given.kills, given.histories, given.rewinds, given.first)
+    jobs = wanted(points or [], given)
     count = Count()
     for number, done in enumerate(work_off(given.version, jobs, given.jobs), 1):
         count.add(done)

@@ -11,6 +11,7 @@ from typing import Any
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from tests.chaos.life import Story, killed_anywhere, killed_at
+from tests.chaos.returns import killed_rewinds
 from tests.live.histories import generate, report, script, shrink
 from tests.live.history_player import Player
 from tests.live.history_rewinds import Rememberer
@@ -22,7 +23,7 @@ _processes = multiprocessing.get_context("spawn")
 class Job:
     """A life whose runs are killed, at a fail point or so many times anywhere; neither: a random history.
 
-    rewound: the history is gone back through.
+    rewound: the history is gone back through; of a life: it is rewinds that are killed.
     """
 
     seed: int
@@ -60,7 +61,8 @@ def do(server: PrivateServer, job: Job) -> Done:
         return Done(job, said, trouble=outcome.failure, history=told)
     if job.point:
         return _told(job, killed_at(server, job.seed, job.point))
-    return _told(job, killed_anywhere(server, job.seed, job.kills))
+    anywhere = killed_rewinds if job.rewound else killed_anywhere
+    return _told(job, anywhere(server, job.seed, job.kills))
 
 
 def _told(job: Job, story: Story) -> Done:

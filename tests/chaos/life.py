@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Generic, TypeVar
 from unittest import mock
 
 import psycopg
@@ -27,6 +27,8 @@ from tests.live.history_statements import ALL, SETUP, Words
 from tests.live.replica import Replica
 
 log = logging.getLogger("chaos")
+P = TypeVar("P", bound=Player)
+SIDES = ("source", "target", "past")
 KILLS = 5  # of one life
 TRIES = 8
 SPARK_SECONDS = 12.0
@@ -45,17 +47,17 @@ class Story:
     history: str = ""
 
 
-class Life:
-    """A channel between two fresh databases, random sessions at the source, and a clock."""
+class Life(Generic[P]):
+    """A channel between fresh databases, random sessions at the source, and a clock."""
 
-    def __init__(self, server: Any, seed: int, folder: Path) -> None:
+    def __init__(self, server: Any, seed: int, folder: Path, kind: type[P]) -> None:
         self.rng = random.Random(seed)
         self.server = server
-        self.names = [f"{side}_{random.SystemRandom().randrange(1 << 40):x}" for side in ("source", "target")]
-        source, target = (server.create_database(name) for name in self.names)
-        self.player = Player([source, target], folder, {**VARIANTS[seed % len(VARIANTS)], **NOTHING_KEPT})
+        self.names = [f"{side}_{random.SystemRandom().randrange(1 << 40):x}" for side in SIDES[: 2 + kind.spare]]
+        urls = [server.create_database(name) for name in self.names]
+        self.player = kind(urls, folder, {**VARIANTS[seed % len(VARIANTS)], **NOTHING_KEPT})
         self.replica: Replica = self.player.replica
-        self.source = psycopg.connect(source, autocommit=True)
+        self.source = psycopg.connect(urls[0], autocommit=True)
         self.length = 1.0  # seconds that a run takes, as far as we have seen
         self.number = 0
         self.story = Story()
@@ -133,9 +135,9 @@ class Life:
 
 
 @contextmanager
-def life(server: Any, seed: int) -> Iterator[Life]:
+def life(server: Any, seed: int, kind: type[P]) -> Iterator[Life[P]]:
     with TemporaryDirectory(prefix="chaos-") as folder, mock.patch.object(exported, "LOCK_TIMEOUT", "300ms"):
-        living = Life(server, seed, Path(folder))
+        living = Life(server, seed, Path(folder), kind)
         try:
             yield living
         finally:
@@ -145,7 +147,7 @@ def life(server: Any, seed: int) -> Iterator[Life]:
 def killed_anywhere(server: Any, seed: int, kills: int = KILLS) -> Story:
     """One life with so many kills at random moments; one in ten is a kill of a run with Spark."""
 
-    def live(living: Life) -> None:
+    def live(living: Life[Player]) -> None:
         rng, spark = living.rng, kills // 2 if kills > KILLS or seed % 2 == 0 else -1
         if rng.random() < 0.4:
             living.die_anywhere("activate", OneProcess)
@@ -162,7 +164,7 @@ def killed_anywhere(server: Any, seed: int, kills: int = KILLS) -> Story:
                 living.settle()
         living.settle()
 
-    return _lived(server, seed, live)
+    return lived(server, seed, Player, live)
 
 
 def killed_at(server: Any, seed: int, point: str) -> Story:
@@ -172,7 +174,7 @@ def killed_at(server: Any, seed: int, point: str) -> Story:
     """
     assert point in FAIL_POINTS
 
-    def live(living: Life) -> None:
+    def live(living: Life[Player]) -> None:
         if point.startswith("activate."):
             assert living.die_at("activate", point, OneProcess), f"{point} is never reached"
             living.go_on()
@@ -191,12 +193,13 @@ def killed_at(server: Any, seed: int, point: str) -> Story:
             assert living.die_at("replicate", point, WithSpark), f"no worker reaches {point}"
             living.settle()
 
-    return _lived(server, seed, live)
+    return lived(server, seed, Player, live)
 
 
-def _lived(server: Any, seed: int, live: Callable[[Life], None]) -> Story:
+def lived(server: Any, seed: int, kind: type[P], live: Callable[[Life[P]], None]) -> Story:
+    """What becomes of a life that is lived so."""
     started = time.monotonic()
-    with life(server, seed) as living:
+    with life(server, seed, kind) as living:
         try:
             living.begin()
             live(living)

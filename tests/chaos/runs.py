@@ -34,10 +34,10 @@ class Run(Protocol):
 
 
 class OneProcess:
-    """A run whose tasks are done in its own process."""
+    """A run whose tasks are done in its own process. more: what the stage is given besides."""
 
-    def __init__(self, stage: str, file: Path, fail_at: str = "") -> None:
-        self._process: Any = start(stage, file, fail_at)
+    def __init__(self, stage: str, file: Path, fail_at: str = "", *more: Any) -> None:
+        self._process: Any = start(stage, file, fail_at, *more)
 
     def wait(self, seconds: float) -> int | None:
         self._process.join(seconds)

@@ -27,7 +27,7 @@ from tests.live.history_player import ACTIVATE, Player, Step
 
 REMEMBER = Step(None, "remember")
 OFTEN = 0.25
-LIVE = "target0"
+LIVE, PAST = "target0", "past"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Rememberer(Player):
     live_every = 1
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
-        replays = [{"name": "past", "location": urls[-1]}]
+        replays = [{"name": PAST, "location": urls[-1]}]
         super().__init__(urls[:-1], folder, {**options, "rewind_horizon": {"age": "7d"}, "replays": replays})
         self.past = urls[-1]
         self.memories: list[Memory] = []
@@ -85,9 +85,12 @@ class Rememberer(Player):
             self._go_back_and_on(memory)
 
     def _go_back(self, memory: Memory) -> None:
-        if (wanted := self._possible(memory, "past")) is None:
-            return
-        self.replica.rewind(memory.position, "past", [pattern(name) for name in wanted])
+        if wanted := self.possible(memory, PAST):
+            self.replica.rewind(memory.position, PAST, [pattern(name) for name in wanted])
+            self.check_past(memory, wanted)
+
+    def check_past(self, memory: Memory, wanted: set[str]) -> None:
+        """The replay holds these tables as they were, and nothing else."""
         there = contents(self.past)
         for name, held in memory.tables.items():
             if ".".join(name) in wanted:
@@ -99,17 +102,20 @@ class Rememberer(Player):
 
     def _go_back_and_on(self, memory: Memory) -> None:
         """A target that lost the rows of the tables gets them back, and is equal to the source again."""
-        if (wanted := self._possible(memory, LIVE)) is None:
-            return
+        if wanted := self.possible(memory, LIVE):
+            self.take_rows(wanted)
+            self.replica.rewind(memory.position, LIVE, [pattern(name) for name in wanted])
+            self._check()
+
+    def take_rows(self, wanted: set[str]) -> None:
+        """Of these tables of the live target."""
         with psycopg.connect(self.targets[0], autocommit=True) as connection:
             for name in contents(self.targets[0]):
                 if ".".join(name) in wanted:
                     connection.execute(sql.SQL("TRUNCATE ONLY {}").format(sql.Identifier(*name)))
-        self.replica.rewind(memory.position, LIVE, [pattern(name) for name in wanted])
-        self._check()
 
-    def _possible(self, memory: Memory, into: str) -> set[str] | None:
-        """Which tables can be gone back to; None: none."""
+    def possible(self, memory: Memory, into: str) -> set[str]:
+        """Which tables can be gone back to."""
         wanted: Sequence[str] = ()
         while True:
             try:
@@ -117,12 +123,12 @@ class Rememberer(Player):
             except DdlReplError as error:
                 if error.code not in ("REW-101", "CFG-131"):
                     raise
-                return None  # nothing was loaded before it
+                return set()  # nothing was loaded before it
             if plan.is_possible:
                 return {table["table"] for table in plan.tables}
             wanted = [pattern(t["table"]) for t in plan.tables if t["verdict"] != "unsafe"]
             if not wanted:
-                return None
+                return set()
 
 
 def pattern(name: str) -> str:

@@ -21,6 +21,7 @@ from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.model.record import StepApplied
 from airflow_ddlrepl.model.work import InProcess
 from tests.chaos.life import killed_anywhere
+from tests.chaos.returns import killed_rewinds
 from tests.chaos.source import START, work
 from tests.chaos.traces import look
 from tests.conftest import Databases
@@ -28,7 +29,7 @@ from tests.live.crashing import die
 from tests.live.replica import Replica, channel_file
 
 FIRST = int(os.environ.get("DDLREPL_CHAOS_FROM", "1"))
-LIVES, KILLS = 3, 6
+LIVES, KILLS, REWINDS_KILLED = 3, 6, 4
 IN_ACTIVATION = [*(name for name in FAIL_POINTS if name.startswith("activate.")), "refresh.chunk", "refresh.placed"]
 STRETCHES = {
     stage: [name for name in FAIL_POINTS if name.startswith(stages)]
@@ -110,6 +111,16 @@ def test_runs_killed_at_any_moment_are_made_good(pg18: PrivateServer, seed: int)
     print(f"seed {seed}: {'; '.join(story.kills)}")
     if story.trouble:
         pytest.fail(f"seed {seed}: {story.trouble}\n{story.history}", pytrace=False)
+
+
+@pytest.mark.req("XR-09")
+def test_rewinds_killed_at_any_moment_are_made_good(pg18: PrivateServer) -> None:
+    """Into the replay, and of a live target; done again they end right, and a cycle finds all equal."""
+    story = killed_rewinds(pg18, FIRST, REWINDS_KILLED)
+    print(f"seed {FIRST}: {'; '.join(story.kills)}")
+    if story.trouble:
+        pytest.fail(f"seed {FIRST}: {story.trouble}\n{story.history}", pytrace=False)
+    assert len(story.kills) == REWINDS_KILLED
 
 
 def recorded(replica: Replica) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
