@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import pyarrow.compute as pc
 
@@ -156,15 +155,19 @@ def out_of_reach(cycle: Cycle, to: Until, why: str) -> DdlReplError:
     return DdlReplError(f"there is no way back to {to}: {why}", code="REW-101", at=at, hint=hint)
 
 
-def is_held(cycle: Cycle, moment: datetime) -> bool:
-    """Does the trail hold the log from a moment on, or before it? What it begins with has been there for longer."""
+def is_held(cycle: Cycle, to: Until) -> bool:
+    """Does the trail hold the log from there on, or from before it? What it begins with has been there for longer."""
     begins = cycle.repository.kept_from(cycle.channel.name)
-    if any(load.created <= moment for load in loads(cycle.trail, cycle.epoch) if load.position >= begins):
+    usable = [load for load in loads(cycle.trail, cycle.epoch) if load.position >= begins]
+    starts = cycle.repository.starts(cycle.channel.name)
+    if isinstance(to, Lsn):
+        return to >= min([*(load.position for load in usable), *starts[:1]], default=cycle.captured())
+    if any(load.created <= to for load in usable):
         return True
-    for start in cycle.repository.starts(cycle.channel.name):
+    for start in starts:
         committed = cycle.trail.transactions(cycle.trail.segment(cycle.epoch, Lsn(start)))["committed"]
         if len(committed):
-            return bool(pc.min(committed).as_py() <= int(moment.timestamp() * 1_000_000))
+            return bool(pc.min(committed).as_py() <= int(to.timestamp() * 1_000_000))
     return False
 
 

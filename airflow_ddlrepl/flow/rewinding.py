@@ -126,7 +126,7 @@ def _captured(cycle: Cycle, to: Until) -> Lsn:
             code="CTL-110",
             hint="run `ddlrepl replicate` first",
         )
-    if not isinstance(to, Lsn) and not is_held(cycle, to):
+    if not is_held(cycle, to):
         raise out_of_reach(cycle, to, "it is before all that the trail holds")
     return high
 

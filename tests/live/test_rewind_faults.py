@@ -107,8 +107,8 @@ def test_what_is_asked_for_wrongly(replica: Replica, past: str) -> None:
     replica.rewind(now)
     before = everything(past, replica.target)
     asked: list[tuple[str, tuple[str, ...], str]] = [
-        (position, (), "REW-101|CFG-131"),
-        (moment, (), "REW-101|CFG-131"),
+        (position, (), "REW-101: .*oldest position that works"),
+        (moment, (), "REW-101: .*before all that the trail holds.*oldest position that works"),
         ("2026-11-21T08:00:00", (), "CFG-111: .*with its offset"),
         (now, ("public.nothing",), r"CFG-131: .*public\.nothing"),
     ]
