@@ -61,7 +61,7 @@ def replay(cycle: Cycle, into: str, way: Course, *, onward: bool = False) -> Rep
         for standing, count in _restore(cycle, into, way, stop):
             found.loaded[str(standing.name)] = count
     _bring(cycle, into, way.high, way, found.applied)
-    _finish(cycle, into, way.high, made_as)
+    _finish(cycle, into, made_as)
     return found
 
 
@@ -78,11 +78,11 @@ def _vouch(cycle: Cycle, way: Course, low: Lsn) -> None:
         list(pool.map(cycle.trail.check_size, chain((f.blob for f in files if f.table_id in way.wanted), kept)))
 
 
-def _finish(cycle: Cycle, into: str, high: Lsn, made_as: str) -> None:
+def _finish(cycle: Cycle, into: str, made_as: str) -> None:
     connection, holder = cycle.target_connection(into), cycle.channel.holder(into)
     with connection.transaction(), connection.cursor() as cursor:
         state.hold(cursor, holder, epoch=cycle.epoch, token=cycle.token)
-        finish(cursor, holder, made_as, high)
+        finish(cursor, holder, made_as, state.read_state(connection, holder).lsn)
 
 
 def _gone(cycle: Cycle, into: str, way: Course, made_as: str) -> Lsn | None:

@@ -110,8 +110,8 @@ def _errand(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Err
     require_past(cycle, to)
     moment = _captured(cycle, to)
     if channel.is_replay(into):
-        return _Errand(cycle, into, course(cycle, moment, patterns))
-    high = position_of_target(cycle, into, moment)
+        return _Errand(cycle, into, course(cycle, _loaded(cycle, moment), patterns))
+    high = _loaded(cycle, position_of_target(cycle, into, moment))
     aside = as_target(cycle, into)
     return _Errand(aside, channel.replays[0].name, course(cycle, high, patterns, moment, left_out(cycle, high)))
 
@@ -129,6 +129,11 @@ def _captured(cycle: Cycle, to: Until) -> Lsn:
     if not is_held(cycle, to):
         raise out_of_reach(cycle, to, "it is before all that the trail holds")
     return high
+
+
+def _loaded(cycle: Cycle, high: Lsn) -> Lsn:
+    """Up to which position loads hold no more than what was captured: where the source is, while it is idle."""
+    return high if high < cycle.captured() or _has_more(cycle, high) else max(high, cycle.source.flush_position())
 
 
 def _has_more(cycle: Cycle, captured: Lsn) -> bool:

@@ -188,3 +188,22 @@ def test_an_unsafe_table_is_refreshed_and_the_others_go_back(replica: Replica) -
     replica.check_equal()
     replica.at_source("UPDATE t SET v = v + 1", "DELETE FROM u WHERE id = 1")
     replica.settle()
+
+
+def test_right_after_a_table_was_loaded(databases: Any, past: str, tmp_path: Path) -> None:
+    """The load is of a later position than what was captured, and nothing was committed in between."""
+    replica = replayable(databases, tmp_path, location=past)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 5)")
+    replica.activate()
+    before = captured(replica)
+    replica.at_source("ALTER TABLE t ALTER v TYPE text USING (v * 2)::text")
+    now = captured(replica)
+    moment = read(replica.source, "SELECT now()")[0][0].isoformat()
+    for to in (now, moment):
+        replica.rewind(to)
+        assert read(past, "SELECT * FROM t") == [(1, "10")]
+    replica.at_target("DELETE FROM t")
+    replica.rewind(before, "warehouse")
+    replica.check_equal()
+    replica.at_source("INSERT INTO t VALUES (2, '3')")
+    replica.settle()
