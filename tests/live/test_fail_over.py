@@ -16,6 +16,7 @@ from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.attempts import stopped_at
 from tests.live.refusing import ask, edit, refused
+from tests.live.replayable import HORIZON, captured
 from tests.live.replica import Replica, channel_file, run
 from tests.live.standby import Standby
 from tests.live.test_lost_slot import GAP, OWN, START, TRACES, check_mended
@@ -78,9 +79,11 @@ def check_waits(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_synchronised_standby_is_followed_without_a_refresh(
-    replica: Replica, primary: PrivateServer, monkeypatch: pytest.MonkeyPatch
+    replica: Replica, primary: PrivateServer, past: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under the reading role."""
+    """Under the reading role; and what was captured from the primary can be gone back to, the live target as well."""
+    replays = [{"name": "past", "location": past}]
+    channel_file(replica.file.parent, replica.source, replica.target, rewind_horizon=HORIZON, replays=replays)
     begin(replica)
     with Standby(primary, "follower") as standby:
         run(primary.dsn(), "alter system set synchronized_standby_slots = 'follower'", "select pg_reload_conf()")
@@ -90,7 +93,7 @@ def test_a_synchronised_standby_is_followed_without_a_refresh(
             replica.at_source(*GAP)
             check_waits(replica, monkeypatch)
             standby.receive()
-            replica.settle()
+            before, held = captured(replica), replica.rows(TRACES)
             replica.at_source("insert into log values ('not captured', 1), ('not captured', 1)")
             standby.wait_for_log()
         finally:
@@ -103,6 +106,10 @@ def test_a_synchronised_standby_is_followed_without_a_refresh(
         found = replica.settle()
         assert found.refresh.tables == {}
         assert ask(replica.source, TRACES) == replica.rows(TRACES)
+        replica.rewind(before)
+        assert ask(past, TRACES) == held != replica.rows(TRACES)
+        replica.rewind(before, "warehouse")
+        replica.check_equal()
         replica.at_source("update orders set price = 8 where id = 7")
         replica.settle()
 
