@@ -64,16 +64,17 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     is_broken = captured is not None and (found.is_new or found.position > captured)
     is_new = captured is None or is_broken
     position = found.position if anew else Lsn(max(found.position if is_new else 0, captured or 0))
+    begins = anew or is_broken  # a new epoch: no rewind goes across the log that is missing
     tables = _wanted(cycle)
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if revisions and not is_new:
         settle(cycle.source.connection)
     for target in cycle.channel.targets:
         is_taken = captured is None and _is_foreign(cycle, target.name, position)
-        epoch = cycle.epoch + anew
+        epoch = cycle.epoch + begins
         _prepare_target(cycle, target.name, position, tables, late, epoch, start_over=is_broken or is_taken)
     reach("activate.targets")
-    if anew:
+    if begins:
         start_over(cycle, revisions, position)
     elif revisions or is_new:
         cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)

@@ -21,6 +21,7 @@ from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.flow.survey import RewindPlanned, planned, survey
 from airflow_ddlrepl.flow.until import Until, position_of, require_past
 from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.trail.loads import loads
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,12 @@ def _captured(cycle: Cycle, to: Until) -> Lsn:
 
 
 def _loaded(cycle: Cycle, high: Lsn) -> Lsn:
-    """Up to which position loads hold no more than what was captured: where the source is, while it is idle."""
-    return high if high < cycle.captured() or _has_more(cycle, high) else max(high, cycle.source.flush_position())
+    """Up to which position loads hold no more than what was captured: nothing else was committed for the channel."""
+    if high < cycle.captured():
+        return high
+    cycle.source.check(high)
+    ends = [load.snapshot.high for load in loads(cycle.trail, cycle.epoch) if load.position <= high]
+    return max((end for end in ends if end > high and not cycle.source.has_news(high, end)), default=high)
 
 
 def _has_more(cycle: Cycle, captured: Lsn) -> bool:

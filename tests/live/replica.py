@@ -43,6 +43,10 @@ class Replica:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.capture(cycle)
 
+    def refresh(self, *tables: str) -> Any:
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            return flow.refresh(cycle, tables)
+
     def rewind(self, to: str, into: str = "past", tables: Sequence[str] = (), *, onward: bool = False) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.rewind(cycle, parse_until(to), into, tables, onward=onward)

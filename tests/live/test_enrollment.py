@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.model.work import InProcess
+from tests.live.replayable import captured, read, replayable
 from tests.live.replica import Replica, channel_file
 
 TRIGGERS = "SELECT format('ALTER EVENT TRIGGER %%I %s', evtname) FROM pg_event_trigger"
@@ -62,3 +63,52 @@ def test_only_this_needs_an_active_channel(databases: Any, tmp_path: Path) -> No
     file = channel_file(tmp_path, databases.source, databases.target)
     with pytest.raises(ConfigError, match="CFG-130"):
         Replica(databases.source, databases.target, file).activate("only")
+
+
+CHANGE = "ALTER TABLE t ADD n int"
+KEEP, ANY = "safe (keep)", "safe (keep or regenerate)"
+
+
+@pytest.mark.req("HVR-W-13")
+@pytest.mark.parametrize(
+    ("order", "verdict"),
+    [
+        (("moment", CHANGE, "stop", "activate"), KEEP),
+        (("moment", "stop", CHANGE, "activate"), KEEP),
+        (("stop", CHANGE, "load", "moment", "activate"), ANY),
+        (("moment", "stop", CHANGE, "slot lost", "activate"), "REW-101"),
+        (("stop", "slot lost", CHANGE, "activate", "moment"), ANY),
+    ],
+)
+def test_what_the_plan_makes_of_their_order(
+    databases: Any, past: str, tmp_path: Path, order: tuple[str, ...], verdict: str
+) -> None:
+    """Capture stops, the table is changed, the channel is activated again; and somebody wants back to a moment."""
+    replica = replayable(databases, tmp_path, location=past)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    captured(replica)
+    moment = ""
+    for what in order:
+        if what == "moment":
+            replica.at_source("INSERT INTO t (id) SELECT max(id) + 1 FROM t")
+            moment = read(replica.source, "SELECT clock_timestamp()")[0][0].isoformat()
+        elif what == "stop":
+            captured(replica)
+        elif what == "load":
+            replica.refresh("public.t")
+        elif what == "slot lost":
+            replica.at_source("SELECT pg_drop_replication_slot('ddlrepl_shop')")
+        elif what == "activate":
+            replica.activate()
+        else:
+            replica.at_source(what, "INSERT INTO t (id) SELECT max(id) + 1 FROM t")
+    captured(replica)
+    if verdict == "REW-101":
+        with pytest.raises(DdlReplError, match="REW-101"):
+            replica.plan_rewind(moment, "warehouse")
+        return
+    assert [table["verdict"] for table in replica.plan_rewind(moment, "warehouse").tables] == [verdict]
+    replica.at_target("DELETE FROM t")
+    replica.rewind(moment, "warehouse")
+    replica.check_equal()
