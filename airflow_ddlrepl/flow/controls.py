@@ -45,7 +45,7 @@ def waiting(channel: Channel, control: int | None = None) -> list[Waiting]:
     """
     with Repository.open(channel.repository) as repository:
         rows = repository.controls(channel.name, removed=True)
-        history = repository.revisions(channel.name)
+        histories = repository.histories(channel.name)
     asked = [row for row in rows if control in (None, row.id)]
     holding = [row for row in asked if row.removed is None]
     if control is not None and not asked:
@@ -54,7 +54,7 @@ def waiting(channel: Channel, control: int | None = None) -> list[Waiting]:
     if not holding:
         told = f"control {control} is removed already" if control else f"no target of channel {channel.name} waits"
         raise ConfigError(told, code="CTL-103", hint=_those(rows))
-    return [Waiting(row, tuple(_changes(history, row))) for row in holding]
+    return [Waiting(row, tuple(_changes(histories, row))) for row in holding]
 
 
 def remove_seen(channel: Channel, seen: Sequence[Mapping[str, Any]]) -> list[ControlRow]:
@@ -79,12 +79,9 @@ def _those(rows: Sequence[ControlRow]) -> str:
     return f"those that hold: {holding}" if holding else "nothing has to be removed: the next run goes on"
 
 
-def _changes(history: Sequence[Revision], row: ControlRow) -> Iterator[str]:
+def _changes(histories: Mapping[int, Sequence[Revision]], row: ControlRow) -> Iterator[str]:
     """Of the transaction in front of which the target waits."""
-    tables: dict[int, list[Revision]] = {}
-    for revision in history:
-        tables.setdefault(revision.table_id, []).append(revision)
-    for known in tables.values():
+    for known in histories.values():
         for before, after in pairwise([None, *known]):
             if after is not None and after.key.lsn == row.key.lsn:
                 yield from _change(before, after)

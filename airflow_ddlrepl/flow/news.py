@@ -72,9 +72,7 @@ def _has_more(cycle: Cycle, now: Row, before: Row) -> bool:
 
 
 def _schema(cycle: Cycle, told: Told) -> dict[str, Any] | None:
-    history: dict[int, list[Revision]] = {}
-    for revision in cycle.repository.revisions(cycle.channel.name):
-        history.setdefault(revision.table_id, []).append(revision)
+    history = cycle.repository.histories(cycle.channel.name)
     targets: dict[str, list[Row]] = {}
     changed: list[Row] = []
     for target in cycle.channel.targets:

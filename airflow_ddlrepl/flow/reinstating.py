@@ -63,9 +63,7 @@ def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, 
         limit(connection, cycle.channel.target(target).lock_timeout)
         before = read_state(connection, cycle.channel.name).standings
         built = read_state(cycle.target_connection(replay), cycle.channel.holder(replay)).standings
-        wanted = {
-            i: s for i, s in built.items() if s.state is State.LIVE or (s.state is State.KEPT and i not in before)
-        }
+        wanted = {i: standing for i, standing in built.items() if _comes(standing, before, way)}
         after = _at_target(cycle, target, replay, wanted, way)
         _refuse_other_parents(before, after)
         dsn = cycle.target_dsn(replay)
@@ -81,6 +79,7 @@ def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, 
 
 
 def _comes(standing: Standing, before: Mapping[int, Standing], way: Course) -> bool:
+    """What is asked for; partitions that stood there once may be built besides."""
     if standing.state is State.KEPT:
         return standing.table_id not in before
     return standing.state is State.LIVE and standing.table_id in way.names

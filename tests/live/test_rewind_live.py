@@ -101,6 +101,22 @@ def test_one_table_while_the_others_stay(replica: Replica) -> None:
     assert replica.rows("SELECT * FROM t") == [(1,)]
 
 
+def test_a_partition_that_is_one_no_more_is_not_asked_for(replica: Replica) -> None:
+    replica.at_source(
+        "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
+        "CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20)",
+        "INSERT INTO p VALUES (1), (11)",
+    )
+    replica.activate()
+    before = captured(replica)
+    replica.at_source("ALTER TABLE p DETACH PARTITION p1")
+    captured(replica)
+    replica.at_target("DELETE FROM p", "DELETE FROM p1")
+    assert replica.rewind(before, LIVE, ["public.p"]).placed == {"public.p": 0, "public.p2": 1}
+    assert replica.rows("SELECT * FROM p1") == []
+
+
 def test_rows_that_were_written_anew_after_the_moment_come_from_the_load(replica: Replica) -> None:
     """And those of the other table from the log alone, whatever was loaded later."""
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY, v int)", "CREATE TABLE u (id int PRIMARY KEY)")
