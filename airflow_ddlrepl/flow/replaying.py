@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.engines.postgres import load, state, swap
 from airflow_ddlrepl.engines.postgres.apply import Applied
@@ -14,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, remember, require_free
+from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, reserve
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.applying import stage_stem, stopped
@@ -29,6 +31,9 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.loads import LoadedTable
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
 
 WAITING_AT_ONCE = 16  # for the answers of an object store
 
@@ -54,6 +59,8 @@ def replay(cycle: Cycle, into: str, way: Course, *, onward: bool = False) -> Rep
     _vouch(cycle, way, way.low if low is None else low)
     if low is None:
         _begin(cycle, into, way)
+    else:
+        _go_on(cycle, into, way)
     for stop in way.stops:
         if low is not None and stop.load.position < low:
             continue
@@ -111,14 +118,32 @@ def _begin(cycle: Cycle, into: str, way: Course) -> None:
         with connection.transaction(), connection.cursor() as cursor:
             state.hold(cursor, holder, epoch=found.epoch, token=cycle.token)
             clear(cursor, holder, found.standings.values())
-            tables = {cycle.channel.target(into).target_name(shape.name) for shape in way.shapes}
-            types = {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
-            require_free(cursor, tables, types)
-            remember(cursor, holder, types)
+            _reserve(cycle, cursor, into, way)
             state.write_standings(cursor, holder, waiting, found.standings.keys() - waiting.keys())
             state.restart(connection, holder, way.low, cycle.epoch, cycle.token)
     cycle.repository.forget_target(cycle.channel.name, cycle.token, into)
     reach("rewind.begun")
+
+
+def _go_on(cycle: Cycle, into: str, way: Course) -> None:
+    """What comes on this stretch needs a place, too."""
+    connection, holder = cycle.target_connection(into), cycle.channel.holder(into)
+    with connection.transaction(), connection.cursor() as cursor:
+        state.hold(cursor, holder, epoch=cycle.epoch, token=cycle.token)
+        standing = [one.shape.with_(name=one.name) for one in state.read_state(connection, holder).standings.values()]
+        _reserve(cycle, cursor, into, way, standing)
+
+
+def _reserve(cycle: Cycle, cursor: Cursor[Any], into: str, way: Course, standing: Sequence[Table] = ()) -> None:
+    """Of all shapes on the way: their names, where they go when they are kept and another one gets the name, types.
+
+    standing: what is there already, and may have to go aside.
+    """
+    place = cycle.channel.target(into)
+    shapes = [*standing, *(shape.with_(name=place.target_name(shape.name)) for shape in way.shapes)]
+    tables = {name for shape in shapes for name in (shape.name, kept_aside(shape))}
+    types = {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
+    reserve(cursor, cycle.channel.holder(into), tables, types)
 
 
 def _bring(cycle: Cycle, into: str, high: Lsn, way: Course, total: Applied) -> None:

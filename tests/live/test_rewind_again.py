@@ -207,3 +207,46 @@ def test_right_after_a_table_was_loaded(databases: Any, past: str, tmp_path: Pat
     replica.check_equal()
     replica.at_source("INSERT INTO t VALUES (2, '3')")
     replica.settle()
+
+
+def test_tables_that_were_made_anew_under_their_names(databases: Any, past: str, tmp_path: Path) -> None:
+    """What is kept of the old ones is removed with the rest, with its types; so is what a later stretch has made."""
+    replica = replayable(databases, tmp_path, location=past)
+    replica.at_source("CREATE TYPE mood AS ENUM ('a')", "CREATE TABLE t (m mood)", "INSERT INTO t VALUES ('a')")
+    replica.activate()
+    before = captured(replica)
+    anew = ("DROP TABLE t", "ALTER TABLE anew RENAME TO t")
+    replica.at_source("CREATE TABLE anew (id int PRIMARY KEY)", *anew, "INSERT INTO t VALUES (2)")
+    middle = captured(replica)
+    replica.at_source("CREATE TYPE other AS (a int)", "CREATE TABLE u (o other)")
+    replica.at_source("CREATE TABLE anew (o other)", *anew)
+    now = captured(replica)
+    for _ in range(2):
+        replica.rewind(middle)
+        assert read(past, "SELECT * FROM t") == [(2,)]
+        replica.rewind(now, onward=True)
+        assert read(past, "SELECT * FROM t") == []
+        assert len(read(past, "SELECT FROM pg_class WHERE starts_with(relname, 't_kept_')")) == 1
+        replica.rewind(before)
+        assert read(past, "SELECT * FROM t") == [("a",)]
+    assert read(past, "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace") == [("t",)]
+    assert read(past, "SELECT to_regtype('other')::text") == [(None,)]
+
+
+def test_a_table_that_left_the_channel_and_stayed(databases: Any, past: str, tmp_path: Path) -> None:
+    drops = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_ONLY"}]
+    replica = replayable(databases, tmp_path, location=past, adapt_ddl=drops)
+    replica.at_source("CREATE TABLE t (id int)", "INSERT INTO t VALUES (1)", "CREATE TABLE u (id int)")
+    replica.activate()
+    before = captured(replica)
+    replica.at_source("DROP TABLE t")
+    replica.replicate()
+    now = captured(replica)
+    for _ in range(2):
+        replica.rewind(before, LIVE)
+        replica.rewind(before)
+        assert read(past, "SELECT * FROM t") == [(1,)]
+    with psycopg.connect(past) as connection:
+        connection.execute("CREATE TABLE t_mine (id int)")
+    replica.rewind(now)
+    assert read(past, "SELECT to_regclass('t_mine')::text") == [("t_mine",)]

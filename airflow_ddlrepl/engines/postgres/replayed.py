@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 CREATE = """
-CREATE TABLE IF NOT EXISTS ddlrepl.replayed_types (
-    channel text NOT NULL, schema_name text NOT NULL, type_name text NOT NULL,
-    PRIMARY KEY (channel, schema_name, type_name));
+CREATE TABLE IF NOT EXISTS ddlrepl.replayed_names (
+    channel text NOT NULL, is_type boolean NOT NULL, schema_name text NOT NULL, name text NOT NULL,
+    PRIMARY KEY (channel, is_type, schema_name, name));
 CREATE TABLE IF NOT EXISTS ddlrepl.replayed (channel text PRIMARY KEY, made_as text NOT NULL, lsn pg_lsn NOT NULL);
 """
-TABLES = ("replayed_types", "replayed")
+TABLES = ("replayed_names", "replayed")
 _TAKEN = """
 SELECT CASE WHEN c.relkind IN ('r', 'p') THEN 'table' ELSE 'relation' END, n.nspname, c.relname
 FROM pg_class c
@@ -38,14 +38,23 @@ JOIN pg_namespace n ON n.oid = t.typnamespace
 JOIN unnest(%(type_schemas)s::text[], %(type_names)s::text[]) w(s, t) ON n.nspname = w.s AND t.typname = w.t
 LIMIT 1
 """
+_UNUSED = """
+DELETE FROM ddlrepl.replayed_names r WHERE r.channel = %s AND NOT EXISTS (
+    SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE NOT r.is_type AND n.nspname = r.schema_name AND c.relname = r.name
+    UNION ALL
+    SELECT FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+    WHERE r.is_type AND n.nspname = r.schema_name AND t.typname = r.name)
+"""
 
 
-def require_free(cursor: Cursor[Any], tables: Iterable[TableName], types: Iterable[TableName]) -> None:
-    """What stands under these names now is not the replay's: it would be emptied, altered or renamed by it.
+def reserve(cursor: Cursor[Any], holder: str, tables: Iterable[TableName], types: Iterable[TableName]) -> None:
+    """What will stand under these names is the replay's; it is told by them which tables and types are.
 
-    Raises CannotAdapt REW-105, which undoes the open transaction.
+    Raises CannotAdapt REW-105, which undoes the open transaction, when something does now that is not: it would be
+    emptied, altered or renamed.
     """
-    wanted, spelled = list(tables), list(types)
+    wanted, spelled = set(tables) - _reserved(cursor, holder, False), set(types) - _reserved(cursor, holder, True)
     row = cursor.execute(
         _TAKEN,
         {
@@ -62,28 +71,36 @@ def require_free(cursor: Cursor[Any], tables: Iterable[TableName], types: Iterab
             hint="give the replay a database of its own; beside other tables it needs `schemas` of its own,"
             " and tables with types of users can't be there, because types keep their schemas",
         )
+    rows = [(holder, is_type, *name) for is_type, names in ((False, wanted), (True, spelled)) for name in names]
+    if rows:
+        cursor.executemany("INSERT INTO ddlrepl.replayed_names VALUES (%s, %s, %s, %s)", rows)
 
 
 def clear(cursor: Cursor[Any], holder: str, standings: Iterable[Standing]) -> None:
-    """Drop these tables and the types that were made for them, in the open transaction. A type in use stays.
+    """Drop these tables, others that were made with them, and their types, in the open transaction; no type in use.
 
     Raises CannotAdapt REW-104 when something that is not ours hangs on a table.
     """
-    for standing in standings:
-        if standing.state is not State.NEW:
-            try:
-                with cursor.connection.transaction():
-                    cursor.execute(f"DROP TABLE IF EXISTS {qualified(standing.name)}".encode())
-            except errors().DependentObjectsStillExist as error:
-                raise CannotAdapt(
-                    f"a table of the last rewind can't be removed: {' '.join(str(error).split())}",
-                    code="REW-104",
-                    table=standing.name,
-                    hint="drop what hangs on it",
-                ) from None
-    cursor.execute("DELETE FROM ddlrepl.replayed WHERE channel = %s", [holder])
-    made = "DELETE FROM ddlrepl.replayed_types WHERE channel = %s RETURNING schema_name, type_name"
-    _drop_types(cursor, [TableName(*row) for row in cursor.execute(made, [holder]).fetchall()])
+    known = {standing.name for standing in standings if standing.state is not State.NEW}
+    for name in sorted(known | _reserved(cursor, holder, False)):
+        try:
+            with cursor.connection.transaction():
+                cursor.execute(f"DROP TABLE IF EXISTS {qualified(name)}".encode())
+        except errors().DependentObjectsStillExist as error:
+            raise CannotAdapt(
+                f"a table of the last rewind can't be removed: {' '.join(str(error).split())}",
+                code="REW-104",
+                table=name,
+                hint="drop what hangs on it",
+            ) from None
+    _drop_types(cursor, list(_reserved(cursor, holder, True)))
+    forget(cursor, holder)
+
+
+def _reserved(cursor: Cursor[Any], holder: str, is_type: bool) -> set[TableName]:
+    """Those of them that something stands under, or may yet, are the replay's."""
+    query = "SELECT schema_name, name FROM ddlrepl.replayed_names WHERE channel = %s AND is_type = %s"
+    return {TableName(*row) for row in cursor.execute(query, [holder, is_type]).fetchall()}
 
 
 def _drop_types(cursor: Cursor[Any], names: Sequence[TableName]) -> None:
@@ -113,22 +130,16 @@ def finished(connection: Connection[Any], holder: str, made_as: str) -> Lsn | No
 
 
 def finish(cursor: Cursor[Any], holder: str, made_as: str, high: Lsn) -> None:
-    """The replay has come to its end, and may go on from there."""
+    """The replay has come to its end, and may go on from there. Names that it has not used are free again."""
     cursor.execute(
         "INSERT INTO ddlrepl.replayed VALUES (%s, %s, %s::pg_lsn)"
         " ON CONFLICT (channel) DO UPDATE SET made_as = excluded.made_as, lsn = excluded.lsn",
         [holder, made_as, str(high)],
     )
+    cursor.execute(_UNUSED, [holder])
 
 
-def forget(connection: Connection[Any], holder: str) -> None:
+def forget(cursor: Cursor[Any] | Connection[Any], holder: str) -> None:
     """That there was a replay."""
     for table in TABLES:
-        connection.execute(f"DELETE FROM ddlrepl.{table} WHERE channel = %s".encode(), [holder])
-
-
-def remember(cursor: Cursor[Any], holder: str, types: Iterable[TableName]) -> None:
-    """Nothing stood under these names: a type that does later is the replay's."""
-    insert = "INSERT INTO ddlrepl.replayed_types (channel, schema_name, type_name) VALUES (%s, %s, %s)"
-    if rows := [(holder, *name) for name in types]:
-        cursor.executemany(insert, rows)
+        cursor.execute(f"DELETE FROM ddlrepl.{table} WHERE channel = %s".encode(), [holder])
