@@ -162,7 +162,9 @@ def test_json_is_the_only_thing_on_standard_output(run: Run, stages: FakeFlow, f
 
 
 def test_arguments_reach_the_flow(run: Run, stages: FakeFlow, file: Path) -> None:
-    assert "activate () {'load': False}" in run("activate", file, "--no-refresh").err
+    assert "activate () {'load': False, 'enrollment': 'keep'}" in run("activate", file, "--no-refresh").err
+    assert "'enrollment': 'only'" in run("activate", file, "--enrollment", "only").err
+    assert run("activate", file, "--enrollment", "all").code == Exit.USAGE
     assert "refresh (['a.b', 'c.*'],)" in run("refresh", file, "--table", "a.b", "--table", "c.*").err
     assert run("compare", file, "--table", "b").code == Exit.USAGE
 
