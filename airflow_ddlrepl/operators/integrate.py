@@ -36,7 +36,8 @@ class IntegrateOperator(DdlReplSparkOperator):
                 raise
             self.log.warning("no status and no asset events: this worker has no %s", missing.name)
             return
-        context["ti"].xcom_push(key="status", value=json.loads(json.dumps(found.status, default=str)))
+        if (task := context.get("ti")) is not None:
+            task.xcom_push(key="status", value=json.loads(json.dumps(found.status, default=str)))
         for kind, asset in ours.items():
             extra = getattr(found, kind)
             if extra is not None:
