@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from airflow_ddlrepl.cli import work
 from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
+from airflow_ddlrepl.config.policies import Enrollment
 from airflow_ddlrepl.errors import Exit
 
 
@@ -51,8 +52,8 @@ Into = Annotated[
         "--into", metavar="NAME", help="One of the channel's `replays`; or a target. Default: the channel's target."
     ),
 ]
-Enrollment = Annotated[
-    Literal["keep", "regenerate", "only"],
+Known = Annotated[
+    Enrollment,
     typer.Option(
         help="Shapes that are known: as they are; inspected where the log contradicts; this and nothing else."
     ),
@@ -117,7 +118,7 @@ def schema() -> None:
 def activate(
     channel: ChannelFile,
     refresh: Annotated[bool, typer.Option("--refresh/--no-refresh", help="Load tables that exist already.")] = True,
-    enrollment: Enrollment = "keep",
+    enrollment: Known = "keep",
     master: Spark = "",
     as_json: AsJson = False,
 ) -> None:

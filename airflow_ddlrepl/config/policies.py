@@ -6,6 +6,9 @@ Values are accepted in any case (`refresh`, `REFRESH`); they print as HVR writes
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
+
+Enrollment = Literal["keep", "regenerate", "only"]
 
 
 class _AnyCase(StrEnum):

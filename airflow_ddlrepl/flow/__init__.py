@@ -16,7 +16,7 @@ from airflow_ddlrepl.flow.activation import activate, deactivate
 from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrate
 from airflow_ddlrepl.flow.capturing import capture, has_news
 from airflow_ddlrepl.flow.comparing import compare
-from airflow_ddlrepl.flow.controls import remove_seen, waiting
+from airflow_ddlrepl.flow.controls import held_controls, remove_seen
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.news import news
 from airflow_ddlrepl.flow.planned import plan
@@ -82,6 +82,7 @@ __all__ = [
     "compare",
     "deactivate",
     "has_work",
+    "held_controls",
     "integrate",
     "news",
     "open_channel",
@@ -92,5 +93,4 @@ __all__ = [
     "replicate",
     "rewind",
     "status",
-    "waiting",
 ]

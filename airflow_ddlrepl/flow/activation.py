@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Literal
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.policies import ExistingTables
+from airflow_ddlrepl.config.policies import Enrollment, ExistingTables
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
@@ -34,9 +33,6 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import ChannelState
 
 WHY = "the table joined the channel at activation"
-
-
-Enrollment = Literal["keep", "regenerate", "only"]
 
 
 @stage("activate")

@@ -14,7 +14,7 @@ from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Timeline
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.engines.postgres.apply import Applied, StagedSlice, run_program
-from airflow_ddlrepl.engines.postgres.load import sweep
+from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, groups, sections
 from airflow_ddlrepl.engines.postgres.staging import stage_all

@@ -21,7 +21,7 @@ STATEMENT_LENGTH = 500
 
 
 @dataclass(frozen=True)
-class Waiting:
+class HeldControl:
     """A control that holds. changes: what happens to which tables behind it, and by which statement, one a line."""
 
     control: ControlRow
@@ -38,7 +38,7 @@ class Waiting:
         return "\n  ".join(" ".join(line.split()) for line in lines)
 
 
-def waiting(channel: Channel, control: int | None = None) -> list[Waiting]:
+def held_controls(channel: Channel, control: int | None = None) -> list[HeldControl]:
     """The controls that hold, or the one that is asked for, in the order of the log.
 
     Raises ConfigError CTL-102 when there is no such control, CTL-103 when nothing waits, or not there any more.
@@ -54,11 +54,11 @@ def waiting(channel: Channel, control: int | None = None) -> list[Waiting]:
     if not holding:
         told = f"control {control} is removed already" if control else f"no target of channel {channel.name} waits"
         raise ConfigError(told, code="CTL-103", hint=_those(rows))
-    return [Waiting(row, tuple(_changes(histories, row))) for row in holding]
+    return [HeldControl(row, tuple(_changes(histories, row))) for row in holding]
 
 
 def remove_seen(channel: Channel, seen: Sequence[Mapping[str, Any]]) -> list[ControlRow]:
-    """Remove the controls that a person has seen (as `Waiting.to_json` gives them); one that is gone already is fine.
+    """Remove the controls that a person has seen (as `HeldControl.to_json` gives them); one already gone is fine.
 
     Raises ConfigError CTL-104, with nothing removed, when one is not the same any more.
     """

@@ -22,6 +22,7 @@ from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
+from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.patience import limit, patiently
 from airflow_ddlrepl.engines.postgres.present import Present
@@ -35,7 +36,6 @@ from airflow_ddlrepl.engines.postgres.swap import (
     make_shadow,
     place_parent,
     put_in_place,
-    sweep,
 )
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError

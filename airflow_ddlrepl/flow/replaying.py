@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing
-from airflow_ddlrepl.engines.postgres import load, state, swap
+from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
+from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, reserve
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
@@ -113,8 +114,8 @@ def _begin(cycle: Cycle, into: str, way: Course) -> None:
         claim(cycle, into, found.epoch)
         waiting = waiting_tables(cycle, into, way, Present(connection))
         cycle.check_lock()
-        load.sweep(connection, stage_stem(holder), cycle.token)
-        swap.sweep(connection, shadow_stem(holder), cycle.token)  # what a killed rewind left is of types that go now
+        for stem in (stage_stem(holder), shadow_stem(holder)):  # what a killed rewind left is of types that go now
+            sweep(connection, stem, cycle.token)
         with connection.transaction(), connection.cursor() as cursor:
             state.hold(cursor, holder, epoch=found.epoch, token=cycle.token)
             clear(cursor, holder, found.standings.values())

@@ -38,7 +38,7 @@ class ExplainControlsOperator(BaseOperator):
         from airflow_ddlrepl import flow
 
         try:
-            found = flow.waiting(load_channel(self.channel), number(self.control))
+            found = flow.held_controls(load_channel(self.channel), number(self.control))
         except DdlReplError as error:
             raise failed(error) from None
         text = "\n\n".join(one.text() for one in found)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.engines.postgres.inspect import inspect
-from airflow_ddlrepl.engines.postgres.load import leftovers
+from airflow_ddlrepl.engines.postgres.leftovers import leftovers
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.store import Trail

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.postgres.connect import arrow_connection, errors, passing
+from airflow_ddlrepl.engines.postgres.connect import arrow_connection, passing
 from airflow_ddlrepl.engines.postgres.names import MAX_NAME_BYTES, literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.staged import SCHEMA, Stage
 from airflow_ddlrepl.errors import TargetError
@@ -79,29 +79,6 @@ def require_rows(cursor: Any, names: Sequence[str]) -> None:
             hint="nothing was merged; the next run stages them again",
             retryable=True,
         )
-
-
-def leftovers(cursor: Any, prefix: str) -> list[str]:
-    """Staging tables of this prefix that a killed run left behind. cursor: of psycopg."""
-    cursor.execute(
-        "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relpersistence = 'u'"
-        " AND starts_with(relname, %s) ORDER BY 1",
-        [SCHEMA, prefix],
-    )
-    return [row[0] for row in cursor.fetchall()]
-
-
-def sweep(connection: Any, stem: str, token: int) -> None:
-    """Removes stages `<stem><token>_…` that killed runs of a channel left. connection: psycopg, autocommit.
-
-    One that is in use stays for the next sweep.
-    """
-    with connection.cursor() as cursor:
-        for name in leftovers(cursor, stem):
-            if int(name.removeprefix(stem).partition("_")[0]) < token:
-                with suppress(errors().LockNotAvailable), connection.transaction():
-                    cursor.execute("SET LOCAL lock_timeout = '2s'")
-                    cursor.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())
 
 
 def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Table) -> None:

@@ -17,7 +17,7 @@ from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import forget_marks
-from airflow_ddlrepl.engines.postgres.connect import CONTENTION, errors, passing, session
+from airflow_ddlrepl.engines.postgres.connect import CONTENTION, passing, session
 from airflow_ddlrepl.engines.postgres.constraints import GRANT, Session, deferred, prepare_session, refuse_cascades
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl_keys import key_sql
@@ -91,23 +91,6 @@ def finish_shadow(task: FinishTask) -> None:
                 hint="the target's table is as it was; the next run starts this refresh over",
                 retryable=True,
             ) from None
-
-
-def sweep(connection: Connection[Any], stem: str, token: int) -> None:
-    """Remove the shadow tables `<stem><token>_<id>` that killed refreshes left; one in use stays for the next."""
-    rows = connection.execute(
-        "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'"
-        " AND starts_with(relname, %s)",
-        [SCHEMA, stem],
-    ).fetchall()
-    for (name,) in rows:
-        if int(name.removeprefix(stem).split("_")[0]) < token:
-            try:
-                with connection.transaction():
-                    connection.execute("SET LOCAL lock_timeout = '2s'")
-                    connection.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())
-            except errors().LockNotAvailable:
-                log.warning("%s is still being loaded by a run that is over; the next refresh removes it", name)
 
 
 def put_in_place(
