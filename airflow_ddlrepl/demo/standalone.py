@@ -107,8 +107,8 @@ class Standalone:
     def get(self, path: str) -> Any:
         """JSON of the REST API; None while there is none."""
         try:
-            token = json.loads(self._read("/auth/token"))["access_token"]
-            return json.loads(self._read(path, token))
+            token = json.loads(self.read("/auth/token"))["access_token"]
+            return json.loads(self.read(path, token))
         except (urllib.error.URLError, ConnectionError, TimeoutError, ValueError):
             return None
 
@@ -143,31 +143,11 @@ class Standalone:
             for run in sorted(found, key=lambda run: str(run["logical_date"]))
         }
 
-    def wait_for_run(self, dag_id: str, run_id: str, seconds: float) -> str:
-        """Its final state."""
-        return self._wait_for_run(dag_id, run_id, seconds, lambda: None)
+    def wait_for_run(
+        self, dag_id: str, run_id: str, seconds: float, meanwhile: Callable[[], None] = lambda: None
+    ) -> str:
+        """Its final state. meanwhile: what is done every second."""
 
-    def approve(self, dag_id: str, run_id: str, task_id: str, seconds: float) -> tuple[str, str]:
-        """As a person does, as often as asked; what was shown to them, and the run's final state.
-
-        Airflow asks again when the answer came before its scheduler had heard that the task waits.
-        """
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}"
-        shown = ""
-
-        def answer() -> None:
-            nonlocal shown
-            asked = self.get(f"{path}/-1/hitlDetails")
-            if asked and not asked["response_received"] and (self.get(path) or {}).get("state") == "awaiting_input":
-                shown = str(asked["body"])
-                token = json.loads(self._read("/auth/token"))["access_token"]
-                chosen = json.dumps({"chosen_options": ["Approve"], "params_input": {}}).encode()
-                self._read(f"{path}/-1/hitlDetails", token, chosen)
-
-        state = self._wait_for_run(dag_id, run_id, seconds, answer)
-        return shown, state
-
-    def _wait_for_run(self, dag_id: str, run_id: str, seconds: float, meanwhile: Callable[[], None]) -> str:
         def final() -> str | None:
             meanwhile()
             run = self.get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}") or {}
@@ -182,17 +162,13 @@ class Standalone:
         found = self.get(f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances") or {}
         return ", ".join(f"{task['task_id']} {task['state']}" for task in found.get("task_instances", ()))
 
-    def returned(self, dag_id: str, run_id: str, task_id: str) -> Any:
-        path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
-        value = self.get(path)["value"]
-        return json.loads(value) if isinstance(value, str) else value
-
     def task_logs(self) -> str:
         """The end of every task's log, for a failing test."""
         logs = sorted((self.home / "logs").rglob("attempt=*.log"))
         return "\n".join(f"{file.parent.name}\n{file.read_text()[-3000:]}" for file in logs)
 
-    def _read(self, path: str, token: str = "", change: bytes | None = None) -> bytes:
+    def read(self, path: str, token: str = "", change: bytes | None = None) -> bytes:
+        """What the REST API answers. change: sent with PATCH."""
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         how = "GET" if change is None else "PATCH"
         request = urllib.request.Request(self.url + path, data=change, headers=headers, method=how)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.demo.standalone import Standalone
 from tests.airflow import shop
+from tests.airflow.asked import Asked
 from tests.airflow.conftest import airflow_environment
 
 DAG = "ddlrepl__standalone__replicate"
@@ -36,7 +36,7 @@ def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(d
         environment = airflow_environment(home, channels)
         del environment["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
         shop.run_sql(databases.source, shop.BEFORE)
-        with pytest.MonkeyPatch.context() as patch, Standalone(home, metadata, environment | connections) as airflow:
+        with pytest.MonkeyPatch.context() as patch, Asked(home, metadata, environment | connections) as airflow:
             for name, value in connections.items():
                 patch.setenv(name, value)
             place = (channels, home, "standalone", "shop_source", "shop_target", "shop_past")
@@ -64,7 +64,7 @@ def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(d
         databases.server.drop_database(database.rpartition("/")[2])
 
 
-def backfill(airflow: Standalone, databases: Any, past: str, place: tuple[Any, ...], start: datetime) -> None:
+def backfill(airflow: Asked, databases: Any, past: str, place: tuple[Any, ...], start: datetime) -> None:
     """Two intervals: the first with everything so far, the second with one row more. The target is left alone."""
     while this_minute() == start:
         time.sleep(1)
