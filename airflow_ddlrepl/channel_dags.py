@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param
@@ -16,11 +16,13 @@ from airflow_ddlrepl.assets import data_asset, outlet, schema_asset
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.policies import Enrollment
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.settings import files_at
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
+from airflow_ddlrepl.operators.enroll import EnrollOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 from airflow_ddlrepl.operators.replay import ReplayOperator
@@ -33,6 +35,7 @@ DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), 
 ANSWER_WITHIN = timedelta(days=1)
 TO = "2026-11-21T08:00:00+00:00 (with its offset), or a position of the source's log such as 0/16B3748"
 TABLES = "schema.table, one per line; patterns as in the channel file; empty: all of the channel"
+START = "now; oldest, as far back as the source holds its log; a moment with its offset, or a position of the log"
 CONTROL = "its number, as `ddlrepl controls` prints it; empty: all that hold"
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -59,6 +62,8 @@ def dags_of(files: Iterable[Path], **defaults: Any) -> dict[str, DAG]:
                 hint="a channel's name is its identity: rename one, or move one file out of the folder",
             )
         built[dag.dag_id] = dag
+        enrolls = enroll_dag(channel, file, **defaults)
+        built[enrolls.dag_id] = enrolls
         if channel.replays:
             rewinds = rewind_dag(channel, file, **defaults)
             built[rewinds.dag_id] = rewinds
@@ -90,6 +95,25 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         if channel.replays:  # beside the others: in a backfill it alone works, otherwise it alone is skipped
             into = f"{{{{ (dag_run.conf or {{}}).get('into', '{channel.replays[0].name}') }}}}"
             ReplayOperator(task_id="replay", channel=where, into=into, max_active_tis_per_dag=1)
+    return dag
+
+
+def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """Started by hand: prepare the source, enroll its tables, load them. Again: changes what is asked for only."""
+    with _dag(
+        channel,
+        "enroll",
+        defaults,
+        description=f"Activates {channel.name}: prepares the source, enrolls its tables, loads them",
+        doc_md=_about_enrolling(channel, file),
+        params={
+            "enrollment": Param("keep", type="string", enum=list(get_args(Enrollment)), title="Shapes that are known"),
+            "start_moment": Param("now", type="string", minLength=3, title="Capture begins", description=START),
+            "refresh": Param(True, type="boolean", title="Load tables that exist already"),
+        },
+    ) as dag:
+        wanted = {name: f"{{{{ params.{name} }}}}" for name in ("enrollment", "start_moment", "refresh")}
+        EnrollOperator(task_id="enroll", channel=str(file.absolute()), **wanted)
     return dag
 
 
@@ -182,6 +206,14 @@ def _about_backfills(channel: Channel) -> str:
     return f"""
 A backfill leaves the targets and their positions alone: `replay` brings **{channel.replays[0].name}** (or the replay
 that its conf names as `into`) from the start of each interval to its end. One run at a time keeps them in order.
+"""
+
+
+def _about_enrolling(channel: Channel, file: Path) -> str:
+    return f"""Activates channel **{channel.name}** (`{file.name}`): prepares the source (publication, slot, event
+triggers), enrolls its tables and loads those that exist. Run again it changes nothing but what is asked for:
+`enrollment` regenerate inspects every table and lists what the log does not tell, `only` does this and nothing else;
+`start_moment` in the past captures once more from the log that the source holds (`hold_log`).
 """
 
 

@@ -44,6 +44,7 @@ FAIL_POINTS = {
     "refresh.loaded": "every shadow table is loaded, none is in its place",
     "refresh.transaction": "a shadow table is in its place, the transaction is not committed",
     "refresh.placed": "tables are refreshed at the target, the repository still has them waiting",
+    "reread.files": "a lost segment is read again from the source's log, its manifest still names the lost files",
     "save.written": "a refreshed table's rows are in files of the trail, no load names them",
     "rewind.begun": "a replay's place is empty and stands where it begins, nothing is loaded",
     "rewind.placed": "the tables of a replay are in their places at a live target, the repository does not know",

@@ -52,6 +52,12 @@ Into = Annotated[
         "--into", metavar="NAME", help="One of the channel's `replays`; or a target. Default: the channel's target."
     ),
 ]
+Start = Annotated[
+    str,
+    typer.Option(
+        metavar="now|oldest|MOMENT|POSITION", help="Capture begins there again, in the log that the source holds."
+    ),
+]
 Known = Annotated[
     Enrollment,
     typer.Option(
@@ -119,11 +125,13 @@ def activate(
     channel: ChannelFile,
     refresh: Annotated[bool, typer.Option("--refresh/--no-refresh", help="Load tables that exist already.")] = True,
     enrollment: Known = "keep",
+    start_moment: Start = "now",
     master: Spark = "",
     as_json: AsJson = False,
 ) -> None:
     """Prepare the source, enroll its tables and load them. Again: changes nothing."""
-    _end(lambda: work.activate(channel, refresh=refresh, enrollment=enrollment, spark=master), as_json)
+    act = partial(work.activate, channel, refresh=refresh, enrollment=enrollment, start=start_moment, spark=master)
+    _end(act, as_json)
 
 
 @app.command()

@@ -16,7 +16,7 @@ from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.check import warnings
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import resolve
-from airflow_ddlrepl.config.moment import parse_until
+from airflow_ddlrepl.config.moment import parse_start, parse_until
 from airflow_ddlrepl.config.pattern import is_selected, split_table_pattern
 from airflow_ddlrepl.config.schema import json_schema
 from airflow_ddlrepl.errors import ConfigError, Exit
@@ -51,8 +51,9 @@ def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
         yield channel, repository
 
 
-def activate(path: Path, *, refresh: bool, enrollment: str = "keep", spark: str = "") -> Result:
-    return _flowing(path, lambda flow, cycle: flow.activate(cycle, load=refresh, enrollment=enrollment), spark)
+def activate(path: Path, *, refresh: bool, enrollment: str = "keep", start: str = "now", spark: str = "") -> Result:
+    how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start)}
+    return _flowing(path, lambda flow, cycle: flow.activate(cycle, **how), spark)
 
 
 def replicate(path: Path, spark: str = "", until: str = "") -> Result:

@@ -118,6 +118,22 @@ class Retention(Section):
     size: Bytes | None = Field(None, ge=0, description="bytes, or 100GB; default: no limit")
 
 
+class HoldLog(Section):
+    """How much of its own log the source keeps, so that what the trail has lost can be read again.
+
+    A second replication slot stands where that begins. Both may be given: what is older, or more, may go.
+    """
+
+    age: Seconds | None = Field(None, ge=60, description="seconds, or 1d")
+    size: Bytes | None = Field(None, ge=1 << 20, description="bytes of the source's log, or 20GB")
+
+    @model_validator(mode="after")
+    def _has_an_end(self) -> HoldLog:
+        if self.age is None and self.size is None:
+            raise ValueError("needs age or size: the disk of a source has an end")
+        return self
+
+
 class RewindHorizon(Section):
     """How far back a rewind can go. Refreshes are kept in the trail, and repeated there before they are too old.
 
@@ -126,6 +142,7 @@ class RewindHorizon(Section):
 
     age: Seconds | None = Field(None, ge=60, description="seconds, or 7d; default: back to the first refresh kept")
     size: Bytes | None = Field(None, ge=1 << 20, description="bytes of trail to replay at most, or 100GB")
+    hold_log: HoldLog | None = Field(None, description="default: the source's log may go once it is captured")
 
 
 _CRON = re.compile(
@@ -188,6 +205,11 @@ class Channel(Section):
     def slot(self) -> str:
         """Name of the replication slot at the source."""
         return self.source.slot or self._server_name()
+
+    @property
+    def hold_log(self) -> HoldLog | None:
+        """How much of its log the source keeps after it is captured."""
+        return self.rewind_horizon.hold_log if self.rewind_horizon else None
 
     def _server_name(self) -> str:
         folded = "ddlrepl_" + re.sub(r"[^a-z0-9_]", "_", self.name.lower())

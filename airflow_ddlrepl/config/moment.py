@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
+from typing import Literal
 
 import pendulum
 from pendulum.parsing.exceptions import ParserError
@@ -28,6 +30,18 @@ def parse_moment(text: str) -> pendulum.DateTime:
             hint="a moment is ISO 8601 with its offset, for example 2026-11-21T08:00:00+00:00",
         )
     return moment.in_timezone("UTC")
+
+
+Start = Literal["now", "oldest"] | Lsn | datetime
+
+
+def parse_start(text: str) -> Start:
+    """`now`, `oldest`, a MOMENT or a POSITION. Raises ConfigError CFG-110 or CFG-111."""
+    match text.strip():
+        case "now" | "oldest" as word:
+            return word
+        case _:
+            return parse_until(text)
 
 
 def parse_until(text: str) -> Lsn | pendulum.DateTime:

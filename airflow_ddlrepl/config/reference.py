@@ -52,7 +52,18 @@ def markdown() -> str:
     schema = json_schema()
     sections = [("Channel", schema)]
     sections += [(name, part) for name, part in schema["$defs"].items() if "properties" in part]
-    order = ["Channel", "Source", "Target", "AdaptAction", "Capture", "Spark", "Lock", "Retention", "RewindHorizon"]
+    order = [
+        "Channel",
+        "Source",
+        "Target",
+        "AdaptAction",
+        "Capture",
+        "Spark",
+        "Lock",
+        "Retention",
+        "RewindHorizon",
+        "HoldLog",
+    ]
     sections.sort(key=lambda section: order.index(section[0]))
     return "\n".join([INTRODUCTION, *(line for name, part in sections for line in _section(name, part, schema))])
 
@@ -67,6 +78,7 @@ TITLES = {
     "Lock": "`lock`",
     "Retention": "`retention`",
     "RewindHorizon": "`rewind_horizon`",
+    "HoldLog": "`hold_log`",
 }
 
 

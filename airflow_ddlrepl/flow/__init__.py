@@ -11,7 +11,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
-from airflow_ddlrepl.errors import CannotAdapt, ControlStop
+from airflow_ddlrepl.errors import CannotAdapt, ControlStop, TrailError
 from airflow_ddlrepl.flow.activation import activate, deactivate
 from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrate
 from airflow_ddlrepl.flow.capturing import capture, has_news
@@ -71,7 +71,10 @@ def _refresh(cycle: Cycle, high: Lsn | None) -> Refreshed:
 def has_work(channel: Channel, stage: str) -> bool:
     """Is there anything to do for a stage? Cheap: no Spark, no rows read. stage: capture, adapt, refresh, integrate."""
     with Cycle(channel, InProcess(), f"look-{int(time.time())}") as cycle:
-        return NEWS[stage](cycle) or bool(cycle.unreachable)
+        try:
+            return NEWS[stage](cycle) or bool(cycle.unreachable)
+        except TrailError:
+            return True  # the stage mends the trail, or says why it can't
 
 
 __all__ = [

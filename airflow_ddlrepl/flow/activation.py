@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.config.moment import Start
 from airflow_ddlrepl.config.policies import Enrollment, ExistingTables
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
@@ -21,8 +22,10 @@ from airflow_ddlrepl.flow.capturing import capture
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.following import is_lost, start_over
+from airflow_ddlrepl.flow.holding import hold
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import refresh
+from airflow_ddlrepl.flow.rereading import require_held, reread
 from airflow_ddlrepl.flow.results import Activated
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.flow.waiting import waiting
@@ -36,24 +39,31 @@ WHY = "the table joined the channel at activation"
 
 
 @stage("activate")
-def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep") -> Activated:
-    """Prepare the source, enroll its tables and load those that exist. Again: changes nothing, but for `enrollment`.
+def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep", start: Start = "now") -> Activated:
+    """Prepare the source, enroll its tables and load those that exist. Again: changes nothing, but for `enrollment`
+    and `start`.
 
     enrollment: of shapes that are known. keep: they stay. regenerate: the log is captured and every table inspected;
     where the shape of today contradicts the log's, it is enrolled as inspected. only: this, and nothing else.
-    load: refresh now; else the next cycle does. Where the slot no longer has what comes next (it was lost, dropped,
+    load: refresh now; else the next cycle does. start: at an earlier moment or position, or the oldest, capture begins
+    again: what it found from there on, up to where it stands, is read once more from the log that the source holds.
+    Raises what `require_held` raises when that can't be, before anything is done.
+
+    Where the slot no longer has what comes next (it was lost, dropped,
     or moved on by somebody else), or what was captured was lost at the source, every table starts over with a refresh.
     The targets are told first: killed in between, the next activation still sees that the repository stands before the
     slot, or in the log that was lost.
     """
+    if start != "now":
+        require_held(cycle, start)
     if enrollment == "only":
-        return Activated(cycle.captured(), contradicted=_regenerated(cycle))
+        return Activated(cycle.captured(), contradicted=_regenerated(cycle), reread=_start_again(cycle, start))
     anew = is_lost(cycle)
     captured = cycle.repository.captured(cycle.channel.name)
     if captured is not None and not anew:
         cycle.source.require_log(captured)
     before = cycle.source.published()
-    found = cycle.source.activate(anew=anew)
+    found = cycle.source.activate(anew=anew, low=captured)
     late = cycle.source.published() - before
     reach("activate.source")
     row = cycle.repository.channel(cycle.channel.name)
@@ -77,10 +87,22 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
         cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
+    if begins or cycle.channel.hold_log is None:
+        cycle.source.release()
+    hold(cycle)
+    reread = _start_again(cycle, start)
     contradicted = {} if enrollment == "keep" else _regenerated(cycle)
     refreshed = refresh(cycle).tables if load else {}
     names = tuple(sorted(str(t.name) for t in tables))
-    return Activated(position, names, refreshed, found.left_out, contradicted)
+    return Activated(position, names, refreshed, found.left_out, contradicted, reread)
+
+
+def _start_again(cycle: Cycle, start: Start) -> int:
+    """How many segments were captured once more."""
+    rows = [] if start == "now" else require_held(cycle, start)
+    for row in rows:
+        reread(cycle, row)
+    return len(rows)
 
 
 def _regenerated(cycle: Cycle) -> dict[str, list[str]]:

@@ -16,6 +16,7 @@ from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.keeping import expire
 from airflow_ddlrepl.flow.recording import has_unrecorded, record
+from airflow_ddlrepl.flow.rereading import reread_where_lost
 from airflow_ddlrepl.flow.results import Adapted, Integrated
 from airflow_ddlrepl.flow.saving import renew
 from airflow_ddlrepl.flow.stages import stage
@@ -78,17 +79,28 @@ def bring(
     claim(cycle, target)
     record(cycle, target)
     while True:
-        ahead = stretch(cycle, target, until=until, only=only)
-        program = wanted(ahead)
-        first = program.first_commit
-        is_whole = first >= program.high
-        if not is_whole:
-            program = ahead.program(first)
-        if program.high > ahead.low:
-            _add(total, apply(cycle, ahead, program))
+        program, is_whole, applied = reread_where_lost(cycle, lambda: _advance(cycle, target, wanted, until, only))
+        _add(total, applied)
         if is_whole:
             return program
         reach("integrate.first_commit")
+
+
+def _advance(
+    cycle: Cycle,
+    target: str,
+    wanted: Callable[[Stretch], Program],
+    until: Lsn | None,
+    only: Container[int] | None,
+) -> tuple[Program, bool, Applied]:
+    """One transaction at the target; is it all that is wanted?"""
+    ahead = stretch(cycle, target, until=until, only=only)
+    program = wanted(ahead)
+    first = program.first_commit
+    is_whole = first >= program.high
+    if not is_whole:
+        program = ahead.program(first)
+    return program, is_whole, apply(cycle, ahead, program) if program.high > ahead.low else Applied()
 
 
 def to_the_end(ahead: Stretch) -> Program:

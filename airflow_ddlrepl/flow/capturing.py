@@ -31,10 +31,11 @@ from airflow_ddlrepl.engines.postgres.stream import (
     ranges,
     wire_types,
 )
-from airflow_ddlrepl.errors import DdlReplError, DiskFull
+from airflow_ddlrepl.errors import DdlReplError, DiskFull, SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow, is_followed, require_kept
+from airflow_ddlrepl.flow.holding import hold
 from airflow_ddlrepl.flow.results import Captured
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import check_arrived
@@ -47,7 +48,7 @@ from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.rows import SegmentFacts
 from airflow_ddlrepl.trail.manifest import Part, Segment
-from airflow_ddlrepl.trail.store import data_folder
+from airflow_ddlrepl.trail.store import INSPECTED_FILE, data_folder
 
 RANGE_BYTES = 16 << 20
 INSPECTED = "inspected"
@@ -88,6 +89,10 @@ def capture(cycle: Cycle) -> Captured:
 def _advance(cycle: Cycle, low: Lsn) -> None:
     """Only the channel's holder tells the source what it may forget."""
     cycle.check_lock()
+    try:
+        hold(cycle)
+    except SourceError as error:
+        log.warning("the source does not hold its log for rewinds: %s", error)
     cycle.source.advance(low)
 
 
@@ -175,7 +180,7 @@ class _Tally:
 def _window(
     cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool
 ) -> tuple[Segment, Sequence[Event], Sequence[Revision]]:
-    with _files_gone_on_failure(cycle, low), needing(high - low, "of log in this window"):
+    with files_gone_on_failure(cycle, low), needing(high - low, "of log in this window"):
         segment = _read(cycle, low, high, inspection, is_last=is_last)
         if not segment.is_empty:
             reach("capture.files")
@@ -205,7 +210,7 @@ def _read(cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last:
 
 
 @contextmanager
-def _files_gone_on_failure(cycle: Cycle, low: Lsn) -> Iterator[None]:
+def files_gone_on_failure(cycle: Cycle, low: Lsn) -> Iterator[None]:
     """What this run wrote of a window that failed is removed: on a full disk the next try needs the room."""
     try:
         yield
@@ -225,8 +230,11 @@ def _publish(cycle: Cycle, segment: Segment) -> Segment:
         raise
 
 
-def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runner) -> list[Part]:
-    """Decode the window into a trail, in ranges side by side; again in text format when a type asks for it."""
+def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runner, held: str = "") -> list[Part]:
+    """Decode the window into a trail, in ranges side by side; again in text format when a type asks for it.
+
+    held: a slot that stands far before it, instead of the channel's.
+    """
     tables = [r.table for r in cycle.repository.latest_revisions(cycle.channel.name).values() if r.table]
     wanted = cycle.channel.capture.format
     is_binary = wanted is not CaptureFormat.TEXT and all(binary_safe(t) for t in tables)
@@ -238,7 +246,8 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runne
         tasks = [
             RangeTask(
                 dsn=cycle.source_dsn,
-                slot=cycle.channel.slot,
+                slot=held or cycle.channel.slot,
+                is_behind=bool(held),
                 publication=cycle.channel.publication,
                 low=start,
                 high=end,
@@ -326,9 +335,14 @@ def _warn_of_left_out(cycle: Cycle) -> None:
 
 def _join(cycle: Cycle, drift: Sequence[Event]) -> None:
     """Publish tables that no event trigger brought in; a refresh may begin once nobody older writes to them."""
+    known = cycle.repository.latest_revisions(cycle.channel.name)
     for event in drift:
+        if event.layout is not None and (revision := known.get(int(event.layout["table_id"]))) and revision.table:
+            at, why = Lsn(event.key.lsn), event.layout.get("why", "")
+            log.warning("%s at %s: %s; its shape and rows of today are taken", revision.table.name, at, why)
+            continue
         names = ", ".join(str(t.name) for t in event.tables) or ", ".join(str(n) for _, n in event.dropped)
-        log.warning("no DDL record explains the shape of %s: inspected instead", names or event.layout)
+        log.warning("no DDL record explains the shape of %s: inspected instead", names)
     if drift:
         cycle.source.tend()
     if any(event.filled for event in drift):
@@ -338,7 +352,7 @@ def _join(cycle: Cycle, drift: Sequence[Event]) -> None:
 def _drift_part(cycle: Cycle, segment: Segment, drift: Sequence[Event]) -> Part:
     index = len(segment.parts)
     lines = b"".join(json.dumps(e.to_json(), separators=(",", ":")).encode() + b"\n" for e in drift)
-    path = f"{data_folder(cycle.epoch, segment.low)}/{index:04d}-{cycle.token}-inspected.jsonl"
+    path = f"{data_folder(cycle.epoch, segment.low)}/{index:04d}-{cycle.token}-{INSPECTED_FILE}"
     return Part(index, segment.low, segment.high, control=cycle.trail.write(path, lines), event_count=len(drift))
 
 
@@ -354,14 +368,15 @@ def _register(cycle: Cycle, segment: Segment) -> tuple[Segment, Sequence[Event],
     size = sum(file.size for file in segment.files())
     facts = SegmentFacts(segment.epoch, segment.low, segment.high, segment.rows, size, len(list(segment.files())))
     ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}
-    seen = [e for e in events if e.kind in STORED and _touches(e, ours)]
+    seen = [e for e in events if e.kind in STORED and touches(e, ours)]
     cycle.repository.commit_segment(cycle.channel.name, cycle.token, facts, found, segment.high, seen=seen)
     cycle.trail.tidy(segment)
     reach("capture.repository")
     return segment, seen, found
 
 
-def _touches(event: Event, ours: set[int]) -> bool:
+def touches(event: Event, ours: set[int]) -> bool:
+    """Is it about one of these tables, or maybe about any?"""
     ids = {t.id for t in event.tables} | {i for i, _ in event.dropped}
     if event.layout:
         ids.add(int(event.layout["table_id"]))

@@ -89,7 +89,7 @@ def course(
     joined = {kept.table.id: load for load in reversed(passed) for kept in load.tables if kept.table.id not in earlier}
     starts, unsafe = _starts(cycle, wanted | gone, last, joined)
     if not starts:
-        raise out_of_reach(cycle, base, "; ".join(dict.fromkeys(unsafe.values())))
+        raise out_of_reach(cycle, base, _reasons(unsafe, {**earlier, **standing}))
     low = min(starts.values())
     before = standing_at(cycle, low)
     about = wanted | gone | _family(before, wanted | gone)
@@ -169,6 +169,13 @@ def is_held(cycle: Cycle, to: Until) -> bool:
         if len(committed):
             return bool(pc.min(committed).as_py() <= int(to.timestamp() * 1_000_000))
     return False
+
+
+def _reasons(unsafe: Mapping[int, str], tables: Mapping[int, Table]) -> str:
+    """Each reason once, with one of the tables that it is about."""
+    first = {why: tables[i].name for i, why in reversed(unsafe.items())}
+    others = {why: sum(1 for other in unsafe.values() if other == why) - 1 for why in first}
+    return "; ".join(f"{name}{f' and {others[why]} more' * bool(others[why])}: {why}" for why, name in first.items())
 
 
 def _wanted(standing: Mapping[int, Table], patterns: Sequence[str], left_out: Container[int]) -> frozenset[int]:

@@ -27,6 +27,7 @@ from airflow_ddlrepl.flow.course import Course, Stop
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import Refresh, shadow_stem
+from airflow_ddlrepl.flow.rereading import reread_where_lost
 from airflow_ddlrepl.flow.survey import waiting_tables
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
@@ -57,7 +58,7 @@ def replay(cycle: Cycle, into: str, way: Course, *, onward: bool = False) -> Rep
     found = Replayed()
     made_as = f"{cycle.channel.fingerprint()} {way.kind}"
     low = _gone(cycle, into, way, made_as) if onward else None
-    _vouch(cycle, way, way.low if low is None else low)
+    reread_where_lost(cycle, lambda: _vouch(cycle, way, way.low if low is None else low))
     if low is None:
         _begin(cycle, into, way)
     else:

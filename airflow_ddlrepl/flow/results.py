@@ -117,6 +117,7 @@ class Activated(Printable):
     """What activation prepared: tables enrolled, tables refreshed, tables left out and why.
 
     contradicted: what the log does not tell of the shapes of today, by table; these were enrolled as inspected.
+    reread: segments of the trail that were captured once more.
     """
 
     position: Lsn
@@ -124,3 +125,4 @@ class Activated(Printable):
     refreshed: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     contradicted: dict[str, list[str]] = field(default_factory=dict)
+    reread: int = 0

@@ -16,6 +16,7 @@ from airflow_ddlrepl.flow.course import Course, course, is_held, out_of_reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.reinstating import as_target, left_out, position_of_target, reinstate
 from airflow_ddlrepl.flow.replaying import replay
+from airflow_ddlrepl.flow.rereading import reread_where_lost
 from airflow_ddlrepl.flow.results import Printable
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.flow.survey import RewindPlanned, planned, survey
@@ -75,9 +76,8 @@ def rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = ()
     """
     started = time.monotonic()
     into = _place(cycle, into)
-    errand = _errand(cycle, to, into, patterns)
+    errand = reread_where_lost(cycle, lambda: _possible(cycle, to, into, patterns))
     way = errand.way
-    _refuse_unsafe(way, survey(errand.cycle, errand.into, way).unsafe)
     done = replay(errand.cycle, errand.into, way, onward=onward)
     placed = {} if cycle.channel.is_replay(into) else reinstate(cycle, into, errand.into, way)
     names = tuple(sorted(map(str, way.names.values())))
@@ -115,6 +115,13 @@ def _errand(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Err
     high = _loaded(cycle, position_of_target(cycle, into, moment))
     aside = as_target(cycle, into)
     return _Errand(aside, channel.replays[0].name, course(cycle, high, patterns, moment, left_out(cycle, high)))
+
+
+def _possible(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Errand:
+    """Raises DdlReplError REW-102 where the rows of a table can't be known."""
+    errand = _errand(cycle, to, into, patterns)
+    _refuse_unsafe(errand.way, survey(errand.cycle, errand.into, errand.way).unsafe)
+    return errand
 
 
 def _captured(cycle: Cycle, to: Until) -> Lsn:

@@ -57,6 +57,8 @@ class Status:
         ]
         if trail["horizon"]:
             lines.append(f"rewind: back to {trail['horizon']} ({trail['horizon_since']})")
+        if trail["held_from"]:
+            lines.append(f"the source holds its log from {trail['held_from']} on")
         for name, found in self.targets.items():
             behind = f"{found['lag_bytes']} bytes, {found['lag_seconds']} s behind"
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
@@ -94,7 +96,7 @@ def status(cycle: Cycle) -> Status:
         name,
         captured,
         end,
-        {**_trail(segments), **_horizon(cycle)},
+        {**_trail(segments), **_horizon(cycle), "held_from": _held_from(cycle)},
         targets,
         len(cycle.repository.controls(name)),
         cycle.repository.error_count(name),
@@ -142,6 +144,12 @@ def _horizon(cycle: Cycle) -> dict[str, str | None]:
         "horizon": str(oldest.snapshot.high) if oldest else None,
         "horizon_since": oldest.created.isoformat(timespec="seconds") if oldest else None,
     }
+
+
+def _held_from(cycle: Cycle) -> str | None:
+    """From where on the source keeps log that is captured."""
+    since = cycle.source.held_from() if cycle.channel.hold_log else None
+    return str(since) if since is not None else None
 
 
 def _last_runs(runs: list[RunRow]) -> list[dict[str, Any]]:

@@ -113,6 +113,16 @@ class Revisions(Base):
         with self._database.read() as connection:
             return list(connection.scalars(query.order_by(segments.c.low)))
 
+    def begin_since(self, channel: str, moment: datetime | None, position: Lsn) -> Lsn | None:
+        """Where the first segment begins that was captured at the moment or later, not before the position."""
+        query = _within(select(func.min(segments.c.low)), channel)
+        query = query.where(segments.c.state == "live", segments.c.low >= int(position))
+        if moment is not None:
+            query = query.where(segments.c.created >= moment)
+        with self._database.read() as connection:
+            low = connection.execute(query).scalar()
+            return None if low is None else Lsn(low)
+
     def extent(self, channel: str, low: Lsn, high: Lsn) -> tuple[int, int]:
         """How many segments that is, and their bytes."""
         query = _within(select(func.count(), func.coalesce(func.sum(segments.c.bytes), 0)), channel, low, high)

@@ -92,6 +92,20 @@ class Place:
                 raise
             return True
 
+    def replace(self, path: str, data: bytes) -> None:
+        """Write the whole file at once, in the place of the one that may be there."""
+        full = self.full(path)
+        with reached():
+            if not self.is_local:
+                self.fs.pipe_file(full, data)
+                return
+            _folders(os.path.dirname(full))
+            temporary = f"{full}.{uuid.uuid4().hex}.tmp"
+            with room(os.path.dirname(full), full, len(data)):
+                _write_new(temporary, data)
+            os.replace(temporary, full)
+            _sync_folder(os.path.dirname(full))
+
     def read(self, path: str) -> bytes | None:
         """The whole file, None when it is not there."""
         full = self.full(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,11 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_ddlrepl.errors import TrailError
-from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.trail.place import Place, crc_text
 
 _CHUNK = 1 << 22
+_OF_A_SEGMENT = re.compile(r"e\d+/data/([0-9a-f]{16})/")
 LOST = "If it is lost for good: `ddlrepl deactivate`, then `activate` with `existing_tables: replace` for the targets"
 
 
@@ -83,6 +85,7 @@ class RowReader:
             raise TrailError(
                 f"trail file {blob.path} is damaged: its checksum is {crc_text(crc)}, not {blob.checksum}",
                 code="TRL-103",
+                at=begins_at(blob.path),
                 hint=f"restore the file. {LOST}",
             )
         return data
@@ -102,10 +105,17 @@ class RowReader:
             return b""
 
 
+def begins_at(path: str) -> Lsn | None:
+    """Where the segment begins that a file is of; None for a file of kept rows."""
+    found = _OF_A_SEGMENT.match(path)
+    return Lsn(int(found[1], 16)) if found else None
+
+
 def _missing(blob: Blob) -> TrailError:
     return TrailError(
         f"trail file {blob.path} is missing",
         code="TRL-101",
+        at=begins_at(blob.path),
         hint=f"restore the file. {LOST}",
     )
 
@@ -114,6 +124,7 @@ def _wrong_size(blob: Blob, size: int) -> TrailError:
     return TrailError(
         f"trail file {blob.path} has {size} bytes, its manifest says {blob.size}",
         code="TRL-102",
+        at=begins_at(blob.path),
         hint=f"the file is truncated or was changed: restore it. {LOST}",
     )
 

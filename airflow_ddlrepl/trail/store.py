@@ -25,6 +25,7 @@ from airflow_ddlrepl.trail.place import Place, Sink, checksum
 from airflow_ddlrepl.trail.rows import LOST, RowReader
 
 MARKER = "trail.json"
+INSPECTED_FILE = "inspected.jsonl"
 TRANSACTIONS = pa.schema(
     [
         ("lsn", pa.int64()),
@@ -94,6 +95,16 @@ class Trail(RowReader):
         self.check(standing)
         return standing
 
+    def replace(self, segment: Segment) -> None:
+        """The segment in the place of one of the same window, whose files go.
+
+        Raises TrailError TRL-101 or TRL-102 when a file that it names is not there or not whole.
+        """
+        self.check(segment)
+        text = json.dumps(segment.to_json(), separators=(",", ":")).encode()
+        self.place.replace(manifest_path(segment.epoch, segment.low), text)
+        self.tidy(segment)
+
     def check(self, segment: Segment) -> None:
         """Raises TrailError TRL-101 or TRL-102 when a file that the segment names is missing or has another size."""
         for blob in segment.blobs():
@@ -113,8 +124,9 @@ class Trail(RowReader):
             return None
         try:
             segment = Segment.from_json(json.loads(data))
-        except ValueError as error:
-            raise TrailError(f"{path} is no manifest: {error}", code="TRL-106", hint="restore the file") from error
+        except (ValueError, TrailError) as error:
+            message = f"{path} is no manifest: {error}"
+            raise TrailError(message, code="TRL-106", at=low, hint="restore the file") from error
         if segment.channel != self.channel:
             raise TrailError(
                 f"{path} belongs to channel {segment.channel!r}",
@@ -241,6 +253,21 @@ def manifest_path(epoch: int, low: Lsn) -> str:
 def data_folder(epoch: int, low: Lsn) -> str:
     """Where the files of the segment that starts at `low` go."""
     return f"e{epoch}/data/{low:016x}"
+
+
+def inspected_of(trail: Trail, epoch: int, low: Lsn) -> Blob | None:
+    """The file of a segment with what was found by inspection; as it is there when no manifest vouches for it."""
+    try:
+        segment = trail.find(epoch, low)
+    except TrailError:
+        segment = None
+    for blob in segment.blobs() if segment else ():
+        if blob.path.endswith(f"-{INSPECTED_FILE}"):
+            return blob
+    for path in trail.place.walk(data_folder(epoch, low)) if segment is None else ():
+        if path.endswith(f"-{INSPECTED_FILE}") and (data := trail.place.read(path)) is not None:
+            return Blob(path, len(data), checksum(data))
+    return None
 
 
 def _modified(info: dict[str, object]) -> float:

@@ -58,7 +58,10 @@ def test_a_folder_gives_a_dag_per_file(tmp_path: Path) -> None:
     write_channel(tmp_path, "one")
     write_channel(tmp_path, "two", file="two.yml")
     (tmp_path / "notes.txt").write_text("no channel")
-    assert list(build_channel_dags(tmp_path)) == ["ddlrepl__one__replicate", "ddlrepl__two__replicate"]
+    kinds = ("replicate", "enroll")
+    assert list(build_channel_dags(tmp_path)) == [
+        f"ddlrepl__{name}__{kind}" for name in ("one", "two") for kind in kinds
+    ]
 
 
 def test_one_name_in_two_files_is_refused(tmp_path: Path) -> None:
@@ -78,7 +81,7 @@ def test_bundle_builds_the_configured_channels(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
     bag = DagBag(ChannelDagBundle(name="ddlrepl").path, bundle_path=ChannelDagBundle(name="ddlrepl").path)
     assert bag.import_errors == {}
-    assert list(bag.dags) == ["ddlrepl__shop__replicate"]
+    assert list(bag.dags) == ["ddlrepl__shop__replicate", "ddlrepl__shop__enroll"]
 
 
 def test_a_broken_channel_file_shows_as_import_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +106,7 @@ def test_two_line_file(tmp_path: Path) -> None:
     )
     bag = DagBag(tmp_path, bundle_path=tmp_path)
     assert bag.import_errors == {}
-    assert list(bag.dags) == ["ddlrepl__shop__replicate"]
+    assert list(bag.dags) == ["ddlrepl__shop__replicate", "ddlrepl__shop__enroll"]
 
 
 REPLAYS = (
@@ -119,6 +122,23 @@ def test_a_backfill_has_a_task_of_its_own(tmp_path: Path) -> None:
     assert replay.max_active_tis_per_dag == 1
     assert "'past'" in replay.into
     assert not build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__replicate"].has_task("replay")
+
+
+def test_a_channel_is_enrolled_by_hand(tmp_path: Path) -> None:
+    """As `ddlrepl activate` without options, unless the run says otherwise."""
+    dag = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__enroll"]
+    (task,) = dag.tasks
+    assert not dag.timetable.can_be_scheduled
+    assert {name: dag.params[name] for name in dag.params} == {
+        "enrollment": "keep", "start_moment": "now", "refresh": True,
+    }  # fmt: skip
+    assert dag.params.get_param("enrollment").schema["enum"] == ["keep", "regenerate", "only"]
+    told = {"params": dict(dag.params)}
+    task.render_template_fields(told)
+    assert task.arguments() == ["--enrollment", "keep", "--start-moment", "now"]
+    other = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__enroll"].tasks[0]
+    other.render_template_fields({"params": {"enrollment": "only", "start_moment": "0/1A", "refresh": False}})
+    assert other.arguments() == ["--enrollment", "only", "--start-moment", "0/1A", "--no-refresh"]
 
 
 def test_a_rewind_is_planned_approved_and_done(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import psycopg
 import yaml
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.moment import parse_until
+from airflow_ddlrepl.config.moment import parse_start, parse_until
 from airflow_ddlrepl.model.work import InProcess
 
 
@@ -30,9 +30,9 @@ class Replica:
     def at_target(self, *statements: str) -> None:
         run(self.target, *statements)
 
-    def activate(self, enrollment: Any = "keep") -> Any:
+    def activate(self, enrollment: Any = "keep", start: str = "now") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.activate(cycle, enrollment=enrollment)
+            return flow.activate(cycle, enrollment=enrollment, start=parse_start(start))
 
     def replicate(self, until: str = "") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:

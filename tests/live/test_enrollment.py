@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.revision import Origin
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.replayable import captured, read, replayable
 from tests.live.replica import Replica, channel_file
@@ -57,6 +60,78 @@ def test_what_the_log_contradicts_is_said(replica: Replica, how: str) -> None:
     assert replica.activate(how).contradicted == {}
     replica.settle()
     assert replica.rows("SELECT * FROM t") == [(1, 5)]
+
+
+@pytest.mark.req("HVR-W-04")
+def test_only_the_shapes_are_enrolled_anew(replica: Replica) -> None:
+    """Neither a position nor a row nor a column of the target moves, and nothing waits for a refresh that did not."""
+    before = standing(replica), replica.rows("SELECT to_jsonb(t) FROM t")
+    told = replica.activate("only")
+    assert (told.tables, told.refreshed, told.reread) == ((), {}, 0)
+    assert numbers(replica)["t"] == 1
+    assert (standing(replica), replica.rows("SELECT to_jsonb(t) FROM t")) == before
+
+
+def standing(replica: Replica) -> list[Any]:
+    """Position and tables of the target, as it keeps them itself."""
+    return replica.rows("SELECT to_jsonb(p) - 'token' FROM ddlrepl.position p") + sorted(
+        replica.rows("SELECT table_id, to_jsonb(t) FROM ddlrepl.tables t")
+    )
+
+
+@pytest.mark.req("HVR-W-07", "HVR-W-08", "HVR-W-09", "HVR-W-10")
+def test_log_that_is_older_than_the_shapes(
+    databases: Any, past: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A slot that was there before activation: its first rows have a column that no revision knows.
+
+    They are told with table and position, and are no longer met after the schema change. The load has them; a rewind
+    to before it is refused.
+    """
+    replica = replayable(databases, tmp_path, location=past)
+    replica.at_source(
+        "CREATE TABLE t (id int PRIMARY KEY, b int, c int)",
+        "CREATE PUBLICATION ddlrepl_shop FOR TABLE t",
+        "SELECT pg_create_logical_replication_slot('ddlrepl_shop', 'pgoutput')",
+    )
+    begin = read(replica.source, "SELECT pg_current_wal_lsn()::text")[0][0]
+    replica.at_source("INSERT INTO t VALUES (1, 1, 1)")
+    old = read(replica.source, "SELECT pg_current_wal_lsn()::text")[0][0]
+    replica.at_source("ALTER TABLE t DROP COLUMN c", "INSERT INTO t VALUES (2, 2)")
+    replica.activate("regenerate")
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        first, *later = cycle.repository.revisions("shop")
+    assert first.table is not None and [column.name for column in first.table.columns] == ["id", "b"]
+    replica.at_source("INSERT INTO t VALUES (3, 3)")
+    replica.settle()
+    (told,) = [line for line in caplog.messages if "public.t" in line]
+    found = re.match(r"public\.t at ([0-9A-F/]+): rows of a layout that no revision explains", told)
+    assert found and Lsn.parse(begin) <= Lsn.parse(found[1]) < Lsn.parse(old), "its first row, and no later one"
+    assert not later
+    with pytest.raises(DdlReplError, match=r"REW-101.*public\.t"):
+        replica.rewind(old)
+    replica.rewind(captured(replica))
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1, 1), (2, 2), (3, 3)]
+
+
+@pytest.mark.req("HVR-W-12")
+def test_a_change_between_the_old_end_of_capture_and_the_new_beginning(replica: Replica) -> None:
+    """The shape that is known is older than the log that comes next, and the catalog shows another one: enrolled."""
+    replica.settle()
+    known = numbers(replica)
+    replica.at_source(
+        "ALTER TABLE t DROP COLUMN more",
+        "INSERT INTO t VALUES (2)",
+        "SELECT pg_replication_slot_advance('ddlrepl_shop', pg_current_wal_lsn())",
+        "INSERT INTO t VALUES (3)",
+    )
+    activated = replica.activate("keep")
+    assert numbers(replica) == {"t": known["t"] + 1, "u": known["u"]}
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        newest = cycle.repository.latest_revisions("shop").values()
+        (found,) = [r for r in newest if r.table and r.table.name.name == "t"]
+    assert (found.origin, found.key.lsn) == (Origin.INSPECTED, activated.position - 1)
+    replica.settle()
 
 
 def test_only_this_needs_an_active_channel(databases: Any, tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
-from airflow_ddlrepl.engines.postgres import health, helper, slots
+from airflow_ddlrepl.engines.postgres import health, held, helper, slots
 from airflow_ddlrepl.engines.postgres.inspect import FOLDER, listed
 from airflow_ddlrepl.engines.postgres.names import qualified, quote
 from airflow_ddlrepl.engines.postgres.scope import Scope
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 __all__ = ["FOLDER", "Activation", "Wanted", "activate", "deactivate"]
+
+log = logging.getLogger("ddlrepl")
 
 LOCK_SECONDS = 2
 _ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
@@ -35,7 +38,10 @@ JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the source is to look like. anew: with another slot than the one that may be there."""
+    """What the source is to look like. anew: with another slot than the one that may be there.
+
+    low: where a channel that was active goes on; None: it was not.
+    """
 
     channel: str
     publication: str
@@ -45,6 +51,7 @@ class Wanted:
     ddl: DdlCapture
     patience: float
     anew: bool = False
+    low: Lsn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ class Activation:
 
     position: from here on the log can be read. changes: what was done, empty when all stood already.
     is_new: the slot is new, so what happened before has to come by a refresh.
+    is_restored: it was lost, and is there again without a gap: the log was held.
     has_triggers: DDL reaches the log by event triggers; without them shapes are compared.
     left_out: tables of the channel whose rows are not in the stream, and why.
     """
@@ -62,6 +70,7 @@ class Activation:
     is_new: bool
     has_triggers: bool
     left_out: dict[str, str]
+    is_restored: bool = False
 
 
 def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
@@ -75,14 +84,16 @@ def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
     try:
         may_prepare = _may_prepare(connection, wanted)
         changes = _prepare(connection, wanted) if may_prepare else []
+        restored = _from_held_log(connection, wanted)
         position, is_new = _slot(connection, wanted)
+        if restored:
+            changes.append(f"slot {wanted.slot} again, from {position}")
         if is_new:
             changes.append(f"slot {wanted.slot} at {position}")
             if may_prepare:
                 _remember_slot(connection, wanted, position)
-        return Activation(
-            position, tuple(changes), is_new, helper.present(connection).has_triggers, _left_out(connection, wanted)
-        )
+        has_triggers, left_out = helper.present(connection).has_triggers, _left_out(connection, wanted)
+        return Activation(position, tuple(changes), is_new, has_triggers, left_out, restored)
     finally:
         connection.execute("SELECT pg_advisory_unlock_all()")
 
@@ -94,6 +105,8 @@ def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
         health.require_server(connection)
         slots.drop(connection, wanted.slot)
         changes.append(f"slot {wanted.slot} dropped")
+    if held.release(connection, wanted.slot):
+        changes.append(f"slot {held.held_name(wanted.slot)} dropped")
     if _publication(connection, wanted.publication) is not None:
         connection.execute(f"DROP PUBLICATION {quote(wanted.publication)}".encode())
         changes.append(f"publication {wanted.publication} dropped")
@@ -235,6 +248,19 @@ def _remember_bystanders(connection: Connection[Any], wanted: Wanted, tables: di
         " ON CONFLICT DO NOTHING",
         [wanted.channel, list(tables), [n.schema for n in tables.values()], [n.name for n in tables.values()]],
     )
+
+
+def _from_held_log(connection: Connection[Any], wanted: Wanted) -> bool:
+    """A slot that is lost, or has left behind what comes next, is made again where the log is held."""
+    slot = slots.state(connection, wanted.slot)
+    if wanted.low is None or wanted.anew or (slot is not None and not slot.invalid and slot.confirmed <= wanted.low):
+        return False
+    try:
+        health.require_publication(connection, wanted.publication, wanted.channel)
+    except SourceError as error:
+        log.warning("the log that is held can't be read: %s", error.message)
+        return False
+    return held.restore(connection, wanted.slot, wanted.low) is not None
 
 
 def _slot(connection: Connection[Any], wanted: Wanted) -> tuple[Lsn, bool]:

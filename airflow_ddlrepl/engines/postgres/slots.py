@@ -68,7 +68,7 @@ def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
     with connection.transaction():
         connection.execute("SELECT set_config('statement_timeout', %s, true)", [str(int(patience * 1000))])
         try:
-            with connection.transaction():
+            with connection.transaction(), _none_free_is_told():
                 row = connection.execute(
                     f"SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput'{options})".encode(),
                     [name],
@@ -77,14 +77,37 @@ def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
             raise _blocked(connection, name) from None
         except errors().InsufficientPrivilege:
             raise no_replication(connection) from None
-        except errors().ConfigurationLimitExceeded:
-            raise SourceError(
-                "all replication slots are in use",
-                code="SRC-111",
-                hint="ALTER SYSTEM SET max_replication_slots = 20; and restart, or drop a slot that nobody reads",
-            ) from None
     assert row is not None
     return Lsn.parse(row[0])
+
+
+def copy(connection: Connection[Any], name: str, to: str) -> None:
+    """Another slot that stands where this one does. Waits for nobody; a standby that synchronises slots has it not.
+
+    Raises SourceError SRC-103 when the slot is lost, SRC-111 when none is free, SRC-118 without the right to.
+    """
+    try:
+        with _none_free_is_told(), lost_is_told(connection, name):
+            connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s)", [name, to])
+    except errors().InsufficientPrivilege as error:
+        raise SourceError(
+            f"the slot {name} can't be copied: {str(error).splitlines()[0]}",
+            code="SRC-118",
+            hint="GRANT EXECUTE ON FUNCTION pg_copy_logical_replication_slot(name, name),"
+            " pg_replication_slot_advance(name, pg_lsn) to the source's role, or leave `hold_log` out",
+        ) from None
+
+
+@contextmanager
+def _none_free_is_told() -> Iterator[None]:
+    try:
+        yield
+    except errors().ConfigurationLimitExceeded:
+        raise SourceError(
+            "all replication slots are in use",
+            code="SRC-111",
+            hint="ALTER SYSTEM SET max_replication_slots = 20; and restart, or drop a slot that nobody reads",
+        ) from None
 
 
 def advance(connection: Connection[Any], name: str, to: Lsn) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
-from airflow_ddlrepl.engines.postgres import activation, health, helper, lineage, slots
+from airflow_ddlrepl.engines.postgres import activation, health, held, helper, lineage, slots
 from airflow_ddlrepl.engines.postgres.activation import Activation
 from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.pgoutput import walsender
@@ -90,13 +90,29 @@ class PostgresSource:
             self._connection = session(self.dsn)
         return self._connection
 
-    def activate(self, *, anew: bool = False) -> Activation:
+    def activate(self, *, anew: bool = False, low: Lsn | None = None) -> Activation:
         """Prepares the source: helper schema, publication, replica identities, slot. Again: changes nothing.
 
-        anew: with a new slot, whatever was there.
+        anew: with a new slot, whatever was there. low: where the channel goes on; a slot that no longer can is made
+        again from the log that is held, if it is.
         """
         with self._as_error():
-            return activation.activate(self.connection, replace(self._plan(), anew=anew))
+            found = activation.activate(self.connection, replace(self._plan(), anew=anew, low=low))
+        if found.is_restored and self.connection.info.server_version >= slots.FAILOVER_VERSION:
+            walsender.let_fail_over(self.dsn, self.slot)
+        return found
+
+    def hold(self, since: Lsn) -> None:
+        """The server keeps what commits from there on. Raises SourceError SRC-111 or SRC-118 when it can't."""
+        held.hold(self.connection, self.slot, since)
+
+    def held_from(self) -> Lsn | None:
+        """From where on the server keeps log that is captured; None: it does not."""
+        return held.begins(self.connection, self.slot)
+
+    def release(self) -> None:
+        """The server may forget what is captured."""
+        held.release(self.connection, self.slot)
 
     def deactivate(self) -> list[str]:
         """Removes all that `activate` has made; the last channel takes the helper schema with it."""

@@ -69,7 +69,7 @@ class RangeTask:
     low, high: this range. index, count: which of how many. window_low: where the whole window starts
     (the segment's name). epoch, token: of the run. wire_format: "binary" or "text".
     reader: PROTOCOL where the SQL functions are not granted; then count must be 1 (see `choose_reader`).
-    timeline: that the run began with; 0: any.
+    timeline: that the run began with; 0: any. is_behind: the slot stands far before `low`, a copy is moved up.
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
     """
 
@@ -90,6 +90,7 @@ class RangeTask:
     dsn_env: str = ""
     reader: Reader = Reader.FUNCTIONS
     timeline: int = 0
+    is_behind: bool = False
 
     @property
     def location(self) -> str:
@@ -237,7 +238,7 @@ def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
     if task.reader is Reader.PROTOCOL:
         yield from stream(task.location, task.slot, task.low, task.high, _options(task), SETTINGS, task.timeline)
         return
-    if task.count == 1:
+    if task.count == 1 and not task.is_behind:
         try:
             yield from _peek(cursor, task.slot, task)
             return

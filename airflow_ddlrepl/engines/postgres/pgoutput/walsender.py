@@ -69,6 +69,14 @@ def confirm(dsn: str, slot: str, to: Lsn, options: Sequence[tuple[str, str]]) ->
         link.flush()
 
 
+def let_fail_over(dsn: str, slot: str) -> None:
+    """Standbys that synchronise slots get it, too (version 17 and later). Raises SourceError SRC-149 when refused."""
+    with contextlib.closing(connect(_replicating(dsn))) as connection:
+        answer = connection.pgconn.exec_(f"ALTER_REPLICATION_SLOT {quote(slot)} (FAILOVER true)".encode())
+        if message := answer.error_message:
+            raise _refused(message.decode(errors="replace"), Lsn(0))
+
+
 def timeline_history(dsn: str, timeline: int) -> str:
     """The file that tells where the timelines before this one ended. Raises SourceError SRC-149 when there is none."""
     with contextlib.closing(connect(_replicating(dsn))) as connection:

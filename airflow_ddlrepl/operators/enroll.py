@@ -1,0 +1,61 @@
+"""Activates a channel: prepares its source, enrolls its tables, loads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.policies import Enrollment
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+
+
+class EnrollOperator(DdlReplSparkOperator):
+    """Prepares a channel's source, enrolls its tables and loads those that exist. Again: changes nothing.
+
+    XCom: position, tables, refreshed (rows by table), left_out, contradicted (by table), reread (segments).
+
+    :param enrollment: of shapes that are known: `keep` them; `regenerate` those that the log contradicts; `only` this
+        and nothing else. (templated)
+    :param start_moment: `now`; or where capture begins again in the log that the source holds: `oldest`, an ISO 8601
+        moment with its offset, a position of the log. (templated)
+    :param refresh: load tables now; else the next cycle does. "True" or "False". (templated)
+    """
+
+    stage: ClassVar[str] = "activate"
+    app: ClassVar[str] = "activate"
+    is_live: ClassVar[bool] = False
+
+    template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "enrollment", "start_moment", "refresh")
+
+    def __init__(
+        self,
+        *,
+        enrollment: Enrollment | str = "keep",
+        start_moment: str = "now",
+        refresh: bool | str = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.enrollment, self.start_moment, self.refresh = enrollment, start_moment, refresh
+
+    def _has_work(self, channel: Channel) -> bool:
+        """It is asked for."""
+        return True
+
+    @property
+    def _loads(self) -> bool:
+        return str(self.refresh) == "True"
+
+    def arguments(self) -> list[str]:
+        """What the app is given besides."""
+        without = [] if self._loads else ["--no-refresh"]
+        return ["--enrollment", self.enrollment, "--start-moment", self.start_moment, *without]
+
+    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
+        """What the app does."""
+        from airflow_ddlrepl.spark.jobs import activate
+
+        moment, wanted = self.start_moment, self.enrollment
+        return activate.run(channel, run_id, runner, enrollment=wanted, start_moment=moment, refresh=self._loads)

@@ -1,0 +1,24 @@
+"""Activate: prepare the source of a channel, enroll its tables, load them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.moment import parse_start
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.spark.jobs.stage import run_stage
+
+
+def run(
+    channel: Channel,
+    run_id: str,
+    runner: Runner,
+    *,
+    enrollment: str = "keep",
+    start_moment: str = "now",
+    refresh: bool = True,
+) -> dict[str, Any]:
+    """What was done, ready for JSON. Raises ConfigError CFG-110 or CFG-111 when `start_moment` is neither."""
+    how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start_moment)}
+    return run_stage("activate", channel, run_id, runner, **how)
