@@ -58,10 +58,8 @@ def test_a_folder_gives_a_dag_per_file(tmp_path: Path) -> None:
     write_channel(tmp_path, "one")
     write_channel(tmp_path, "two", file="two.yml")
     (tmp_path / "notes.txt").write_text("no channel")
-    kinds = ("replicate", "enroll")
-    assert list(build_channel_dags(tmp_path)) == [
-        f"ddlrepl__{name}__{kind}" for name in ("one", "two") for kind in kinds
-    ]
+    kinds = [f"ddlrepl__{name}__{kind}" for name in ("one", "two") for kind in ("replicate", "enroll")]
+    assert list(build_channel_dags(tmp_path)) == kinds
 
 
 def test_one_name_in_two_files_is_refused(tmp_path: Path) -> None:
@@ -81,7 +79,7 @@ def test_bundle_builds_the_configured_channels(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
     bag = DagBag(ChannelDagBundle(name="ddlrepl").path, bundle_path=ChannelDagBundle(name="ddlrepl").path)
     assert bag.import_errors == {}
-    assert list(bag.dags) == ["ddlrepl__shop__replicate", "ddlrepl__shop__enroll"]
+    assert sorted(bag.dags) == ["ddlrepl__shop__enroll", "ddlrepl__shop__replicate"]
 
 
 def test_a_broken_channel_file_shows_as_import_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +104,7 @@ def test_two_line_file(tmp_path: Path) -> None:
     )
     bag = DagBag(tmp_path, bundle_path=tmp_path)
     assert bag.import_errors == {}
-    assert list(bag.dags) == ["ddlrepl__shop__replicate", "ddlrepl__shop__enroll"]
+    assert sorted(bag.dags) == ["ddlrepl__shop__enroll", "ddlrepl__shop__replicate"]
 
 
 REPLAYS = (
