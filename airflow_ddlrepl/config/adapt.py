@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from airflow_ddlrepl.config.action_text import read_action, write_action
 from airflow_ddlrepl.config.pattern import is_pattern, matches, matches_table
 from airflow_ddlrepl.config.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.config.section import Section, YesNo, any_case
@@ -14,6 +15,8 @@ from airflow_ddlrepl.model.names import TableName
 
 class AdaptAction(Section):
     """One AdaptDDL action. What an action leaves out is decided by other actions, then by `defaults`.
+
+    It may also stand there as one line of text: "AddTablePattern=t*, IgnoreTablePattern=tmp*, KeepExistingStructure".
 
     add_table_pattern, ignore_table_pattern, capture_schema and on_drop_table act at the source, the others
     at a target. An action in the channel's own list acts on both sides.
@@ -43,3 +46,14 @@ class AdaptAction(Section):
     def is_for(self, name: TableName) -> bool:
         """Does the action hold for this table?"""
         return matches_table(self.table, name) if "." in self.table else matches(self.table, name.name)
+
+    def text(self) -> str:
+        """The action as one line, which can stand in its place."""
+        return write_action(self.model_dump(exclude_defaults=True))
+
+
+def _from_text(value: Any) -> Any:
+    return read_action(value) if isinstance(value, str) else value
+
+
+Action = Annotated[AdaptAction, BeforeValidator(_from_text, json_schema_input_type=AdaptAction | str)]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
-from airflow_ddlrepl.config.adapt import AdaptAction
+from airflow_ddlrepl.config.adapt import Action, AdaptAction
 from airflow_ddlrepl.config.location import default_repository, default_trail, redact
 from airflow_ddlrepl.config.pattern import any_matches, split_table_pattern
 from airflow_ddlrepl.config.policies import (
@@ -47,9 +47,7 @@ class Source(Section):
     slot: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
     replica_identity: ReplicaIdentity = Field(ReplicaIdentity.FULL, description="of tables without a usable key")
     ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are seen")
-    adapt_ddl: tuple[AdaptAction, ...] = Field(
-        (), description="actions for the source only; they come before the channel's"
-    )
+    adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source only; they come before the channel's")
 
     def wants(self, name: TableName) -> bool:
         """Is the table in `tables` and not in `exclude`?"""
@@ -66,7 +64,7 @@ class Target(Section):
     lock_timeout: Seconds = Field(
         5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
     )
-    adapt_ddl: tuple[AdaptAction, ...] = Field(
+    adapt_ddl: tuple[Action, ...] = Field(
         (), description="actions for this target only; they come before the channel's"
     )
 
@@ -160,7 +158,7 @@ class Channel(Section):
     name: str = Field(alias="channel", pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in its repository")
     source: Source
     targets: tuple[Target, ...] = Field(min_length=1, description="where changes go to")
-    adapt_ddl: tuple[AdaptAction, ...] = Field((), description="actions for the source and for every target")
+    adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source and for every target")
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults hold where no action says anything")
     repository: str = Field(
         default_factory=default_repository, repr=False, description="URL; default: under $DDLREPL_HOME"

@@ -109,7 +109,8 @@ def _kind(value: dict[str, Any], schema: dict[str, Any]) -> str:
         kinds = [_kind(option, schema) for option in found["anyOf"] if option.get("type") != "null"]
         return " or ".join(dict.fromkeys(kinds))
     if found.get("type") == "array":
-        return "list" if "properties" in _resolved(found["items"], schema) else "list of text"
+        options = found["items"].get("anyOf", [found["items"]])
+        return "list" if any("properties" in _resolved(option, schema) for option in options) else "list of text"
     names = {"string": "text", "integer": "number", "boolean": "`true`, `false`", "object": "keys and values"}
     return names[found["type"]]
 

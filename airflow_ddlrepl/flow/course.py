@@ -173,9 +173,11 @@ def is_held(cycle: Cycle, to: Until) -> bool:
 
 def _reasons(unsafe: Mapping[int, str], tables: Mapping[int, Table]) -> str:
     """Each reason once, with one of the tables that it is about."""
-    first = {why: tables[i].name for i, why in reversed(unsafe.items())}
-    others = {why: sum(1 for other in unsafe.values() if other == why) - 1 for why in first}
-    return "; ".join(f"{name}{f' and {others[why]} more' * bool(others[why])}: {why}" for why, name in first.items())
+    about: dict[str, list[TableName]] = {}
+    for table_id, why in unsafe.items():
+        about.setdefault(why, []).append(tables[table_id].name)
+    more = {why: f" and {len(names) - 1} more" if names[1:] else "" for why, names in about.items()}
+    return "; ".join(f"{names[0]}{more[why]}: {why}" for why, names in about.items())
 
 
 def _wanted(standing: Mapping[int, Table], patterns: Sequence[str], left_out: Container[int]) -> frozenset[int]:

@@ -298,3 +298,47 @@ def test_channel_is_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         channel.name = "other"  # type: ignore[misc]
     assert isinstance(channel, Channel)
+
+
+ACTIONS = (
+    SMALLEST
+    + """adapt_ddl:
+  - {}
+"""
+)
+
+
+@pytest.mark.req("HVR-O-27")
+@pytest.mark.parametrize(
+    ("line", "mapping"),
+    [
+        ("AddTablePattern=t*, IgnoreTablePattern=tmp*", "{add_table_pattern: t*, ignore_table_pattern: tmp*}"),
+        ("AddTablePattern=a*|b*,CaptureSchema = shop", "{add_table_pattern: a*|b*, capture_schema: shop}"),
+        ("OnEnrollBreak=warning, KeepExistingStructure", "{on_enroll_break: WARNING, keep_existing_structure: true}"),
+        ("KeepExistingStructure=false, OnDropTable=KEEP", "{on_drop_table: keep, keep_existing_structure: false}"),
+        ('Table="a,""b"""', "{table: 'a,\"b\"'}"),
+        ("OnAddColumnWithDefault=FILL", "{on_add_column_with_default: fill}"),
+    ],
+)
+def test_an_action_as_one_line_of_text(line: str, mapping: str) -> None:
+    (found,) = read_channel(ACTIONS.format(f"'{line}'")).adapt_ddl
+    assert (found,) == read_channel(ACTIONS.format(mapping)).adapt_ddl
+    again = read_channel(ACTIONS.format(f"'{found.text()}'")).adapt_ddl[0]
+    assert (again, again.text()) == (found, found.text())
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("AddTablePatern=t*", "no parameter AddTablePatern; did you mean AddTablePattern?"),
+        ("x=1", "known: Table, AddTablePattern"),
+        ("AddTablePattern", "AddTablePattern needs a value"),
+        ("KeepExistingStructure=1", "takes no value, or false"),
+        ("OnDropTable=KEEP, OnDropTable=KEEP", "OnDropTable stands twice"),
+        ('AddTablePattern="a', "can't be read: write Parameter=value"),
+        ("OnDropTable=LEAVE", "adapt_ddl[0].on_drop_table: has to be"),
+    ],
+)
+def test_a_line_that_is_no_action(line: str, told: str) -> None:
+    assert f"shop.yaml:{ACTIONS.count(chr(10))}: adapt_ddl[0]" in (said := refused(ACTIONS.format(f"'{line}'")))
+    assert told in said

@@ -1,0 +1,73 @@
+"""An AdaptDDL action as one line of text, with HVR's names: `AddTablePattern=t*, KeepExistingStructure`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any
+
+PARAMETERS = {
+    "Table": "table",
+    "AddTablePattern": "add_table_pattern",
+    "IgnoreTablePattern": "ignore_table_pattern",
+    "CaptureSchema": "capture_schema",
+    "OnEnrollBreak": "on_enroll_break",
+    "OnAddColumnWithDefault": "on_add_column_with_default",
+    "OnDropTable": "on_drop_table",
+    "KeepExistingStructure": "keep_existing_structure",
+}
+FLAGS = ("KeepExistingStructure",)
+_PARAMETER = re.compile(r'\s*(\w+)\s*(?:=\s*("(?:[^"]|"")*"|[^,"]*?))?\s*(,|$)')
+
+
+def read_action(text: str) -> dict[str, Any]:
+    """The keys and values that the line says. A value with a comma stands in double quotes, a quote in it twice.
+
+    Raises ValueError for a parameter that there is not, that stands twice, or that lacks its value.
+    """
+    found: dict[str, Any] = {}
+    place = 0
+    while place < len(text.rstrip()):
+        part = _PARAMETER.match(text, place)
+        if part is None:
+            raise ValueError(f'{text[place:].strip()!r} can\'t be read: write Parameter=value, or Parameter="va,lue"')
+        name, value = part[1], part[2]
+        if name not in PARAMETERS:
+            close = difflib.get_close_matches(name, PARAMETERS, n=1)
+            raise ValueError(f"there is no parameter {name}; " + (f"did you mean {close[0]}?" if close else _KNOWN))
+        if PARAMETERS[name] in found:
+            raise ValueError(f"{name} stands twice")
+        found[PARAMETERS[name]] = _flag(name, value) if name in FLAGS else _value(name, value)
+        place = part.end()
+    return found
+
+
+def _flag(name: str, value: str | None) -> bool:
+    if value not in (None, "true", "false"):
+        raise ValueError(f"{name} takes no value, or false")
+    return value != "false"
+
+
+def _value(name: str, value: str | None) -> str:
+    if value is None:
+        raise ValueError(f"{name} needs a value: {name}=…")
+    return value[1:-1].replace('""', '"') if value.startswith('"') else value
+
+
+_KNOWN = f"known: {', '.join(PARAMETERS)}"
+
+
+def write_action(values: dict[str, Any]) -> str:
+    """The line that says the same; None is left out."""
+    said = {name: values.get(key) for name, key in PARAMETERS.items()}
+    return ", ".join(_said(name, value) for name, value in said.items() if value is not None)
+
+
+def _said(name: str, value: str | bool) -> str:
+    if isinstance(value, bool):
+        return name if value else f"{name}=false"
+    return f"{name}={_quoted(value)}"
+
+
+def _quoted(value: str) -> str:
+    return '"' + value.replace('"', '""') + '"' if re.search(r'[,"]|^\s|\s$', value) else value
