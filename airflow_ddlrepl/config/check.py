@@ -36,8 +36,10 @@ def _actions(channel: Channel) -> Iterator[str]:
     for where, actions in lists:
         for number, action in enumerate(actions):
             yield from (f"{where}[{number}]: {text}" for text in _action(action))
-    if any(targets.adapt_ddl for targets in channel.targets) and not channel.source_actions():
-        yield "only targets have adapt_ddl: without an action at the source no schema change is seen"
+    if any(target.adapt_ddl for target in channel.targets) and not channel.source_actions():
+        yield "only targets have adapt_ddl: no new table joins, and `defaults` decide about tables that are dropped"
+    if channel.source.adapt_ddl and not any(channel.target_actions(target.name) for target in channel.targets):
+        yield "only the source has adapt_ddl: `defaults` decide what becomes of the targets' tables"
 
 
 def _action(action: AdaptAction) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +41,18 @@ def the_dag(name: str) -> Any:
     return bag.dags[name]
 
 
-def run_dag(name: str) -> dict[str, dict[str, Any]]:
-    """Runs it; what each stage returned."""
+def run_dag(name: str, stages: Sequence[str] = STAGES) -> dict[str, dict[str, Any]]:
+    """Runs it; what each task returned."""
     dag = the_dag(name)
     for task in dag.tasks:
         task.retries = 0  # dag.test() would wait for the next try and say so every second
     run = dag.test()
     states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
-    assert states == dict.fromkeys(STAGES, "success")
+    assert states == dict.fromkeys(stages, "success")
     return {ti.task_id: ti.xcom_pull(task_ids=ti.task_id) for ti in run.get_task_instances()}
 
 
-def test_rows_and_schema_changes_arrive(
+def test_a_channel_is_enrolled_and_rows_and_schema_changes_arrive(
     databases: Any,
     tmp_path: Path,
     channels_folder: Path,
@@ -64,7 +65,10 @@ def test_rows_and_schema_changes_arrive(
     channel = shop.write_channel(channels_folder, tmp_path, "dagrun", "dag_source", "dag_target")
     try:
         shop.run_sql(databases.source, shop.BEFORE)
-        shop.activate(channel)
+        (enrolled,) = run_dag("ddlrepl__dagrun__enroll", ["enroll"]).values()
+        assert (enrolled["tables"], enrolled["refreshed"]) == (["public.orders"], {"public.orders": 50})
+        assert starts == ["activate"]
+        starts.clear()
         shop.run_sql(databases.source, shop.CHANGES)
         told = run_dag("ddlrepl__dagrun__replicate")
         assert starts[0] == "capture"

@@ -342,3 +342,18 @@ def test_an_action_as_one_line_of_text(line: str, mapping: str) -> None:
 def test_a_line_that_is_no_action(line: str, told: str) -> None:
     assert f"shop.yaml:{ACTIONS.count(chr(10))}: adapt_ddl[0]" in (said := refused(ACTIONS.format(f"'{line}'")))
     assert told in said
+
+
+@pytest.mark.req("HVR-O-03")
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (SMALLEST + "adapt_ddl: [AddTablePattern=*]\n", ""),
+        (SMALLEST.replace("targets:", "  adapt_ddl: [AddTablePattern=*]\ntargets:"), "only the source has adapt_ddl"),
+        (SMALLEST + "    adapt_ddl: [OnEnrollBreak=REFRESH]\n", "only targets have adapt_ddl"),
+    ],
+)
+def test_actions_on_one_side_only_are_taken_with_a_hint(text: str, told: str) -> None:
+    found = warnings(read_channel(text))
+    assert len(found) == bool(told)
+    assert told in "".join(found)

@@ -18,6 +18,10 @@ from tests.live.crashing import die
 from tests.live.replayable import captured, read
 from tests.live.replica import Replica, channel_file
 from tests.live.test_bad_trail import flip, truncate
+from tests.live.test_protocol_fallback import FUNCTIONS
+from tests.live.test_source_rights import Roles, roles
+
+__all__ = ["roles"]
 
 HELD = {"age": "7d", "hold_log": {"age": "1d"}}
 SLOTS = "SELECT slot_name, confirmed_flush_lsn::text FROM pg_replication_slots WHERE database = current_database()"
@@ -206,8 +210,25 @@ def test_a_slot_that_is_lost_comes_back_without_a_gap(replica: Replica, how: str
     assert not found.refreshed
     assert not replica.replicate().refresh.tables
     replica.check_equal()
+    assert read(replica.source, f"SELECT failover FROM pg_replication_slots WHERE slot_name = '{name}'") == [(True,)]
     with flow.open_channel(replica.file, InProcess()) as cycle:
         assert cycle.epoch == 1
+
+
+def test_a_role_that_may_not_copy_slots(
+    databases: Any, past: str, tmp_path: Path, roles: Roles, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Activation says so; cycles go on with a warning."""
+    replica = holding(databases, past, tmp_path)
+    replica.activate()
+    reader = roles.make("the reading role")
+    channel_file(tmp_path, reader, databases.target, rewind_horizon=HELD)
+    replica.at_source(*(f"REVOKE EXECUTE ON FUNCTION pg_catalog.{function} FROM public" for function in FUNCTIONS))
+    replica.at_source(f"SELECT pg_drop_replication_slot('{HELD_SLOT}')", "INSERT INTO t VALUES (77, 'x')")
+    replica.settle()
+    assert "the source does not hold its log for rewinds: SRC-118" in caplog.text
+    with pytest.raises(DdlReplError, match=r"SRC-118: .*(?s:.*)GRANT EXECUTE ON FUNCTION pg_copy_logical"):
+        replica.activate()
 
 
 def test_capture_starts_again_in_the_past(replica: Replica, past: str) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres import slots
+from airflow_ddlrepl.engines.postgres.connect import errors
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Lsn
 
 if TYPE_CHECKING:
@@ -34,9 +38,10 @@ def hold(connection: Connection[Any], slot: str, since: Lsn) -> None:
         log.warning("the source no longer holds its log for %s (%s): it does so from now on again", slot, found.invalid)
         slots.drop(connection, name)
         found = None
-    if found is None:
-        slots.copy(connection, slot, name)
-    slots.advance(connection, name, since)
+    with _right_is_told():
+        if found is None:
+            slots.copy(connection, slot, name)
+        slots.advance(connection, name, since)
 
 
 def begins(connection: Connection[Any], slot: str) -> Lsn | None:
@@ -61,5 +66,19 @@ def restore(connection: Connection[Any], slot: str, low: Lsn) -> Lsn | None:
         return None
     if slots.state(connection, slot) is not None:
         slots.drop(connection, slot)
-    slots.copy(connection, held_name(slot), slot)
+    with _right_is_told():
+        slots.copy(connection, held_name(slot), slot)
     return since
+
+
+@contextmanager
+def _right_is_told() -> Iterator[None]:
+    try:
+        yield
+    except errors().InsufficientPrivilege as error:
+        raise SourceError(
+            f"the source's log can't be held: {str(error).splitlines()[0]}",
+            code="SRC-118",
+            hint="GRANT EXECUTE ON FUNCTION pg_copy_logical_replication_slot(name, name, boolean),"
+            " pg_replication_slot_advance(name, pg_lsn) to the source's role, or leave `hold_log` out",
+        ) from None

@@ -84,18 +84,10 @@ def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
 def copy(connection: Connection[Any], name: str, to: str) -> None:
     """Another slot that stands where this one does. Waits for nobody; a standby that synchronises slots has it not.
 
-    Raises SourceError SRC-103 when the slot is lost, SRC-111 when none is free, SRC-118 without the right to.
+    Raises SourceError SRC-103 when the slot is lost, SRC-111 when none is free.
     """
-    try:
-        with _none_free_is_told(), lost_is_told(connection, name):
-            connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s)", [name, to])
-    except errors().InsufficientPrivilege as error:
-        raise SourceError(
-            f"the slot {name} can't be copied: {str(error).splitlines()[0]}",
-            code="SRC-118",
-            hint="GRANT EXECUTE ON FUNCTION pg_copy_logical_replication_slot(name, name),"
-            " pg_replication_slot_advance(name, pg_lsn) to the source's role, or leave `hold_log` out",
-        ) from None
+    with _none_free_is_told(), lost_is_told(connection, name):
+        connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s, false)", [name, to])
 
 
 @contextmanager
