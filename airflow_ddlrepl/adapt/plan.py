@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_ddlrepl.adapt.alone import left_alone
 from airflow_ddlrepl.adapt.answer import answer
 from airflow_ddlrepl.adapt.arrive import created
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
@@ -38,6 +39,8 @@ def plan(
     what really changed where the target holds less or more than the source.
     A refused change is a step of kind refuse, never an exception.
     """
+    if not policy.adapts and (old or new is None or not new.partition or not facts.has_parent):
+        return left_alone(old, new, source_before, evidence, facts)
     if new is None:
         if old is None:
             raise ValueError("a plan needs a table before or after")
@@ -66,7 +69,7 @@ def _altered(
     case = Case(new, held, evidence, policy, facts)
     try:
         verdicts = [judge(change, case) for change in found]
-        late = _late(case)
+        late = (*_late(case), *_lacking(was, standing))
         if not found and not late and is_rewritten(case):
             verdicts.append(REWRITTEN)
         verdict_steps, hidden = (*answer(verdicts, case), *late), _hidden(new, held, facts, was)
@@ -95,6 +98,15 @@ def _late(case: Case) -> tuple[Step, ...]:
     if not case.evidence.filled or case.held.is_partitioned:
         return ()
     return (Step(StepKind.REFRESH, "the table holds rows from before the log carried them"),)
+
+
+def _lacking(was: Table, standing: Table) -> tuple[Step, ...]:
+    """Columns that the target did not follow before: what they hold is in no change."""
+    there = {column.id for column in standing.columns}
+    names = ", ".join(c.name for c in was.columns if c.id not in there and not c.generated)
+    if not names or was.is_partitioned:
+        return ()
+    return (Step(StepKind.REFRESH, f"the target's table lacks what the source's had before: {names}"),)
 
 
 def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:

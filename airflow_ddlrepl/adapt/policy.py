@@ -16,7 +16,8 @@ class Policy:
     """What happens to one table at one target. The defaults are our own: the target equals the source.
 
     defaults: HVR also refreshes after a rename, a narrowing and a change of a table without key, and
-    leaves column defaults to the target.
+    leaves column defaults to the target. adapts: the target's table follows the source's; with HVR's defaults it does
+    where both sides have an action for it.
     """
 
     on_enroll_break: OnEnrollBreak = OnEnrollBreak.REFRESH
@@ -24,6 +25,7 @@ class Policy:
     on_drop_table: OnDropTable = OnDropTable.DROP_FROM_CHANNEL_ONLY
     keep_existing_structure: bool = False
     defaults: Defaults = Defaults.OWN
+    adapts: bool = True
 
     @property
     def is_hvr(self) -> bool:
@@ -61,6 +63,7 @@ def policy_for(
         _first(at_source, name, "on_drop_table", OnDropTable.DROP_FROM_CHANNEL_ONLY),
         _first(target_actions, name, "keep_existing_structure", False),
         defaults,
+        not hvr or all(any(a.is_for(name) for a in actions) for actions in (source_actions, target_actions)),
     )
 
 

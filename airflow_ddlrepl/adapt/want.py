@@ -29,6 +29,8 @@ EMPTY = {
 
 def want(standing: Table, held: Table, policy: Policy) -> Table:
     """standing: the target table now. held: the source's new shape as the target holds it."""
+    if not policy.adapts:
+        return standing
     wanted = keep_structure(standing, held) if policy.keep_existing_structure else held
     if policy.on_add_column_with_default in (OnAddColumnWithDefault.FILL, OnAddColumnWithDefault.REFRESH):
         return wanted

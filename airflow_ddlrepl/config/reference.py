@@ -43,7 +43,9 @@ every schema except the system's and ours.
 
 **Actions**: of the lists that hold for a place (the source's or target's own list, then the channel's) the first
 action that says something decides; what none says is decided by `defaults`. Policy values are accepted in upper
-and lower case.
+and lower case. With `defaults: hvr` a target's table follows the source's only where both sides have an action for
+it; elsewhere it stays as it is and takes the columns that it has, a new table is not made, and each schema change
+that is left out is a warning. A target that gets an action later follows from the next change on, by a refresh.
 """
 
 

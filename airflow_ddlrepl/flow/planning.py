@@ -50,14 +50,18 @@ class _Planner:
     ) -> TablePlan:
         table_id = new.id if new else before.table_id if before else 0
         name = new.name if new else self._source_name(table_id, event)
+        source_before = self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
+        known = _inspected(event, table_id) if event.is_inspected and before else evidence(event, table_id)
+        if before is None and source_before is not None:  # it was there already, and the target had none of it
+            known = replace(known, filled=True)
         return plan(
             _under(before.shape, standings) if before else None,
             new,
             render=PostgresDdl(self.present.version),
-            evidence=_inspected(event, table_id) if event.is_inspected and before else evidence(event, table_id),
+            evidence=known,
             policy=self._policy(name, event),
             facts=self._facts(before, new, standings),
-            source_before=self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1)) if before else None,
+            source_before=source_before if before else None,
         )
 
     def _source_name(self, table_id: int, event: Event) -> TableName:

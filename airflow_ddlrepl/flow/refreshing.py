@@ -195,8 +195,9 @@ class Refresh:
         for why in become_text(table, held):
             log.warning("%s", why)
         actions = channel.target_actions(self.target.name), channel.source_actions()
-        shape = want(self.standings[table.id].shape, held, policy_for(table.name, *actions, channel.defaults))
-        return Standing(table.id, name, shape, State.LIVE, self.source.snapshot)
+        policy = policy_for(table.name, *actions, channel.defaults)
+        shape = want(self.standings[table.id].shape, held, policy)
+        return Standing(table.id, name if policy.adapts else shape.name, shape, State.LIVE, self.source.snapshot)
 
     def _refuse_foreign(self, table: Table) -> None:
         """A table with rows that this channel has never filled is not ours to overwrite."""

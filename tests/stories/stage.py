@@ -128,7 +128,8 @@ class Stage:
     def _policy(self, name: TableName) -> Policy:
         said = dict(self.story.policy)
         defaults = Defaults(said.pop("defaults", "own"))
-        return policy_for(name, [AdaptAction(**said)], [], defaults)
+        action = AdaptAction(**said)
+        return policy_for(name, [action], [action], defaults)
 
     def _run(self, steps: list[Step]) -> None:
         for step in (s for s in steps if s.own_transaction):

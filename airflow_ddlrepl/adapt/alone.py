@@ -1,0 +1,52 @@
+"""A target that no AdaptDDL action lets follow: its tables stay as they are, and take what fits of the rows."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.hold import hold
+from airflow_ddlrepl.adapt.reuse import as_seen
+from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.create_table import CreateTable
+from airflow_ddlrepl.ddl.drop_table import DropTable
+from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.model.table import Table
+
+WHY = "no AdaptDDL action on both sides: the target is left as it is"
+
+
+def left_alone(
+    old: Table | None, new: Table | None, before: Table | None, evidence: Evidence, facts: TargetFacts
+) -> TablePlan:
+    """old: the target's table, if it has one. before: the source's own shape before, if known.
+
+    A new table is not made. One that comes back under its name goes on in the table that stands.
+    """
+    table = new or old
+    if table is None:
+        raise ValueError("a plan needs a table before or after")
+    changes = _changes(old, new, before)
+    steps = [Step(StepKind.WARN, f"{change}: {WHY}") for change in changes]
+    if facts.is_pending and new is not None:
+        steps.append(Step(StepKind.REFRESH, "the table waits for a refresh already"))
+    shape = old
+    if old is None and new is not None and facts.is_kept and facts.existing is not None:
+        shape = as_seen(facts.existing, hold(new, facts.name_after, facts))
+    return TablePlan(
+        name=table.name,
+        target=shape.name if shape else facts.name_after or table.name,
+        changes=tuple(map(str, changes)),
+        evidence=evidence.lines() if changes else (),
+        steps=tuple(steps),
+        hazards=(),
+        shape=shape,
+        is_kept=new is None,
+    )
+
+
+def _changes(old: Table | None, new: Table | None, before: Table | None) -> tuple[SchemaChange, ...]:
+    known = before or old
+    if new is None:
+        return (DropTable(known),) if known else ()
+    return spot(known, new) if known else (CreateTable(new),)
