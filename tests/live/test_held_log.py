@@ -108,6 +108,7 @@ def test_a_cycle_reads_again_what_is_lost(replica: Replica) -> None:
                 cycle.trail.verify(blob)
 
 
+@pytest.mark.parametrize("databases", [18, 15], indirect=True)
 def test_a_rewind_reads_again_what_is_lost(replica: Replica, past: str) -> None:
     """Into the replay, and of a live target."""
     points = []
