@@ -24,8 +24,7 @@ def left_alone(
     A new table is not made. One that comes back under its name goes on in the table that stands.
     """
     table = new or old
-    if table is None:
-        raise ValueError("a plan needs a table before or after")
+    assert table is not None
     changes = _changes(old, new, before)
     steps = [Step(StepKind.WARN, f"{change}: {WHY}") for change in changes]
     if facts.is_pending and new is not None:

@@ -39,11 +39,12 @@ def plan(
     what really changed where the target holds less or more than the source.
     A refused change is a step of kind refuse, never an exception.
     """
+    if old is None and new is None:
+        raise ValueError("a plan needs a table before or after")
     if not policy.adapts and (old or new is None or not new.partition or not facts.has_parent):
         return left_alone(old, new, source_before, evidence, facts)
     if new is None:
-        if old is None:
-            raise ValueError("a plan needs a table before or after")
+        assert old is not None
         return dropped(old, evidence, policy, facts, render)
     if old is None or old.id != new.id:
         existing = facts.existing or (hold(old, facts.name_before, facts) if old else None)

@@ -14,7 +14,7 @@ from airflow_ddlrepl.config.environment import expand, home
 from airflow_ddlrepl.errors import ConfigError
 
 SCHEMES = ("postgresql", "postgres")
-_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
+_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.:-]*://")
 _ID = re.compile(r"^[A-Za-z0-9_.-]+$")
 _USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^:@/?#\s]*):\S*@")
 _SECRET = re.compile(r"(?i)\b(password|passwd|pwd|secret|token|sslpassword)=('(?:[^'\\]|\\.)*'|[^&\s]*)")

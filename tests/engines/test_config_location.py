@@ -9,7 +9,7 @@ import psycopg.conninfo
 import pytest
 
 from airflow_ddlrepl.config.location import redact, resolve
-from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.errors import ConfigError, Exit
 
 SECRET = "p@s/s:w#rd %"
 
@@ -112,3 +112,12 @@ def test_a_broken_connection_does_not_show_its_password(monkeypatch: pytest.Monk
 )
 def test_redact(url: str, shown: str) -> None:
     assert redact(url) == shown
+
+
+@pytest.mark.req("HVR-O-23")
+@pytest.mark.parametrize("kind", ["mysql", "snowflake", "jdbc:postgresql", "s3"])
+def test_a_location_whose_schema_changes_can_not_be_captured(kind: str) -> None:
+    """Its type is named, and which one can."""
+    with pytest.raises(ConfigError, match=rf"is of type '{kind}'.*(?s:.*)only PostgreSQL is supported") as caught:
+        resolve(f"{kind}://app@there/shop")
+    assert caught.value.exit_code is Exit.USAGE
