@@ -18,7 +18,7 @@ from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.config.policies import Enrollment
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.hooks.settings import files_at
+from airflow_ddlrepl.hooks.settings import files_at, option
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
@@ -179,10 +179,16 @@ def _dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more: Any) 
         catchup=False,
         max_active_runs=1,
         is_paused_upon_creation=True,
-        default_args={**DEFAULTS, **defaults},
+        default_args={**DEFAULTS, **_pool(channel), **defaults},
         tags=["ddlrepl", channel.name],
         **{"schedule": None, **more},
     )
+
+
+def _pool(channel: Channel) -> dict[str, str]:
+    """`[ddlrepl] pool`, where there is one."""
+    name = option("pool").replace("{channel}", channel.name)
+    return {"pool": name} if name else {}
 
 
 def _documentation(channel: Channel, file: Path) -> str:

@@ -19,6 +19,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "example": "spark_default",
         "default": "",
     },
+    "pool": {
+        "description": "Pool of all tasks; {channel} in it is the channel's name. It has to exist; with one slot runs"
+        " wait for each other. Empty: Airflow's default pool.",
+        "version_added": "0.1.0",
+        "type": "string",
+        "example": "ddlrepl__{channel}",
+        "default": "",
+    },
     "result_dir": {
         "description": "Folder where apps leave their result for the task. Empty: the worker's temporary folder.",
         "version_added": "0.1.0",

@@ -74,6 +74,18 @@ def test_default_arguments_reach_the_tasks(tmp_path: Path) -> None:
     assert {(task.retries, task.pool) for task in dag.tasks} == {(7, "replication")}
 
 
+def test_a_pool_for_each_channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For all of its DAGs; what is said where they are built wins."""
+    monkeypatch.setenv("AIRFLOW__DDLREPL__POOL", "one__{channel}")
+    file = write_channel(tmp_path, more=REPLAYS)
+    dags = build_channel_dags(file).values()
+    assert len(dags) == 3
+    assert {task.pool for dag in dags for task in dag.tasks} == {"one__shop"}
+    assert {task.pool for dag in build_channel_dags(file, pool="mine").values() for task in dag.tasks} == {"mine"}
+    monkeypatch.delenv("AIRFLOW__DDLREPL__POOL")
+    assert {task.pool for dag in build_channel_dags(file).values() for task in dag.tasks} == {"default_pool"}
+
+
 def test_bundle_builds_the_configured_channels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_channel(tmp_path)
     monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
