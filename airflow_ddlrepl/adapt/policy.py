@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_ddlrepl.config.adapt import AdaptAction
+from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.model.names import TableName
 
@@ -41,6 +42,11 @@ class Policy:
                 OnAddColumnWithDefault.WARNING if add is OnAddColumnWithDefault.FAIL_INTEG_JOB else add
             ),
         )
+
+
+def policy_at(channel: Channel, target: str, name: TableName) -> Policy:
+    """The policies of a table (named as at the source) at one target or replay of the channel."""
+    return policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
 
 
 def policy_for(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import plan
-from airflow_ddlrepl.adapt.policy import Policy, policy_for
+from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.adapt.timeline import Planner, Standing, State
 from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, Evidence, evidence
@@ -70,8 +70,7 @@ class _Planner:
         return known.name if known else names.get(table_id, TableName("", ""))
 
     def _policy(self, name: TableName, event: Event) -> Policy:
-        channel = self.cycle.channel
-        policy = policy_for(name, channel.target_actions(self.target), channel.source_actions(), channel.defaults)
+        policy = policy_at(self.cycle.channel, self.target, name)
         return policy.after_approval() if event.key.lsn in self._approved else policy
 
     @cached_property

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.hold import become_text
 from airflow_ddlrepl.adapt.plan import target_shape
-from airflow_ddlrepl.adapt.policy import policy_for
+from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.adapt.want import want
 from airflow_ddlrepl.config.pattern import any_matches
@@ -194,8 +194,7 @@ class Refresh:
         channel, held = self.cycle.channel, target_shape(table, facts=facts)
         for why in become_text(table, held):
             log.warning("%s", why)
-        actions = channel.target_actions(self.target.name), channel.source_actions()
-        policy = policy_for(table.name, *actions, channel.defaults)
+        policy = policy_at(channel, self.target.name, table.name)
         shape = want(self.standings[table.id].shape, held, policy)
         return Standing(table.id, name if policy.adapts else shape.name, shape, State.LIVE, self.source.snapshot)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 
+from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask
 from airflow_ddlrepl.engines.postgres.connect import session
@@ -56,7 +57,8 @@ def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, 
     """Exchange the target's tables; each at once, with everything that hangs on it. Rows by table.
 
     A table that the target has dropped, and that the policies of today keep, comes back.
-    Raises CannotAdapt REW-107 for a partitioned table that would get other columns, and what a refresh raises.
+    Raises CannotAdapt REW-107 for a partitioned table that would get other columns, REW-108 for one that does not
+    follow the source's, and what a refresh raises.
     """
     claim(cycle, target)
     with session(cycle.target_dsn(target)) as connection:
@@ -66,6 +68,7 @@ def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, 
         wanted = {i: standing for i, standing in built.items() if _comes(standing, before, way)}
         after = _at_target(cycle, target, replay, wanted, way)
         _refuse_other_parents(before, after)
+        _refuse_left_alone(cycle, target, before, after, way)
         dsn = cycle.target_dsn(replay)
         with exported(dsn, _ids(cycle, replay, wanted)) as place:
             pages = _pages(place, wanted)
@@ -117,6 +120,24 @@ def _refuse_other_parents(before: Mapping[int, Standing], after: Mapping[int, St
                 table=standing.name,
                 hint="nothing was changed at the target; the table as it would be stands in the replay now:"
                 " copy what is missing from there, or leave it out with --table",
+            )
+
+
+def _refuse_left_alone(
+    cycle: Cycle, target: str, before: Mapping[int, Standing], after: Mapping[int, Standing], way: Course
+) -> None:
+    """A table that does not follow the source's does not get its columns by going back, either."""
+    for table_id, name in way.names.items():
+        now, then = before.get(table_id), after.get(table_id)
+        if now and then and now.shape.columns != then.shape.columns:
+            if policy_at(cycle.channel, target, name).adapts:
+                continue
+            raise CannotAdapt(
+                f"{name} at target {target} does not follow the source's schema changes, and would get other columns",
+                code="REW-108",
+                table=name,
+                hint="nothing was changed at the target: copy what is missing from the replay, or leave the table out"
+                " with --table; an AdaptDDL action on both sides lets it follow",
             )
 
 

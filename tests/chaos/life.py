@@ -7,7 +7,7 @@ import random
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ TRIES = 8
 SPARK_SECONDS = 12.0
 IN_TASKS = ("capture.rows", "capture.range", "integrate.loaded", "refresh.copied", "refresh.chunk")
 NOTHING_KEPT = {"retention": {"size": 0}, "rewind_horizon": {"size": "1MB"}}
+NOTHING_AT_ALL = {"retention": {"size": 0}}  # so that a cycle removes what the one before has captured
 
 
 @dataclass
@@ -50,12 +51,12 @@ class Story:
 class Life(Generic[P]):
     """A channel between fresh databases, random sessions at the source, and a clock."""
 
-    def __init__(self, server: Any, seed: int, folder: Path, kind: type[P]) -> None:
+    def __init__(self, server: Any, seed: int, folder: Path, kind: type[P], kept: Mapping[str, Any]) -> None:
         self.rng = random.Random(seed)
         self.server = server
         self.names = [f"{side}_{random.SystemRandom().randrange(1 << 40):x}" for side in SIDES[: 2 + kind.spare]]
         urls = [server.create_database(name) for name in self.names]
-        self.player = kind(urls, folder, {**VARIANTS[seed % len(VARIANTS)], **NOTHING_KEPT})
+        self.player = kind(urls, folder, {**VARIANTS[seed % len(VARIANTS)], **kept})
         self.replica: Replica = self.player.replica
         self.source = psycopg.connect(urls[0], autocommit=True)
         self.length = 1.0  # seconds that a run takes, as far as we have seen
@@ -135,9 +136,9 @@ class Life(Generic[P]):
 
 
 @contextmanager
-def life(server: Any, seed: int, kind: type[P]) -> Iterator[Life[P]]:
+def life(server: Any, seed: int, kind: type[P], kept: Mapping[str, Any]) -> Iterator[Life[P]]:
     with TemporaryDirectory(prefix="chaos-") as folder, mock.patch.object(exported, "LOCK_TIMEOUT", "300ms"):
-        living = Life(server, seed, Path(folder), kind)
+        living = Life(server, seed, Path(folder), kind, kept)
         try:
             yield living
         finally:
@@ -193,13 +194,15 @@ def killed_at(server: Any, seed: int, point: str) -> Story:
             assert living.die_at("replicate", point, WithSpark), f"no worker reaches {point}"
             living.settle()
 
-    return lived(server, seed, Player, live)
+    return lived(server, seed, Player, live, NOTHING_AT_ALL if point.startswith("keep.") else NOTHING_KEPT)
 
 
-def lived(server: Any, seed: int, kind: type[P], live: Callable[[Life[P]], None]) -> Story:
-    """What becomes of a life that is lived so."""
+def lived(
+    server: Any, seed: int, kind: type[P], live: Callable[[Life[P]], None], kept: Mapping[str, Any] = NOTHING_KEPT
+) -> Story:
+    """What becomes of a life that is lived so. kept: the channel's settings of what its trail keeps."""
     started = time.monotonic()
-    with life(server, seed, kind) as living:
+    with life(server, seed, kind, kept) as living:
         try:
             living.begin()
             live(living)

@@ -12,6 +12,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
+from tests.live.replayable import HORIZON
 from tests.live.replica import Replica, channel_file
 
 NEW = {"add_table_pattern": "*"}
@@ -169,3 +170,19 @@ def test_a_target_that_may_follow_again(databases: Databases, tmp_path: Path) ->
     assert told.refresh.tables == {"public.t": 1, "public.u": 2}
     replica.check_equal()
     assert replica.rows("SELECT n FROM t") == [(6,)]
+
+
+def test_a_target_that_does_not_follow_gets_no_column_by_going_back(
+    databases: Databases, past: str, tmp_path: Path
+) -> None:
+    replica = begun(sided(databases, tmp_path, source=NEW))
+    replica.at_source("ALTER TABLE t ADD n int", "INSERT INTO t VALUES (2, 2, 'two', 2, 2)")
+    replica.replicate()
+    text = replica.file.read_text()
+    replica.file.write_text(f"{text}rewind_horizon: {HORIZON}\nreplays: [{{name: past, location: {past}}}]\n")
+    replica.refresh("public.t")
+    now = str(replica.replicate().capture.high)
+    before = replica.rows(TABLE)
+    with pytest.raises(DdlReplError, match=r"REW-108: public\.t .*other columns.*(?s:.*)nothing was changed"):
+        replica.rewind(now, "warehouse")
+    assert replica.rows(TABLE) == before
