@@ -129,6 +129,27 @@ def test_a_crash_between_files_and_manifest_leaves_nothing_visible(url: str) -> 
         trail.verify(blob)
 
 
+def test_a_segment_takes_the_place_of_another(url: str) -> None:
+    """At once: until then the other stands, afterwards nothing of it does."""
+    trail = Trail(url, "shop")
+    first = trail.publish(write_segment(trail, token=1))
+    second = write_segment(trail, token=2)
+    assert trail.find(0, LOW) == first
+    trail.replace(second)
+    found = trail.find(0, LOW)
+    assert found is not None and found.token == 2 and found.parts == second.parts
+    assert all(trail.place.size(blob.path) is None for blob in first.blobs())
+    assert not [path for path in trail.place.walk() if path.endswith(".tmp")]
+    third = write_segment(trail, token=3)
+    trail.place.remove(next(third.files()).path)
+    with pytest.raises(TrailError, match="TRL-101"):
+        trail.replace(third)
+    assert trail.find(0, LOW) == found
+    trail.place.remove(manifest_path(0, LOW))
+    trail.replace(found)
+    assert trail.find(0, LOW) == found
+
+
 @pytest.mark.parametrize(("damage", "code"), [("missing", "TRL-101"), ("cut", "TRL-102"), ("changed", "TRL-103")])
 def test_a_damaged_file_is_named(url: str, damage: str, code: str) -> None:
     trail = Trail(url, "shop")
@@ -144,6 +165,7 @@ def test_a_damaged_file_is_named(url: str, damage: str, code: str) -> None:
         with pytest.raises(TrailError) as caught:
             act()
         assert caught.value.code == code and file.path in str(caught.value)
+        assert caught.value.at == str(LOW)
 
 
 def test_publishing_refuses_files_that_are_not_there(url: str) -> None:
