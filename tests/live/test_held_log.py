@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.held import held_name
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.crashing import die
 from tests.live.replayable import captured, read
@@ -191,6 +194,37 @@ def test_how_much_is_held(databases: Any, past: str, tmp_path: Path) -> None:
     with flow.open_channel(replica.file, InProcess()) as cycle:
         flow.deactivate(cycle)
     assert not slots(replica)
+
+
+def in_repository(replica: Replica, statement: str) -> None:
+    with closing(sqlite3.connect(replica.file.parent / "repository.db")) as connection, connection:
+        assert connection.execute(statement).rowcount
+
+
+def test_log_that_is_older_than_what_is_held(replica: Replica) -> None:
+    """It goes with the next capture."""
+    replica.at_source(WORK[0])
+    replica.settle()
+    first = kept_log(replica)
+    in_repository(replica, "UPDATE segments SET created = datetime(created, '-25 hours')")
+    replica.at_source(WORK[1])
+    low = replica.settle().capture.low
+    assert Lsn.parse(first) < Lsn.parse(kept_log(replica)) == low
+
+
+def test_log_that_tells_something_else(replica: Replica) -> None:
+    """It is not taken, and the trail stays as it is."""
+    replica.at_source(*WORK)
+    replica.capture()
+    hurt(replica, "e*/data/**/*.parquet", truncate)
+    left = {file: file.read_bytes() for file in trail(replica).rglob("*") if file.is_file()}
+    in_repository(replica, "UPDATE segments SET rows = rows + 1")
+    for _ in range(2):
+        with pytest.raises(DdlReplError, match=r"TRL-112: .*tells 399 row changes and 2 schema changes.*400 and 2"):
+            replica.replicate()
+        assert {file: file.read_bytes() for file in trail(replica).rglob("*") if file.is_file()} == left
+    in_repository(replica, "UPDATE segments SET rows = rows - 1")
+    replica.settle()
 
 
 @pytest.mark.parametrize("how", ["dropped", "moved on"])
