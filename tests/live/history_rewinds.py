@@ -4,6 +4,7 @@
 
 A table whose rows at a point can't be known must be named by the plan; all others must equal what was noted. And the
 live target, whose rows of them are taken away, goes back to the point and on again: then it equals the source.
+At last all rows of the trail are lost, and some of the points are gone back to by the log that the source holds.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ class Rememberer(Player):
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
         replays = [{"name": PAST, "location": urls[-1]}]
-        super().__init__(urls[:-1], folder, {**options, "rewind_horizon": {"age": "7d"}, "replays": replays})
+        horizon = {"age": "7d", "hold_log": {"age": "1d"}}
+        super().__init__(urls[:-1], folder, {**options, "rewind_horizon": horizon, "replays": replays})
         self.past = urls[-1]
         self.memories: list[Memory] = []
         self.compared = 0
@@ -83,6 +85,14 @@ class Rememberer(Player):
             self._go_back(memory)
         for memory in self.memories[:: self.live_every]:
             self._go_back_and_on(memory)
+        self.lose_rows()
+        for memory in self.memories[:: max(1, len(self.memories) // 2)]:
+            self._go_back(memory)
+
+    def lose_rows(self) -> None:
+        """Of every segment of the trail."""
+        for file in (self.replica.file.parent / "trail").rglob("data/**/*.parquet"):
+            file.unlink()
 
     def _go_back(self, memory: Memory) -> None:
         if wanted := self.possible(memory, PAST):
