@@ -12,7 +12,9 @@ from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
+from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.create_table import CreateTable
 from airflow_ddlrepl.ddl.create_type import CreateType
@@ -73,8 +75,10 @@ def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]
         if not column.type.is_builtin and followed.get(column.id) == column.type:
             sql += render.of_its_type(column, shape)
     for change in spot(shape, wanted):
-        if not isinstance(change, TYPE_CHANGES):
-            sql += render.sql(_without_rows(change), shape)
+        between = shape
+        for part in () if isinstance(change, TYPE_CHANGES) else _without_rows(change):
+            sql += render.sql(part, between)
+            between = part.apply(between) or between
         shape = change.apply(shape) or shape
     return tuple(sql)
 
@@ -97,5 +101,12 @@ def _types(held: Table, facts: TargetFacts, render: Renderer) -> list[Step]:
     return [step for of in held.types for step in type_steps(CreateType(of), None, facts, render)]
 
 
-def _without_rows(change: SchemaChange) -> SchemaChange:
-    return replace(change, using=Using.EMPTY) if isinstance(change, ChangeType) else change
+def _without_rows(change: SchemaChange) -> tuple[SchemaChange, ...]:
+    """The same for a table that is empty. A default that no row can have is refused by ADD COLUMN, not by itself."""
+    if isinstance(change, ChangeType):
+        return (replace(change, using=Using.EMPTY),)
+    if not isinstance(change, AddColumn) or change.column.default is None or change.column.generated:
+        return (change,)
+    column = change.column
+    bare = replace(column, default=None, missing=None)
+    return AddColumn(bare), ChangeDefault(column.id, column.name, None, column.default)
