@@ -10,13 +10,14 @@ from typing import Any
 import psycopg
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres.held import held_name
 from airflow_ddlrepl.model.work import InProcess
 from tests.chaos.source import SCHEMA
 from tests.live.replica import Replica
 
 TABLES = "select c.oid::regclass::text from pg_class c where relnamespace = %s::regnamespace and relkind = 'r'"
 SHADOWS = "select relname from pg_class where relnamespace = 'ddlrepl'::regnamespace and relname ~ '^[rs]_'"
-SLOTS = "select slot_name from pg_replication_slots where database = current_database() and slot_name <> %s"
+SLOTS = "select slot_name from pg_replication_slots where database = current_database() and slot_name <> ALL(%s)"
 
 
 @dataclass
@@ -60,7 +61,8 @@ def _rows(connection: psycopg.Connection[Any], table: str) -> Counter[str]:
 def _repository(replica: Replica, source: psycopg.Connection[Any]) -> list[str]:
     with flow.open_channel(replica.file, InProcess()) as cycle:
         name = cycle.channel.name
-        found = [f"slot {slot} is left" for (slot,) in source.execute(SLOTS, [cycle.channel.slot])]
+        ours = [cycle.channel.slot, *([held_name(cycle.channel.slot)] if cycle.channel.hold_log else [])]
+        found = [f"slot {slot} is left" for (slot,) in source.execute(SLOTS, [ours])]
         found += [f"{row} is pending" for row in cycle.repository.pending_refreshes(name)]
         named = {b.path for s in cycle.trail.segments(cycle.epoch) for b in s.blobs()}
         orphans = [p for p in cycle.trail.place.walk() if re.match(r"e\d+/data/", p) and p not in named]

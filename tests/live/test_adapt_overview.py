@@ -107,6 +107,19 @@ def test_a_table_made_anew_again_and_again_is_loaded_once(databases: Databases, 
         assert [row.rows for row in cycle.repository.refreshes("shop")] == [0, 20]
 
 
+def test_a_table_that_comes_back_with_a_default_that_no_row_can_have(databases: Databases, tmp_path: Path) -> None:
+    """CREATE TABLE takes it, ADD COLUMN to the table that stands does not."""
+    replica = new_replica(databases, tmp_path, "CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.at_source(
+        "DROP TABLE t",
+        "CREATE TABLE t (id int PRIMARY KEY, c char(3) DEFAULT '2026-01-01' NOT NULL, d int DEFAULT 4)",
+        "INSERT INTO t (id, c) VALUES (2, 'abc')",
+    )
+    assert replica.settle().refresh.tables == {}
+    assert replica.rows("SELECT id, c, d FROM t") == [(2, "abc", 4)]
+    assert len(replica.rows("SELECT FROM pg_attrdef WHERE adrelid = 't'::regclass")) == 2
+
+
 class Recording(InProcess):
     """Remembers which functions it was given, and what for."""
 

@@ -351,20 +351,6 @@ def test_a_new_table_joins_with_all_its_rows_loaded_only_when_it_is_born_with_so
     assert replica.settle().refresh.tables == {"public.copied": 3}
 
 
-@BOTH
-def test_a_table_that_comes_back_with_a_default_that_no_row_can_have(make: Make) -> None:
-    """CREATE TABLE takes it, ADD COLUMN to the table that stands does not."""
-    replica = make("CREATE TABLE t(id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    replica.at_source(
-        "DROP TABLE t",
-        "CREATE TABLE t(id int PRIMARY KEY, c char(3) DEFAULT '2026-01-01' NOT NULL, d int DEFAULT 4)",
-        "INSERT INTO t(id, c) VALUES (2, 'abc')",
-    )
-    assert replica.settle().refresh.tables == {}
-    assert replica.rows("SELECT id, c, d FROM t") == [(2, "abc", 4)]
-    assert len(replica.rows("SELECT FROM pg_attrdef WHERE adrelid = 't'::regclass")) == 2
-
-
 @pytest.mark.req("HVR-D-59", "HVR-D-61")
 @BOTH
 def test_truncate_stands_at_its_place_among_the_rows(make: Make) -> None:
