@@ -61,15 +61,9 @@ def dags_of(files: Iterable[Path], **defaults: Any) -> dict[str, DAG]:
                 code="CFG-403",
                 hint="a channel's name is its identity: rename one, or move one file out of the folder",
             )
-        built[dag.dag_id] = dag
-        enrolls = enroll_dag(channel, file, **defaults)
-        built[enrolls.dag_id] = enrolls
-        if channel.replays:
-            rewinds = rewind_dag(channel, file, **defaults)
-            built[rewinds.dag_id] = rewinds
-        if channel.can_stop:
-            controls = controls_dag(channel, file, **defaults)
-            built[controls.dag_id] = controls
+        more = [enroll_dag, *[rewind_dag] * bool(channel.replays), *[controls_dag] * channel.can_stop]
+        for one in (dag, *(build(channel, file, **defaults) for build in more)):
+            built[one.dag_id] = one
     return built
 
 
@@ -112,7 +106,7 @@ def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
             "refresh": Param(True, type="boolean", title="Load tables that exist already"),
         },
     ) as dag:
-        wanted = {name: f"{{{{ params.{name} }}}}" for name in ("enrollment", "start_moment", "refresh")}
+        wanted = _params("enrollment", "start_moment", "refresh")
         EnrollOperator(task_id="enroll", channel=str(file.absolute()), **wanted)
     return dag
 
@@ -132,7 +126,7 @@ def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
             "tables": Param("", type="string", format="multiline", title="Tables", description=TABLES),
         },
     ) as dag:
-        wanted = {name: f"{{{{ params.{name} }}}}" for name in ("to", "into", "tables")}
+        wanted = _params("to", "into", "tables")
         where = str(file.absolute())
         plan = PlanRewindOperator(task_id="plan", channel=where, **wanted)
         approve = ApprovalOperator(
@@ -183,6 +177,11 @@ def _dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more: Any) 
         tags=["ddlrepl", channel.name],
         **{"schedule": None, **more},
     )
+
+
+def _params(*names: str) -> dict[str, str]:
+    """Arguments of a task: what the run's params of these names say."""
+    return {name: f"{{{{ params.{name} }}}}" for name in names}
 
 
 def _pool(channel: Channel) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airflow_ddlrepl.adapt.answer import STILL_WAITS
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.hold import hold
 from airflow_ddlrepl.adapt.reuse import as_seen
@@ -28,7 +29,7 @@ def left_alone(
     changes = _changes(old, new, before)
     steps = [Step(StepKind.WARN, f"{change}: {WHY}") for change in changes]
     if facts.is_pending and new is not None:
-        steps.append(Step(StepKind.REFRESH, "the table waits for a refresh already"))
+        steps.append(STILL_WAITS)
     shape = old
     if old is None and new is not None and facts.is_kept and facts.existing is not None:
         shape = as_seen(facts.existing, hold(new, facts.name_after, facts))

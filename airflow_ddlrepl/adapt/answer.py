@@ -22,11 +22,14 @@ _ADD_COLUMN = {
 }
 
 
+STILL_WAITS = Step(StepKind.REFRESH, "the table waits for a refresh already")
+
+
 def answer(verdicts: Iterable[Verdict], case: Case) -> tuple[Step, ...]:
     """One step per verdict that isn't simply carried. A partitioned table holds no rows: its partitions answer."""
     steps = tuple(step for verdict in verdicts for step in _answer(verdict, case))
     if case.facts.is_pending and not any(s.kind is StepKind.REFUSE for s in steps):
-        return (Step(StepKind.REFRESH, "the table waits for a refresh already"),)
+        return (STILL_WAITS,)
     if case.held.is_partitioned:
         return tuple(s for s in steps if s.kind is not StepKind.REFRESH)
     return steps

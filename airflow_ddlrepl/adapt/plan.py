@@ -41,7 +41,7 @@ def plan(
     """
     if old is None and new is None:
         raise ValueError("a plan needs a table before or after")
-    if not policy.adapts and (old or new is None or not new.partition or not facts.has_parent):
+    if not policy.adapts and not _is_new_partition(old, new, facts):
         return left_alone(old, new, source_before, evidence, facts)
     if new is None:
         assert old is not None
@@ -50,6 +50,11 @@ def plan(
         existing = facts.existing or (hold(old, facts.name_before, facts) if old else None)
         return created(new, evidence, policy, replace(facts, existing=existing), render)
     return _altered(old, new, source_before or old, evidence, policy, facts, render)
+
+
+def _is_new_partition(old: Table | None, new: Table | None, facts: TargetFacts) -> bool:
+    """Of a table that stands: it is made in any case, for its rows are that table's."""
+    return old is None and new is not None and new.partition is not None and facts.has_parent
 
 
 def target_shape(table: Table, *, facts: TargetFacts = TargetFacts()) -> Table:  # noqa: B008

@@ -49,10 +49,10 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     again: what it found from there on, up to where it stands, is read once more from the log that the source holds.
     Raises what `require_held` raises when that can't be, before anything is done.
 
-    Where the slot no longer has what comes next (it was lost, dropped,
-    or moved on by somebody else), or what was captured was lost at the source, every table starts over with a refresh.
-    The targets are told first: killed in between, the next activation still sees that the repository stands before the
-    slot, or in the log that was lost.
+    A slot that no longer has what comes next (it was lost, dropped, or moved on by somebody else) is made again where
+    the source holds its log. Where it does not, or what was captured was lost at the source, every table starts over
+    with a refresh. The targets are told first: killed in between, the next activation still sees that the repository
+    stands before the slot, or in the log that was lost.
     """
     if start != "now":
         require_held(cycle, start)

@@ -56,6 +56,9 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     is_live: ClassVar[bool] = True
     """Does it move the channel's targets? Then a backfill, which is about the past, skips it."""
 
+    is_asked_for: ClassVar[bool] = False
+    """Somebody wants it done: it is not looked whether there is anything to do."""
+
     template_fields: Sequence[str] = ("channel", *SparkSubmitOperator.template_fields)
     ui_color = "#d6eaf2"
 
@@ -85,7 +88,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             raise self._failure(error, context) from None
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
-        if not self._has_work(channel):
+        if not self.is_asked_for and not self._has_work(channel):
             self.log.info("%s: nothing to do, Spark was not started", self.stage)
             return nothing_to_do(self.stage, channel.name)
         place = spark_place(self._conn_id or option("spark_conn_id"), SparkSettings.of(channel))

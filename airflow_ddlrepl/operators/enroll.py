@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.policies import Enrollment
+from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
@@ -20,12 +21,13 @@ class EnrollOperator(DdlReplSparkOperator):
         and nothing else. (templated)
     :param start_moment: `now`; or where capture begins again in the log that the source holds: `oldest`, an ISO 8601
         moment with its offset, a position of the log. (templated)
-    :param refresh: load tables now; else the next cycle does. "True" or "False". (templated)
+    :param refresh: load tables now; else the next cycle does. true or false. (templated)
     """
 
     stage: ClassVar[str] = "activate"
     app: ClassVar[str] = "activate"
     is_live: ClassVar[bool] = False
+    is_asked_for: ClassVar[bool] = True
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "enrollment", "start_moment", "refresh")
 
@@ -40,13 +42,14 @@ class EnrollOperator(DdlReplSparkOperator):
         super().__init__(**kwargs)
         self.enrollment, self.start_moment, self.refresh = enrollment, start_moment, refresh
 
-    def _has_work(self, channel: Channel) -> bool:
-        """It is asked for."""
-        return True
-
     @property
     def _loads(self) -> bool:
-        return str(self.refresh) == "True"
+        match str(self.refresh).lower():
+            case "true":
+                return True
+            case "false":
+                return False
+        raise ConfigError(f"refresh is {self.refresh!r}", code="CFG-135", hint="it is true or false")
 
     def arguments(self) -> list[str]:
         """What the app is given besides."""

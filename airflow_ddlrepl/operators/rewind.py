@@ -66,6 +66,7 @@ class RewindOperator(DdlReplSparkOperator):
     stage: ClassVar[str] = "rewind"
     app: ClassVar[str] = "rewind"
     is_live: ClassVar[bool] = False
+    is_asked_for: ClassVar[bool] = True
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "to", "into", "tables")
 
@@ -74,10 +75,6 @@ class RewindOperator(DdlReplSparkOperator):
     def __init__(self, *, to: str, into: str, tables: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.to, self.into, self.tables = to, into, tables
-
-    def _has_work(self, channel: Channel) -> bool:
-        """It is asked for."""
-        return True
 
     def arguments(self) -> list[str]:
         """What the app is given besides."""

@@ -99,12 +99,8 @@ class Place:
             if not self.is_local:
                 self.fs.pipe_file(full, data)
                 return
-            _folders(os.path.dirname(full))
-            temporary = f"{full}.{uuid.uuid4().hex}.tmp"
-            with room(os.path.dirname(full), full, len(data)):
-                _write_new(temporary, data)
-            os.replace(temporary, full)
-            _sync_folder(os.path.dirname(full))
+            with _beside(full, data) as temporary:
+                os.replace(temporary, full)
 
     def read(self, path: str) -> bytes | None:
         """The whole file, None when it is not there."""
@@ -283,19 +279,29 @@ def _folders(path: str) -> None:
 
 
 def _link_if_absent(full: str, data: bytes) -> bool:
-    _folders(os.path.dirname(full))
+    with _beside(full, data) as temporary:
+        try:
+            os.link(temporary, full)
+        except FileExistsError:
+            return False
+    return True
+
+
+@contextlib.contextmanager
+def _beside(full: str, data: bytes) -> Iterator[str]:
+    """A durable file beside the one that is meant, under a name of its own; what the block does with it is durable."""
+    folder = os.path.dirname(full)
+    _folders(folder)
     temporary = f"{full}.{uuid.uuid4().hex}.tmp"
-    with room(os.path.dirname(full), full, len(data)):
+    with room(folder, full, len(data)):
         _write_new(temporary, data)
     reach("trail.temporary")
     try:
-        os.link(temporary, full)
-    except FileExistsError:
-        return False
+        yield temporary
     finally:
-        os.unlink(temporary)
-    _sync_folder(os.path.dirname(full))
-    return True
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+    _sync_folder(folder)
 
 
 def _write_new(path: str, data: bytes) -> None:

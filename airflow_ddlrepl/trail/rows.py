@@ -18,7 +18,7 @@ from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.trail.place import Place, crc_text
 
 _CHUNK = 1 << 22
-_OF_A_SEGMENT = re.compile(r"e\d+/data/([0-9a-f]{16})/")
+OF_A_SEGMENT = re.compile(r"e(\d+)/data/([0-9a-f]{16})/")  # epoch, where it begins
 LOST = "If it is lost for good: `ddlrepl deactivate`, then `activate` with `existing_tables: replace` for the targets"
 
 
@@ -107,8 +107,8 @@ class RowReader:
 
 def begins_at(path: str) -> Lsn | None:
     """Where the segment begins that a file is of; None for a file of kept rows."""
-    found = _OF_A_SEGMENT.match(path)
-    return Lsn(int(found[1], 16)) if found else None
+    found = OF_A_SEGMENT.match(path)
+    return Lsn(int(found[2], 16)) if found else None
 
 
 def _missing(blob: Blob) -> TrailError:

@@ -22,7 +22,7 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.manifest import Blob, Segment
 from airflow_ddlrepl.trail.place import Place, Sink, checksum
-from airflow_ddlrepl.trail.rows import LOST, RowReader
+from airflow_ddlrepl.trail.rows import LOST, OF_A_SEGMENT, RowReader
 
 MARKER = "trail.json"
 INSPECTED_FILE = "inspected.jsonl"
@@ -36,7 +36,6 @@ TRANSACTIONS = pa.schema(
     ]
 )
 _MANIFEST = re.compile(r"e(\d+)/segments/([0-9a-f]{16})\.json$")
-_DATA = re.compile(r"e(\d+)/data/([0-9a-f]{16})/")
 _CHANNEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
@@ -186,7 +185,7 @@ class Trail(RowReader):
                 standing.remove((epoch, low))
                 gone += 1
         for path in paths:
-            data = _DATA.match(path)
+            data = OF_A_SEGMENT.match(path)
             if data and int(data[2], 16) < before and (int(data[1]), int(data[2], 16)) not in standing:
                 self.place.remove(path)
         return gone

@@ -149,6 +149,9 @@ def test_a_channel_is_enrolled_by_hand(tmp_path: Path) -> None:
     other = build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__enroll"].tasks[0]
     other.render_template_fields({"params": {"enrollment": "only", "start_moment": "0/1A", "refresh": False}})
     assert other.arguments() == ["--enrollment", "only", "--start-moment", "0/1A", "--no-refresh"]
+    other.refresh = "perhaps"
+    with pytest.raises(ConfigError, match="CFG-135: refresh is 'perhaps'"):
+        other.arguments()
 
 
 def test_a_rewind_is_planned_approved_and_done(tmp_path: Path) -> None:

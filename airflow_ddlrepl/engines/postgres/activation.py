@@ -260,7 +260,7 @@ def _from_held_log(connection: Connection[Any], wanted: Wanted) -> bool:
     except SourceError as error:
         log.warning("the log that is held can't be read: %s", error.message)
         return False
-    return held.restore(connection, wanted.slot, wanted.low) is not None
+    return held.restore(connection, wanted.slot, wanted.low)
 
 
 def _slot(connection: Connection[Any], wanted: Wanted) -> tuple[Lsn, bool]:

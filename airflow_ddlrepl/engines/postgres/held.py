@@ -59,16 +59,16 @@ def release(connection: Connection[Any], slot: str) -> bool:
     return True
 
 
-def restore(connection: Connection[Any], slot: str, low: Lsn) -> Lsn | None:
-    """The channel's slot anew, from where the log is held; None (and nothing is done) when that begins after `low`."""
+def restore(connection: Connection[Any], slot: str, low: Lsn) -> bool:
+    """The channel's slot anew, from where the log is held; False (and nothing is done) when that begins after `low`."""
     since = begins(connection, slot)
     if since is None or since > low:
-        return None
+        return False
     if slots.state(connection, slot) is not None:
         slots.drop(connection, slot)
     with _right_is_told():
         slots.copy(connection, held_name(slot), slot)
-    return since
+    return True
 
 
 @contextmanager
