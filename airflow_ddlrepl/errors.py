@@ -95,6 +95,16 @@ class CannotAdapt(DdlReplError):
     """A schema change that no policy covers or the target can't hold (ADP-…)."""
 
 
+class AlterRefused(CannotAdapt):
+    """A target's server refuses what alters a table (ADP-130).
+
+    on: the table's id, and where in the log the change is. by_rows: rows of the target's table stand against it.
+    """
+
+    on: tuple[int, Any]
+    by_rows: bool = False
+
+
 class Unsupported(CannotAdapt):
     """No row in a table for this kind, engine and policy: refused instead of guessed (ADP-…)."""
 

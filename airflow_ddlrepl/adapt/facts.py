@@ -12,6 +12,14 @@ from airflow_ddlrepl.model.types import TypeDefinition
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the target's server said to the ALTER when it was tried. by_rows: rows that stand there are against it."""
+
+    why: str
+    by_rows: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TargetFacts:
     """One table's place at one target.
 
@@ -22,7 +30,8 @@ class TargetFacts:
     other tables as they stand at the target; None: not known, then a type that stands is taken for the right one.
     parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
     at all. parent_shape: that table's shape after the change. publishes_generated: the log carries values of
-    generated columns. is_pending: the table waits for a refresh that will bring any new shape.
+    generated columns. is_pending: the table waits for a refresh that will bring any new shape. refusal: the target has
+    refused this change.
     """
 
     name_before: TableName | None = None
@@ -38,6 +47,7 @@ class TargetFacts:
     parent_shape: Table | None = None
     publishes_generated: bool = False
     is_pending: bool = False
+    refusal: Refusal | None = None
 
 
 class Renderer(Protocol):
@@ -48,6 +58,10 @@ class Renderer(Protocol):
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
         """before: the shape at the target just before. Raises Unsupported ADP-110 for a kind without a row."""
+        ...
+
+    def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
+        """The rows of a table into one that has the same columns."""
         ...
 
     def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.alone import left_alone
@@ -12,6 +13,7 @@ from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.judge import REWRITTEN, Case, is_rewritten, judge
 from airflow_ddlrepl.adapt.leave import dropped
 from airflow_ddlrepl.adapt.policy import Policy
+from airflow_ddlrepl.adapt.refused import answer_refusal, copied, is_copied, is_left
 from airflow_ddlrepl.adapt.render import Rendering
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.want import want
@@ -78,15 +80,21 @@ def _altered(
         late = (*_late(case), *_lacking(was, standing))
         if not found and not late and is_rewritten(case):
             verdicts.append(REWRITTEN)
-        verdict_steps, hidden = (*answer(verdicts, case), *late), _hidden(new, held, facts, was)
-        rendering = Rendering(render, case, standing, wanted, verdict_steps)
+        verdict_steps = (*answer(verdicts, case), *late)
+        verdict_steps += answer_refusal(case, _waits(verdict_steps))
+        hidden = _hidden(new, held, facts, was)
         texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
-        rendered, reached = rendering.steps()
+        rendering = Rendering(render, case, standing, wanted, verdict_steps)
+        rendered, reached = (
+            ((), standing) if is_left(case) else (copied if is_copied(case) else Rendering.steps)(rendering)
+        )
         steps = (*hidden, *verdict_steps, *warned, *rendered)
     except Unsupported as refusal:
         steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), standing
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
+    if is_left(case) and not _waits(steps):
+        wanted = reached
     return TablePlan(
         name=new.name,
         target=wanted.name,
@@ -95,8 +103,12 @@ def _altered(
         steps=refusals or _ordered(steps),
         hazards=_hazards(spot(standing, wanted), [n for n in notes if n not in known]),
         shape=old if refusals else wanted,
-        until_refresh=reached if any(s.kind is StepKind.REFRESH for s in steps) else None,
+        until_refresh=reached if _waits(steps) else None,
     )
+
+
+def _waits(steps: Iterable[Step]) -> bool:
+    return any(s.kind is StepKind.REFRESH for s in steps)
 
 
 def _late(case: Case) -> tuple[Step, ...]:

@@ -8,7 +8,13 @@ from typing import Any
 
 from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
+from airflow_ddlrepl.config.policies import (
+    Defaults,
+    OnAddColumnWithDefault,
+    OnDropTable,
+    OnEnrollBreak,
+    OnPreserveAlterTableFail,
+)
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -23,6 +29,7 @@ class Policy:
 
     on_enroll_break: OnEnrollBreak = OnEnrollBreak.REFRESH
     on_add_column_with_default: OnAddColumnWithDefault = OnAddColumnWithDefault.FILL
+    on_preserve_alter_table_fail: OnPreserveAlterTableFail = OnPreserveAlterTableFail.REFRESH
     on_drop_table: OnDropTable = OnDropTable.DROP_FROM_CHANNEL_ONLY
     keep_existing_structure: bool = False
     defaults: Defaults = Defaults.OWN
@@ -34,12 +41,15 @@ class Policy:
 
     def after_approval(self) -> Policy:
         """The same when a person has looked at a breakpoint and removed it: go on, refresh nothing."""
-        enroll, add = self.on_enroll_break, self.on_add_column_with_default
+        enroll, add, fail = self.on_enroll_break, self.on_add_column_with_default, self.on_preserve_alter_table_fail
         return replace(
             self,
             on_enroll_break=OnEnrollBreak.WARNING if enroll is OnEnrollBreak.FAIL_INTEG_JOB else enroll,
             on_add_column_with_default=(
                 OnAddColumnWithDefault.WARNING if add is OnAddColumnWithDefault.FAIL_INTEG_JOB else add
+            ),
+            on_preserve_alter_table_fail=(
+                OnPreserveAlterTableFail.WARNING if fail is OnPreserveAlterTableFail.FAIL_INTEG_JOB else fail
             ),
         )
 
@@ -62,10 +72,12 @@ def policy_for(
     """
     hvr = defaults is Defaults.HVR
     empty, fill = OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT, OnAddColumnWithDefault.FILL
+    anew, select = OnPreserveAlterTableFail.REFRESH, OnPreserveAlterTableFail.CREATE_AS_SELECT
     at_source = (*source_actions, *target_actions)
     return Policy(
         _first(target_actions, name, "on_enroll_break", OnEnrollBreak.REFRESH),
         _first(target_actions, name, "on_add_column_with_default", empty if hvr else fill),
+        _first(target_actions, name, "on_preserve_alter_table_fail", select if hvr else anew),
         _first(at_source, name, "on_drop_table", OnDropTable.DROP_FROM_CHANNEL_ONLY),
         _first(target_actions, name, "keep_existing_structure", False),
         defaults,

@@ -26,7 +26,7 @@ class Step:
     """One step. why: the change or reason, for people. policy: who decided, e.g. "on_enroll_break=REFRESH".
 
     own_transaction: must be committed before the rest (a new enum label). shared: other tables' plans for the
-    same DDL may hold the same step; run equal ones once.
+    same DDL may hold the same step; run equal ones once. replaces: it ends with another table in the place of this one.
     """
 
     kind: StepKind
@@ -35,6 +35,7 @@ class Step:
     policy: str = ""
     own_transaction: bool = False
     shared: bool = False
+    replaces: bool = False
     code: str = ""
     hint: str = ""
 

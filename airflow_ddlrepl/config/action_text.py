@@ -13,6 +13,7 @@ PARAMETERS = {
     "CaptureSchema": "capture_schema",
     "OnEnrollBreak": "on_enroll_break",
     "OnAddColumnWithDefault": "on_add_column_with_default",
+    "OnPreserveAlterTableFail": "on_preserve_alter_table_fail",
     "OnDropTable": "on_drop_table",
     "KeepExistingStructure": "keep_existing_structure",
 }

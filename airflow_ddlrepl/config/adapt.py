@@ -8,7 +8,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from airflow_ddlrepl.config.action_text import read_action, write_action
 from airflow_ddlrepl.config.pattern import is_pattern, matches, matches_table
-from airflow_ddlrepl.config.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
+from airflow_ddlrepl.config.policies import (
+    OnAddColumnWithDefault,
+    OnDropTable,
+    OnEnrollBreak,
+    OnPreserveAlterTableFail,
+)
 from airflow_ddlrepl.config.section import Section, YesNo, any_case
 from airflow_ddlrepl.model.names import TableName
 
@@ -31,6 +36,9 @@ class AdaptAction(Section):
     )
     on_add_column_with_default: Annotated[OnAddColumnWithDefault, any_case(OnAddColumnWithDefault)] | None = Field(
         None, description="what old rows show in a new column that has a default"
+    )
+    on_preserve_alter_table_fail: Annotated[OnPreserveAlterTableFail, any_case(OnPreserveAlterTableFail)] | None = (
+        Field(None, description="the target refuses to alter an existing table")
     )
     on_drop_table: Annotated[OnDropTable, any_case(OnDropTable)] | None = Field(
         None, description="the source drops a table of the channel"

@@ -19,6 +19,7 @@ from airflow_ddlrepl.config.policies import (
     ExistingTables,
     OnAddColumnWithDefault,
     OnEnrollBreak,
+    OnPreserveAlterTableFail,
     ReplicaIdentity,
 )
 from airflow_ddlrepl.config.section import Bytes, Seconds, Section, Whole
@@ -243,9 +244,14 @@ class Channel(Section):
     @property
     def can_stop(self) -> bool:
         """Is there a policy by which a target waits for a person (a control)?"""
-        enroll, add = OnEnrollBreak.FAIL_INTEG_JOB, OnAddColumnWithDefault.FAIL_INTEG_JOB
+        stops = {
+            OnEnrollBreak.FAIL_INTEG_JOB,
+            OnAddColumnWithDefault.FAIL_INTEG_JOB,
+            OnPreserveAlterTableFail.FAIL_INTEG_JOB,
+        }
         actions = (action for place in self.places for action in self.target_actions(place.name))
-        return any(a.on_enroll_break is enroll or a.on_add_column_with_default is add for a in actions)
+        said = ((a.on_enroll_break, a.on_add_column_with_default, a.on_preserve_alter_table_fail) for a in actions)
+        return any(policy in stops for policies in said for policy in policies)
 
     def fingerprint(self) -> str:
         """Changes when the file says something else (passwords and layout of the file aside); 32 hex digits."""

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.channel import Channel, Target
-from airflow_ddlrepl.config.policies import OnEnrollBreak
+from airflow_ddlrepl.config.policies import OnEnrollBreak, OnPreserveAlterTableFail
 
 SOURCE_ONLY = ("add_table_pattern", "ignore_table_pattern", "capture_schema", "on_drop_table")
-TARGET_ONLY = ("on_enroll_break", "on_add_column_with_default", "keep_existing_structure")
+TARGET_ONLY = (
+    "on_enroll_break",
+    "on_add_column_with_default",
+    "on_preserve_alter_table_fail",
+    "keep_existing_structure",
+)
 
 
 def warnings(channel: Channel) -> list[str]:
@@ -50,6 +55,8 @@ def _action(action: AdaptAction) -> Iterator[str]:
         yield "add_table_pattern belongs into an action for all tables: take `table` out"
     if action.on_enroll_break is OnEnrollBreak.WARNING:
         yield "on_enroll_break: WARNING lets source and target differ after such a change"
+    if action.on_preserve_alter_table_fail is OnPreserveAlterTableFail.WARNING:
+        yield "on_preserve_alter_table_fail: WARNING leaves the target's table as it was when an ALTER fails"
 
 
 def _schemas(channel: Channel) -> Iterator[str]:

@@ -39,6 +39,18 @@ class OnAddColumnWithDefault(_AnyCase):
     WARNING = "WARNING"
 
 
+class OnPreserveAlterTableFail(_AnyCase):
+    """What happens when the target refuses the ALTER of an existing table.
+
+    REFRESH is our own: rows that stand against it are brought anew. The others are HVR's.
+    """
+
+    REFRESH = "REFRESH"
+    CREATE_AS_SELECT = "CREATE_AS_SELECT"
+    FAIL_INTEG_JOB = "FAIL_INTEG_JOB"
+    WARNING = "WARNING"
+
+
 class OnDropTable(_AnyCase):
     """What a DROP TABLE at the source does to the channel and to the target's table."""
 

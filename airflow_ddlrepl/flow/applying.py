@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Timeline
@@ -22,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import ControlStop, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
-from airflow_ddlrepl.flow.planning import planner
+from airflow_ddlrepl.flow.planning import Refusals, planner
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import seen_by_tasks
@@ -32,6 +33,8 @@ from airflow_ddlrepl.model.record import Record, RefreshAsked, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.manifest import RowFile
+
+NONE: Refusals = MappingProxyType({})
 
 
 @dataclass
@@ -60,15 +63,20 @@ class Ahead:
 
 
 def stretch(
-    cycle: Cycle, target: str, ahead: Ahead = Ahead(), until: Lsn | None = None, only: Container[int] | None = None
+    cycle: Cycle,
+    target: str,
+    ahead: Ahead = Ahead(),
+    until: Lsn | None = None,
+    only: Container[int] | None = None,
+    refused: Refusals = NONE,
 ) -> Stretch:
     """What one target has before it, up to `until` at most. Reads control records and their manifests, no rows.
 
-    only: ids of the tables that it is about; None: all of the channel.
+    only: ids of the tables that it is about; None: all of the channel. refused: what the target has refused so far.
     """
     connection = cycle.target_connection(target)
     now = read_state(connection, cycle.channel.holder(target))
-    return look(cycle, target, Present(connection), now.lsn, now.standings, ahead, until, only)
+    return look(cycle, target, Present(connection), now.lsn, now.standings, ahead, until, only, refused)
 
 
 def look(
@@ -80,6 +88,7 @@ def look(
     ahead: Ahead = Ahead(),
     until: Lsn | None = None,
     only: Container[int] | None = None,
+    refused: Refusals = NONE,
 ) -> Stretch:
     """The same for a target that stood at `low` with these tables. present: what is there."""
     captured = Lsn(max(cycle.captured(), ahead.high))
@@ -90,7 +99,7 @@ def look(
     history = cycle.repository.histories(cycle.channel.name)
     for revision in ahead.revisions:
         history.setdefault(revision.table_id, []).append(revision)
-    plan = planner(cycle, target, present, _shape_at(history), standings)
+    plan = planner(cycle, target, present, _shape_at(history), standings, refused)
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     timeline = Timeline(plan, _shape_at(history), enrolled)
     high = captured if until is None else max(low, min(captured, until))

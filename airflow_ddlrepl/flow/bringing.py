@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
+from airflow_ddlrepl.adapt.facts import Refusal
 from airflow_ddlrepl.adapt.timeline import Program, State
 from airflow_ddlrepl.engines.postgres.apply import Applied
-from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors import AlterRefused, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stopped, stretch
 from airflow_ddlrepl.flow.claiming import claim
@@ -20,7 +21,7 @@ from airflow_ddlrepl.flow.rereading import reread_where_lost
 from airflow_ddlrepl.flow.results import Adapted, Integrated
 from airflow_ddlrepl.flow.saving import renew
 from airflow_ddlrepl.flow.stages import stage
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import LogKey, Lsn
 
 
 @stage("adapt")
@@ -93,14 +94,22 @@ def _advance(
     until: Lsn | None,
     only: Container[int] | None,
 ) -> tuple[Program, bool, Applied]:
-    """One transaction at the target; is it all that is wanted?"""
-    ahead = stretch(cycle, target, until=until, only=only)
-    program = wanted(ahead)
-    first = program.first_commit
-    is_whole = first >= program.high
-    if not is_whole:
-        program = ahead.program(first)
-    return program, is_whole, apply(cycle, ahead, program) if program.high > ahead.low else Applied()
+    """One transaction at the target; is it all that is wanted? What the target refuses there is planned once more."""
+    refused: dict[tuple[int, LogKey], Refusal] = {}
+    while True:
+        ahead = stretch(cycle, target, until=until, only=only, refused=refused)
+        program = wanted(ahead)
+        first = program.first_commit
+        is_whole = first >= program.high
+        if not is_whole:
+            program = ahead.program(first)
+        try:
+            return program, is_whole, apply(cycle, ahead, program) if program.high > ahead.low else Applied()
+        except AlterRefused as error:
+            if error.on in refused:
+                raise
+            log.warning("%s: %s", error.table, error.message)
+            refused[error.on] = Refusal(error.message, error.by_rows)
 
 
 def to_the_end(ahead: Stretch) -> Program:

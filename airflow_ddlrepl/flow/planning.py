@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.facts import Refusal, TargetFacts
 from airflow_ddlrepl.adapt.plan import plan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
+from airflow_ddlrepl.adapt.refused import POLICY
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.adapt.timeline import Planner, Standing, State
 from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, Evidence, evidence
@@ -22,8 +22,8 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
-if TYPE_CHECKING:
-    pass
+Refusals = Mapping[tuple[int, LogKey], Refusal]
+"""What the target has refused in this run: by the table's id, and where in the log the change is."""
 
 
 def planner(
@@ -32,9 +32,10 @@ def planner(
     present: Present,
     shape_at: Callable[[int, LogKey], Table | None],
     standings: Mapping[int, Standing],
+    refused: Refusals,
 ) -> Planner:
     """Plans one table's change at this target. present: what is there. standings: the channel's tables there."""
-    return _Planner(cycle, target, present, shape_at, standings)
+    return _Planner(cycle, target, present, shape_at, standings, refused)
 
 
 @dataclass
@@ -44,6 +45,7 @@ class _Planner:
     present: Present
     shape_at: Callable[[int, LogKey], Table | None]
     now: Mapping[int, Standing]
+    refused: Refusals
 
     def __call__(
         self, before: Standing | None, new: Table | None, event: Event, standings: Mapping[int, Standing]
@@ -60,7 +62,7 @@ class _Planner:
             render=PostgresDdl(self.present.version),
             evidence=known,
             policy=self._policy(name, event),
-            facts=self._facts(before, new, standings),
+            facts=replace(self._facts(before, new, standings), refusal=self._refusal(table_id, event)),
             source_before=source_before if before else None,
         )
 
@@ -80,6 +82,15 @@ class _Planner:
         at = None if channel.is_replay(self.target) else self.target
         rows = self.cycle.repository.controls(channel.name, at, removed=True)
         return frozenset(row.key.lsn for row in rows if row.removed)
+
+    def _refusal(self, table_id: int, event: Event) -> Refusal | None:
+        """Of this run, or an earlier one's that left a breakpoint."""
+        return self.refused.get((table_id, event.key)) or self._stopped.get(event.key.lsn)
+
+    @cached_property
+    def _stopped(self) -> dict[int, Refusal]:
+        rows = self.cycle.repository.controls(self.cycle.channel.name, self.target)
+        return {row.key.lsn: Refusal(row.reason, False) for row in rows if row.policy.startswith(POLICY)}
 
     @cached_property
     def _publishes_generated(self) -> bool:

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.leave import kept_aside
-from airflow_ddlrepl.adapt.timeline import Standing
+from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
@@ -53,7 +53,7 @@ def replay(cycle: Cycle, into: str, way: Course, *, onward: bool = False) -> Rep
 
     onward: one that was made the same way and has not come farther is gone on with instead.
     Raises TrailError TRL-101 or TRL-102 before anything is done when a file of the trail is not there or not whole;
-    CannotAdapt REW-103 to REW-105 for a place that can't take the tables, ControlStop where a policy stops.
+    CannotAdapt REW-103 to REW-105 and REW-109 for a place that can't take the tables, ControlStop where a policy stops.
     """
     found = Replayed()
     made_as = f"{cycle.channel.fingerprint()} {way.kind}"
@@ -70,7 +70,7 @@ def replay(cycle: Cycle, into: str, way: Course, *, onward: bool = False) -> Rep
         for standing, count in _restore(cycle, into, way, stop):
             found.loaded[str(standing.name)] = count
     _bring(cycle, into, way.high, way, found.applied)
-    _finish(cycle, into, made_as)
+    _finish(cycle, into, way, made_as)
     return found
 
 
@@ -87,8 +87,19 @@ def _vouch(cycle: Cycle, way: Course, low: Lsn) -> None:
         list(pool.map(cycle.trail.check_size, chain((f.blob for f in files if f.table_id in way.wanted), kept)))
 
 
-def _finish(cycle: Cycle, into: str, made_as: str) -> None:
+def _finish(cycle: Cycle, into: str, way: Course, made_as: str) -> None:
+    """Raises CannotAdapt REW-109 where a table still waits for rows: the place has refused an ALTER on the way."""
     connection, holder = cycle.target_connection(into), cycle.channel.holder(into)
+    for table_id, standing in state.read_state(connection, holder).standings.items():
+        if table_id in way.names and standing.state is State.PENDING and not standing.shape.is_partitioned:
+            raise CannotAdapt(
+                f"the rows of {standing.name} are not known at {way.high}: a change on the way could not be made here",
+                code="REW-109",
+                table=way.names[table_id],
+                at=way.high,
+                hint="the log of this run says which, and why; go to a position before it, or past the table's next"
+                " refresh, or leave the table out with --table",
+            )
     with connection.transaction(), connection.cursor() as cursor:
         state.hold(cursor, holder, epoch=cycle.epoch, token=cycle.token)
         finish(cursor, holder, made_as, state.read_state(connection, holder).lsn)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.steps import StepKind
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Step
+from airflow_ddlrepl.engines.postgres.anew import index_again, own_indexes, settle
 from airflow_ddlrepl.engines.postgres.connect import passing, session
 from airflow_ddlrepl.engines.postgres.load import require_rows
 from airflow_ddlrepl.engines.postgres.merge import Session, merge, prepare_session
@@ -23,7 +24,7 @@ from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.staged import Staged
 from airflow_ddlrepl.engines.postgres.state import advance, write_standings
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -31,6 +32,7 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.record import Record
 
 if TYPE_CHECKING:
+    import psycopg
     from psycopg import Cursor
 
 
@@ -73,7 +75,7 @@ def run_program(
     records: what the repository has to know of it; they are left at the target for `flow.recording`.
     lock_timeout: seconds that one try waits for one lock.
     Raises Fenced LCK-102 when another run moved the target, TargetError INT-… when rows don't fit,
-    CannotAdapt ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
+    AlterRefused ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
     """
 
     def once() -> Applied:
@@ -132,6 +134,20 @@ def _gone(program: Program) -> list[int]:
     return [step.table_id for step in program.steps if step.table_id not in program.standings]
 
 
+def _is_about_rows(error: psycopg.Error) -> bool:
+    """Rows that stand there break a rule, have no such value, or can't be converted: others may do."""
+    import psycopg
+
+    unlike = (psycopg.errors.DatatypeMismatch, psycopg.errors.CannotCoerce)
+    return isinstance(error, (psycopg.DataError, psycopg.IntegrityError, *unlike))
+
+
+def _said(error: psycopg.Error) -> str:
+    """What stands in the way is told in full; of rows no value is."""
+    detail = error.diag.message_detail if (error.sqlstate or "").startswith(("0A", "2B")) else None
+    return " ".join([str(error).splitlines()[0], *(detail or "").split()])
+
+
 class _Run:
     """One pass through a program inside its transaction."""
 
@@ -162,11 +178,17 @@ class _Run:
         for change in step.plan.changes:
             self.applied.changes[change.split(" ", 1)[0]] += 1
         self.applied.notes += step.plan.hazards
+        indexes: list[str] = []
         for part in step.plan.steps:
             if part.kind is StepKind.WARN:
                 self.applied.warnings.append(f"{step.plan.name}: {part.why}")
+            elif part.replaces and step.before is not None:
+                indexes = own_indexes(self.cursor, step.before.shape)
+                self._sql(step, part.sql, spare)
+                settle(self.cursor, step.before.name)
             elif part.kind is StepKind.SQL and not (part.shared and not self._is_first(step, part.sql)):
                 self._sql(step, part.sql, spare)
+        self.applied.warnings += index_again(self.cursor, step.plan.target, indexes)
 
     def _is_first(self, step: Step, sql: tuple[str, ...]) -> bool:
         """A step that several tables of one statement share runs once."""
@@ -186,14 +208,17 @@ class _Run:
             except psycopg.Error as error:
                 if (trouble := passing(error, "the target")) is not None:
                     raise trouble from error
-                raise CannotAdapt(
-                    f"the target refuses `{statement}`: {str(error).splitlines()[0]}",
+                refused = AlterRefused(
+                    f"the target refuses `{statement}`: {_said(error)}",
                     code="ADP-130",
                     table=step.plan.name if step.plan else None,
                     at=step.key,
                     hint="nothing of this cycle was applied; mend what stands in the way at the target and run again,"
                     " or refresh this table: ddlrepl refresh --table",
-                ) from None
+                )
+                refused.on = (step.table_id, step.key)
+                refused.by_rows = _is_about_rows(error)
+                raise refused from None
             self.applied.statements += 1
             reach("integrate.altered")
 

@@ -1,0 +1,76 @@
+"""The target has refused an ALTER: what on_preserve_alter_table_fail makes of the change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.judge import Case
+from airflow_ddlrepl.adapt.render import Rendering
+from airflow_ddlrepl.adapt.steps import Step, StepKind
+from airflow_ddlrepl.config.policies import OnPreserveAlterTableFail
+from airflow_ddlrepl.ddl.create_table import CreateTable
+from airflow_ddlrepl.ddl.drop_table import DropTable
+from airflow_ddlrepl.ddl.rename_table import RenameTable
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+POLICY = "on_preserve_alter_table_fail"
+HINT = (
+    "everything before the change is applied; mend what stands in the way at the target and run again,"
+    " or refresh this table: ddlrepl refresh --table"
+)
+
+
+def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
+    """One step, where the target has refused; none for a table whose rows move into a new one (`copied`).
+
+    waits: a refresh brings the new shape anyway. Refused again: what neither that nor a new table would mend, or where
+    no row stands against the ALTER, and a partitioned table or a partition, whose columns go together.
+    """
+    refusal, policy = case.facts.refusal, case.policy.on_preserve_alter_table_fail
+    if refusal is None:
+        return ()
+    said = f"{POLICY}={policy}"
+    if policy is OnPreserveAlterTableFail.FAIL_INTEG_JOB:
+        hint = "look at the table, then remove the control (ddlrepl controls remove)"
+        return (Step(StepKind.CONTROL, refusal.why, policy=said, hint=hint),)
+    if policy is OnPreserveAlterTableFail.WARNING:
+        left = "the target's table is left as it is, and its rows may differ from the source"
+        return (Step(StepKind.WARN, f"{refusal.why}: {left}", policy=said),)
+    if not case.is_in_tree and not waits:
+        if policy is OnPreserveAlterTableFail.CREATE_AS_SELECT:
+            return ()
+        if refusal.by_rows:
+            return (Step(StepKind.REFRESH, refusal.why, policy=said),)
+    return (Step(StepKind.REFUSE, refusal.why, policy=said, code="ADP-130", hint=HINT),)
+
+
+def is_left(case: Case) -> bool:
+    """Does the target's table stay as it is?"""
+    return case.facts.refusal is not None and case.policy.on_preserve_alter_table_fail is (
+        OnPreserveAlterTableFail.WARNING
+    )
+
+
+def is_copied(case: Case) -> bool:
+    """Do the rows move into a new table?"""
+    policy = case.policy.on_preserve_alter_table_fail
+    return case.facts.refusal is not None and policy is OnPreserveAlterTableFail.CREATE_AS_SELECT
+
+
+def copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
+    """The rows move into a new table, which takes the place of theirs, and which is altered. Also its shape then."""
+    render, standing, refusal = rendering.render, rendering.standing, rendering.case.facts.refusal
+    assert refusal is not None
+    aside = TableName(standing.name.schema, f"{standing.name.name.encode()[:40].decode(errors='ignore')}_{standing.id}")
+    bare = standing.with_(name=aside, key=None)
+    sql = (
+        *render.sql(CreateTable(bare), None),
+        *render.rows_into(aside, standing),
+        *render.sql(DropTable(standing), standing),
+        *render.sql(RenameTable(aside, standing.name), bare),
+    )
+    said = f"{POLICY}={OnPreserveAlterTableFail.CREATE_AS_SELECT}"
+    moved = Step(StepKind.SQL, f"{refusal.why}: the rows move into a new table", sql, policy=said, replaces=True)
+    steps, shape = replace(rendering, standing=standing.with_(key=None)).steps()
+    return (*(s for s in steps if s.shared), moved, *(s for s in steps if not s.shared)), shape
