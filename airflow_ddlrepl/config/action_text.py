@@ -11,6 +11,7 @@ PARAMETERS = {
     "AddTablePattern": "add_table_pattern",
     "IgnoreTablePattern": "ignore_table_pattern",
     "CaptureSchema": "capture_schema",
+    "IntegrateSchema": "integrate_schema",
     "OnEnrollBreak": "on_enroll_break",
     "OnAddColumnWithDefault": "on_add_column_with_default",
     "OnPreserveAlterTableFail": "on_preserve_alter_table_fail",

@@ -23,14 +23,19 @@ class AdaptAction(Section):
 
     It may also stand there as one line of text: "AddTablePattern=t*, IgnoreTablePattern=tmp*, KeepExistingStructure".
 
-    add_table_pattern, ignore_table_pattern, capture_schema and on_drop_table act at the source, the others
-    at a target. An action in the channel's own list acts on both sides.
+    add_table_pattern, ignore_table_pattern, capture_schema, integrate_schema and on_drop_table act at the source,
+    the others at a target. An action in the channel's own list acts on both sides.
     """
 
     table: str = Field("*", description="tables the action is for: a pattern for the name, or for schema.name")
     add_table_pattern: str | None = Field(None, description="new tables of such a name join the channel: * ? [a-f] |")
     ignore_table_pattern: str | None = Field(None, description="names that this action's add_table_pattern leaves out")
     capture_schema: str | None = Field(None, description="the schema whose new tables add_table_pattern looks at")
+    integrate_schema: str | None = Field(
+        None,
+        min_length=1,
+        description="the schema at the targets for tables that join from capture_schema",
+    )
     on_enroll_break: Annotated[OnEnrollBreak, any_case(OnEnrollBreak)] | None = Field(
         None, description="a change breaks an existing table's enroll information, for example a type change"
     )
@@ -49,7 +54,17 @@ class AdaptAction(Section):
     def _capture_schema_is_a_name(self) -> AdaptAction:
         if self.capture_schema is not None and is_pattern(self.capture_schema):
             raise ValueError("capture_schema is one schema's name, not a pattern: write one action per schema")
+        if self.integrate_schema is not None and self.capture_schema is None:
+            raise ValueError("integrate_schema says where tables of capture_schema go: name that, too")
         return self
+
+    def adds(self, name: TableName) -> bool:
+        """Does a table of that name join by this action? Without capture_schema, whatever its schema is."""
+        if self.add_table_pattern is None or not matches(self.add_table_pattern, name.name):
+            return False
+        if self.ignore_table_pattern is not None and matches(self.ignore_table_pattern, name.name):
+            return False
+        return self.capture_schema is None or matches(self.capture_schema, name.schema)
 
     def is_for(self, name: TableName) -> bool:
         """Does the action hold for this table?"""

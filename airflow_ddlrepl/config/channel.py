@@ -69,10 +69,6 @@ class Target(Section):
         (), description="actions for this target only; they come before the channel's"
     )
 
-    def target_name(self, name: TableName) -> TableName:
-        """What the source's table is called at this target."""
-        return TableName(self.schemas.get(name.schema, name.schema), name.name)
-
 
 class Capture(Section):
     """How the source's log is read."""
@@ -218,6 +214,14 @@ class Channel(Section):
     def target(self, name: str) -> Target:
         """The target, or replay, of that name; KeyError when there is none."""
         return {target.name: target for target in self.places}[name]
+
+    def target_name(self, target: str, name: TableName) -> TableName:
+        """What the source's table is called at that target or replay: its `schemas` come before integrate_schema."""
+        schema = self.target(target).schemas.get(name.schema)
+        if schema is None:
+            actions = (a for a in self.source_actions() if a.integrate_schema is not None and a.adds(name))
+            schema = next((a.integrate_schema for a in actions), None)
+        return TableName(schema or name.schema, name.name)
 
     def holder(self, name: str) -> str:
         """Under which name a target keeps where it stands: a replay may be in the database of a target."""

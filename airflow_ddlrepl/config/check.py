@@ -8,7 +8,13 @@ from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.config.policies import OnEnrollBreak, OnPreserveAlterTableFail
 
-SOURCE_ONLY = ("add_table_pattern", "ignore_table_pattern", "capture_schema", "on_drop_table")
+SOURCE_ONLY = (
+    "add_table_pattern",
+    "ignore_table_pattern",
+    "capture_schema",
+    "integrate_schema",
+    "on_drop_table",
+)
 TARGET_ONLY = (
     "on_enroll_break",
     "on_add_column_with_default",
@@ -49,7 +55,7 @@ def _actions(channel: Channel) -> Iterator[str]:
 
 def _action(action: AdaptAction) -> Iterator[str]:
     if action.add_table_pattern is None:
-        for key in _set(action, ("ignore_table_pattern", "capture_schema")):
+        for key in _set(action, ("ignore_table_pattern", "capture_schema", "integrate_schema")):
             yield f"{key} does nothing without add_table_pattern in the same action"
     elif action.table != "*":
         yield "add_table_pattern belongs into an action for all tables: take `table` out"

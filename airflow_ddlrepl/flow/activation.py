@@ -192,7 +192,6 @@ def _prepare_target(
 
     late: ids of tables that are in the stream only now. epoch: the channel's, once this is done.
     """
-    channel = cycle.channel.target(target)
     with session(cycle.target_dsn(target)) as connection:
         state.prepare(connection, cycle.channel.name, position, epoch, cycle.token)
         now = state.read_state(connection, cycle.channel.name)
@@ -203,7 +202,7 @@ def _prepare_target(
         for table in tables:
             standing = now.standings.get(table.id)
             if standing is None:
-                pending[table.id] = waiting(channel, table, present)
+                pending[table.id] = waiting(cycle.channel, target, table, present)
             elif (start_over or table.id in late) and standing.state is not State.NEW:
                 pending[table.id] = replace(standing, state=State.PENDING, snapshot=None)
         with connection.transaction(), connection.cursor() as cursor:

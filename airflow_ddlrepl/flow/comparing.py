@@ -29,7 +29,9 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
             standing = standings.get(table.id)
             missing = _missing(standing, target.name)
             if missing or standing is None:
-                reports.append(TableReport(table.name, target.target_name(table.name), structure=(missing,)))
+                reports.append(
+                    TableReport(table.name, cycle.channel.target_name(target.name, table.name), structure=(missing,))
+                )
                 continue
             dsn = cycle.target_dsn(target.name)
             tasks.append(CompareTask(cycle.source_dsn, dsn, table, standing.name, standing.shape))

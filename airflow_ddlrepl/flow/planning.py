@@ -97,7 +97,7 @@ class _Planner:
         return publishes_generated(self.cycle.source.connection, self.cycle.channel.publication)
 
     def _facts(self, before: Standing | None, new: Table | None, standings: Mapping[int, Standing]) -> TargetFacts:
-        name = self.cycle.channel.target(self.target).target_name(new.name) if new else None
+        name = self.cycle.channel.target_name(self.target, new.name) if new else None
         other = self._occupant(new.id, name, before, standings) if new and name else None
         parent = standings.get(new.partition.of) if new and new.partition else None
         fresh = other if before is None else None

@@ -182,7 +182,7 @@ class Refresh:
         return done
 
     def _after(self, table: Table) -> Standing:
-        name = self.target.target_name(table.name)
+        name = self.cycle.channel.target_name(self.into, table.name)
         parent = self.standings.get(table.partition.of) if table.partition else None
         facts = TargetFacts(
             name_after=name,

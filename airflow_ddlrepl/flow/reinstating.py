@@ -92,14 +92,13 @@ def _at_target(
     cycle: Cycle, target: str, replay: str, wanted: Mapping[int, Standing], way: Course
 ) -> dict[int, Standing]:
     """How the replay's tables stand at the target."""
-    here, there = cycle.channel.target(target), cycle.channel.target(replay)
-    schemas = {theirs: ours for ours, theirs in there.schemas.items()}
+    target_name = cycle.channel.target_name
+    last = {**{shape.id: shape.name for shape in way.shapes}, **way.names}
     names: dict[int, TableName] = {}
     for table_id, standing in wanted.items():
-        source = way.names.get(table_id)
-        if source is None or there.target_name(source) != standing.name:
-            source = TableName(schemas.get(standing.name.schema, standing.name.schema), standing.name.name)
-        names[table_id] = here.target_name(source)
+        names[table_id] = target_name(target, last[table_id])
+        if target_name(replay, last[table_id]) != standing.name:  # kept, and gone aside
+            names[table_id] = names[table_id]._replace(name=standing.name.name)
     found = {}
     for table_id, standing in wanted.items():
         part = standing.shape.partition

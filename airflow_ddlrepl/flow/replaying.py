@@ -152,8 +152,8 @@ def _reserve(cycle: Cycle, cursor: Cursor[Any], into: str, way: Course, standing
 
     standing: what is there already, and may have to go aside.
     """
-    place = cycle.channel.target(into)
-    shapes = [*standing, *(shape.with_(name=place.target_name(shape.name)) for shape in way.shapes)]
+    target_name = cycle.channel.target_name
+    shapes = [*standing, *(shape.with_(name=target_name(into, shape.name)) for shape in way.shapes)]
     tables = {name for shape in shapes for name in (shape.name, kept_aside(shape))}
     types = {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
     reserve(cursor, cycle.channel.holder(into), tables, types)

@@ -100,15 +100,14 @@ def survey(cycle: Cycle, into: str, way: Course) -> Survey:
         for kept in stop.tables if stop else ():
             before = standings.get(kept.table.id)
             if before is not None and stop is not None and way.takes(stop.load, before):
-                held = waiting(cycle.channel.target(into), kept.table, present)
+                held = waiting(cycle.channel, into, kept.table, present)
                 standings[before.table_id] = replace(held, state=State.LIVE, snapshot=stop.load.snapshot)
     return Survey(tuple(steps), _unsafe(way, standings, why))
 
 
 def waiting_tables(cycle: Cycle, into: str, way: Course, present: Present) -> dict[int, Standing]:
     """The tables where the course begins: each waits for its load."""
-    target = cycle.channel.target(into)
-    return {i: waiting(target, table, present) for i, table in way.before.items()}
+    return {i: waiting(cycle.channel, into, table, present) for i, table in way.before.items()}
 
 
 def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanned:

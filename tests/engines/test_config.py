@@ -87,8 +87,8 @@ def test_every_key_is_read() -> None:
         256 << 20,
     )
     assert channel.spark.conf == {"spark.ui.enabled": "false", "spark.driver.cores": "2"}
-    assert channel.target("warehouse").target_name(TableName("public", "t")) == TableName("shop", "t")
-    assert channel.target("warehouse").target_name(TableName("other", "t")) == TableName("other", "t")
+    assert channel.target_name("warehouse", TableName("public", "t")) == TableName("shop", "t")
+    assert channel.target_name("warehouse", TableName("other", "t")) == TableName("other", "t")
 
 
 def test_all_problems_are_told_at_once_with_file_and_line() -> None:

@@ -208,6 +208,31 @@ def test_patterns_decide_which_new_tables_join(databases: Databases, tmp_path: P
     assert replica.rows("select count(*) from t_now") == [(2,)]
 
 
+@pytest.mark.req("HVR-P-22", "HVR-P-27", "HVR-P-28")
+@pytest.mark.parametrize("ddl", ["triggers", "relations"])
+def test_new_tables_of_two_schemas_go_into_two_others(
+    databases: Databases, tmp_path: Path, ddl: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    into = [{"add_table_pattern": "*", "capture_schema": f"AA{n}", "integrate_schema": f"bb{n}"} for n in (1, 2)]
+    source = {"tables": ["public.start"], "ddl": ddl}
+    replica = channel(databases, tmp_path, source=source, adapt_ddl=into)
+    replica.at_source("create table start (i int)", "create schema aa1", "create schema aa2")
+    replica.activate()
+    for n in (1, 2):
+        replica.at_source(f"create table aa{n}.tab (i int)", f"insert into aa{n}.tab values ({n})")
+    replica.settle()
+    replica.at_source("insert into aa1.tab values (10)", "alter table aa2.tab add j int", "update aa2.tab set j = 5")
+    replica.settle()
+    assert replica.rows("select i from bb1.tab order by 1") == [(1,), (10,)]
+    assert replica.rows("select i, j from bb2.tab") == [(2, 5)]
+    assert replica.rows("select to_regnamespace('aa1'), to_regnamespace('aa2')") == [(None, None)]
+    replica.at_source("alter table aa1.tab rename to moved", "alter table aa1.moved set schema aa2")
+    replica.settle()
+    assert replica.rows("select i from bb2.moved order by 1") == [(1,), (10,)]
+    assert ("no DDL record explains" in caplog.text) is (ddl == "relations")
+    assert tables(databases.target, "bb1") == set()
+
+
 @pytest.mark.req("HVR-P-20")
 def test_the_schema_whose_new_tables_join(databases: Databases, tmp_path: Path) -> None:
     action = {"add_table_pattern": "*", "capture_schema": "aa1"}

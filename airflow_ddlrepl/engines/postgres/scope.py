@@ -71,7 +71,7 @@ class Scope:
         if not matches(rule.pattern, name.name) or (rule.ignore is not None and matches(rule.ignore, name.name)):
             return False
         if rule.schema is not None:
-            return rule.schema == name.schema
+            return matches(rule.schema, name.schema)
         return any(matches(split_table_pattern(p)[0], name.schema) for p in self.tables)
 
     def to_json(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Scope:
             "joining": [
                 [schema, regex(rule.pattern), None if rule.ignore is None else regex(rule.ignore)]
                 for rule in self.joining
-                for schema in ([_exact(rule.schema)] if rule.schema is not None else map(regex, schemas))
+                for schema in ([regex(rule.schema)] if rule.schema is not None else map(regex, schemas))
             ],
         }
 
@@ -96,10 +96,6 @@ def regex(pattern: str) -> str:
 def _both(pattern: str) -> list[str]:
     schema, table = split_table_pattern(pattern)
     return [regex(schema), regex(table)]
-
-
-def _exact(name: str) -> str:
-    return f"^{''.join(_escaped(c) for c in name)}$"
 
 
 def _piece(match: re.Match[str]) -> str:

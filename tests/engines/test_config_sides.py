@@ -1,0 +1,111 @@
+"""AdaptDDL parameters and the sides on which they act."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_ddlrepl.adapt.policy import Policy, policy_at
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.check import warnings
+from airflow_ddlrepl.config.load import read_channel
+from airflow_ddlrepl.engines.postgres.scope import Scope
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.model.names import TableName
+
+T = TableName("public", "t")
+AT_SOURCE = {
+    "add_table_pattern": "t*",
+    "ignore_table_pattern": "tmp*",
+    "capture_schema": "aa1",
+    "integrate_schema": "bb1",
+    "on_drop_table": "KEEP",
+}
+AT_TARGET = {
+    "on_enroll_break": "WARNING",
+    "on_add_column_with_default": "WARNING",
+    "on_preserve_alter_table_fail": "FAIL_INTEG_JOB",
+    "refresh_options": "-gr",
+    "keep_existing_structure": True,
+}
+NEEDED = {
+    "ignore_table_pattern": {"add_table_pattern": "*"},
+    "capture_schema": {"add_table_pattern": "*"},
+    "integrate_schema": {"add_table_pattern": "*", "capture_schema": "aa1"},
+}
+
+
+def channel(
+    *, both: list[object] | None = None, source: list[object] | None = None, target: list[object] | None = None
+) -> Channel:
+    """With these actions at the channel, the source, the target."""
+    data = {
+        "channel": "shop",
+        "source": {"location": "postgresql://app@localhost/shop", "tables": ["public.*"], "adapt_ddl": source or []},
+        "targets": [
+            {"name": "warehouse", "location": "postgresql://dw@localhost/warehouse", "adapt_ddl": target or []},
+            {"name": "own", "location": "postgresql://dw@localhost/own", "schemas": {"aa1": "mine"}},
+        ],
+        "adapt_ddl": both or [],
+    }
+    return read_channel(json.dumps(data))
+
+
+def at(name: str, of: Channel) -> list[str]:
+    """Where a table of that name goes, at both targets."""
+    return [str(of.target_name(target, TableName(*name.split(".")))) for target in ("warehouse", "own")]
+
+
+@pytest.mark.req("XR-06")
+@pytest.mark.parametrize("key", AT_TARGET)
+def test_what_acts_at_a_target_does_nothing_at_the_source(key: str) -> None:
+    made = channel(source=[{key: AT_TARGET[key]}])
+    assert any(f"source.adapt_ddl[0].{key} does nothing at the source" in told for told in warnings(made))
+    assert policy_at(made, "warehouse", T) == Policy()
+    there = channel(target=[{key: AT_TARGET[key]}])
+    assert not any("does nothing" in told for told in warnings(there))
+    assert policy_at(there, "warehouse", T) != Policy() == policy_at(there, "own", T)
+
+
+@pytest.mark.req("XR-06")
+@pytest.mark.parametrize("key", AT_SOURCE)
+def test_what_acts_at_the_source_does_nothing_at_a_target(key: str) -> None:
+    action = {**NEEDED.get(key, {}), key: AT_SOURCE[key]}
+    made = channel(target=[action])
+    assert any(f"targets[0].adapt_ddl[0].{key} does nothing at a target" in told for told in warnings(made))
+    assert Scope.of(made) == Scope.of(channel())
+    assert at("aa1.t", made) == ["aa1.t", "mine.t"]
+    if key != "on_drop_table":
+        assert not any("does nothing" in told for told in warnings(channel(source=[action])))
+
+
+@pytest.mark.req("HVR-P-27", "HVR-P-28", "HVR-P-30")
+def test_new_tables_of_a_schema_go_into_another() -> None:
+    """What a target's `schemas` say comes first."""
+    one = {"add_table_pattern": "*", "capture_schema": "aa1", "integrate_schema": "bb1"}
+    two = {
+        "add_table_pattern": "t*",
+        "ignore_table_pattern": "tmp*",
+        "capture_schema": "aa2",
+        "integrate_schema": "bb2",
+    }
+    made = channel(source=[one], both=[two])
+    assert at("aa1.tab", made) == ["bb1.tab", "mine.tab"]
+    assert at("AA1.tab", made) == ["bb1.tab", "bb1.tab"]
+    assert at("aa2.tab", made) == ["bb2.tab", "bb2.tab"]
+    for other in ("aa2.tmp_1", "aa2.x", "public.tab"):
+        assert at(other, made) == [other, other]
+
+
+@pytest.mark.req("HVR-P-32")
+def test_integrate_schema_needs_the_schema_that_it_is_for() -> None:
+    with pytest.raises(ConfigError, match="integrate_schema says where tables of capture_schema go"):
+        channel(both=[{"add_table_pattern": "*", "integrate_schema": "bb1"}])
+
+
+@pytest.mark.req("HVR-P-22")
+@pytest.mark.parametrize(("schema", "wanted"), [("aa1", True), ("AA1", True), ("Aa1", True), ("aa11", False)])
+def test_capture_schema_compares_without_case(schema: str, wanted: bool) -> None:
+    scope = Scope.of(channel(both=[{"add_table_pattern": "*", "capture_schema": "AA1"}]))
+    assert scope.joins(TableName(schema, "t")) is wanted
