@@ -9,10 +9,12 @@ from functools import cached_property
 import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
+from tests import memory
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "req(*ids): requirement IDs that this test shows")
+    PrivateServer.parent = memory.folder()
 
 
 class Databases:

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 from urllib.parse import quote as percent
 
 from airflow_ddlrepl.demo import binaries
@@ -48,8 +48,11 @@ LEVEL = {"source": {"wal_level": "logical"}, "target": {"wal_level": "replica"}}
 class PrivateServer:
     """One server; `kind` source writes a logical WAL. settings: more lines of postgresql.conf.
 
+    parent: the folder where servers make theirs; None: the temporary one.
     Raises Unreachable CON-110 (programs missing) or CON-111 (does not start, with its log's end).
     """
+
+    parent: ClassVar[Path | None] = None
 
     def __init__(
         self,
@@ -158,7 +161,7 @@ class PrivateServer:
         return self.folder
 
     def _prepare(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="ddlrepl-pg-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="ddlrepl-pg-", dir=self.parent))
         self.sockets.mkdir(mode=0o700)
         self._programs = binaries.readable(binaries.directory(self.version), self.folder)
         secret = self.folder / "password"

@@ -24,6 +24,7 @@ from airflow_ddlrepl.flow import activation, capturing
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.trail import writer
+from tests import memory
 from tests.live.history_databases import databases
 from tests.live.history_equal import Locked, difference
 from tests.live.replica import Replica, channel_file
@@ -40,7 +41,6 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"piece": 3},  # rows of one table that are staged and merged together
 )
 OF_THE_CHANNEL = ("capture", "adapt_ddl", "retention", "rewind_horizon", "replays")
-MEMORY = Path("/dev/shm")
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def _execute(session: psycopg.Connection[Any], text: str) -> None:
 def player(server: Any, variant: int, kind: type[Player] = Player) -> Iterator[Player]:
     options = VARIANTS[variant]
     with (
-        tempfile.TemporaryDirectory(prefix="history-", dir=MEMORY if MEMORY.is_dir() else None) as folder,
+        tempfile.TemporaryDirectory(prefix="history-", dir=memory.folder()) as folder,
         databases(server, (3 if options.get("two") else 2) + kind.spare) as urls,
         _impatient(),
         _in_pieces(options.get("piece")),
