@@ -8,6 +8,9 @@ Works as root, too: the server then runs as `nobody`. Nothing outside its tempor
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import os
 import secrets
 import shutil
@@ -125,7 +128,7 @@ class PrivateServer:
     def create_role(self, name: str, attributes: str = "LOGIN") -> None:
         """attributes: as CREATE ROLE takes them, e.g. "LOGIN REPLICATION"."""
         with connect(self.dsn()) as connection:
-            connection.execute(f"CREATE ROLE {quote(name)} {attributes} PASSWORD {literal(self.password)}".encode())
+            connection.execute(f"CREATE ROLE {quote(name)} {attributes} PASSWORD {literal(_verifier(self.password))}".encode())
 
     def start(self) -> None:
         """Starts it (again) on its port and returns when it answers."""
@@ -165,7 +168,7 @@ class PrivateServer:
         self.sockets.mkdir(mode=0o700)
         self._programs = binaries.readable(binaries.directory(self.version), self.folder)
         secret = self.folder / "password"
-        secret.write_text(self.password)
+        secret.write_text(_verifier(self.password))
         secret.chmod(0o600)
         self.log.touch(mode=0o600)
         self._own(self.folder, self.sockets, secret, self.log)
@@ -176,7 +179,7 @@ class PrivateServer:
             config.writelines([*lines, f"unix_socket_directories = {literal(str(self.sockets))}\n"])
 
     def _make_data(self, secret: Path) -> None:
-        """secret: a file with the superuser's password."""
+        """secret: a file with what tells the superuser's password."""
         command = [str(self._programs / "initdb"), "-D", str(self.data), "-U", SUPERUSER, "--pwfile", str(secret)]
         options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
         self._run([*command, *options])
@@ -236,6 +239,15 @@ class PrivateServer:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _verifier(password: str) -> str:
+    """What PostgreSQL stores of it, by RFC 5803. A random password needs no iterations, and each login would repeat them."""
+    salt, iterations = secrets.token_bytes(16), 1
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
+    client, server = (hmac.digest(salted, key, "sha256") for key in (b"Client Key", b"Server Key"))
+    shown = (base64.b64encode(part).decode() for part in (salt, hashlib.sha256(client).digest(), server))
+    return "SCRAM-SHA-256${}:{}${}:{}".format(iterations, *shown)
 
 
 def _free_port() -> int:
