@@ -35,6 +35,7 @@ START_SECONDS = 30.0
 COMMON = {
     "listen_addresses": "127.0.0.1",
     "max_connections": "100",
+    "shared_buffers": "32MB",
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "on",
@@ -110,7 +111,7 @@ class PrivateServer:
 
     def create_database(self, name: str) -> str:
         with connect(self.dsn()) as connection:
-            connection.execute(f"CREATE DATABASE {quote(name)}".encode())
+            connection.execute(f"CREATE DATABASE {quote(name)} STRATEGY file_copy".encode())
         return self.dsn(name)
 
     def drop_database(self, name: str) -> None:
