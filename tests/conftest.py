@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 from collections.abc import Iterator
 from functools import cached_property
@@ -62,3 +63,8 @@ def databases(request: pytest.FixtureRequest) -> Iterator[Databases]:
     made = Databases(server)
     yield made
     made.drop()
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays to the end: the garbage collector need not go through it again and again."""
+    gc.freeze()
