@@ -129,7 +129,9 @@ class PrivateServer:
     def create_role(self, name: str, attributes: str = "LOGIN") -> None:
         """attributes: as CREATE ROLE takes them, e.g. "LOGIN REPLICATION"."""
         with connect(self.dsn()) as connection:
-            connection.execute(f"CREATE ROLE {quote(name)} {attributes} PASSWORD {literal(_verifier(self.password))}".encode())
+            connection.execute(
+                f"CREATE ROLE {quote(name)} {attributes} PASSWORD {literal(_verifier(self.password))}".encode()
+            )
 
     def start(self) -> None:
         """Starts it (again) on its port and returns when it answers."""
@@ -243,7 +245,7 @@ class PrivateServer:
 
 
 def _verifier(password: str) -> str:
-    """What PostgreSQL stores of it, by RFC 5803. A random password needs no iterations, and each login would repeat them."""
+    """What PostgreSQL stores of it (RFC 5803). A random one needs no iterations, which each login would repeat."""
     salt, iterations = secrets.token_bytes(16), 1
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
     client, server = (hmac.digest(salted, key, "sha256") for key in (b"Client Key", b"Server Key"))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.course import horizon
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.rows import RunRow, SegmentRow
+from airflow_ddlrepl.trail.loads import Load
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Status:
     """captured: where the trail ends. source: where the source's log ends, not before it.
 
     targets, runs: as `to_json` gives them. A target's lag_seconds: the age, by the source's clock, of
-    the oldest captured transaction that it does not have; 0 when it has all of them.
+    the oldest captured transaction that it does not have; 0 when it has all of them, None when the trail can't tell.
     """
 
     channel: str
@@ -54,13 +59,15 @@ class Status:
             f"captured {self.captured}, source at {self.source} ({self.source - self.captured} bytes ahead)",
             f"trail: {trail['segments']} segments, {trail['bytes']} bytes"
             + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
+            *(f"trail damaged: {told}" for told in trail["damaged"]),
         ]
         if trail["horizon"]:
             lines.append(f"rewind: back to {trail['horizon']} ({trail['horizon_since']})")
         if trail["held_from"]:
             lines.append(f"the source holds its log from {trail['held_from']} on")
         for name, found in self.targets.items():
-            behind = f"{found['lag_bytes']} bytes, {found['lag_seconds']} s behind"
+            seconds = "nobody knows how long" if found["lag_seconds"] is None else f"{found['lag_seconds']} s"
+            behind = f"{found['lag_bytes']} bytes, {seconds} behind"
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
             width = max((len(t["table"]) for t in found["tables"]), default=0)
             lines += [f"  {t['table']:<{width}}  revision {_number(t)}  {t['state']}" for t in found["tables"]]
@@ -76,27 +83,32 @@ def _number(table: dict[str, Any]) -> str:
 
 
 def status(cycle: Cycle) -> Status:
-    """Raises what connecting raises, and TargetError TGT-101 when a target does not know the channel."""
+    """Raises what connecting raises, and TargetError TGT-101 when a target does not know the channel.
+
+    What can't be told because a file of the trail is missing or damaged is None; `trail.damaged` says which.
+    """
     captured, name = cycle.captured(), cycle.channel.name
     end, now = max(cycle.source.log_end(), captured), cycle.source.clock()
     latest = cycle.repository.latest_revisions(name)
     segments = cycle.live_segments()
     targets = {}
+    damaged: dict[str, None] = {}
     for target in cycle.channel.targets:
         with session(cycle.target_dsn(target.name)) as connection:
             found = state.read_state(connection, name)
-        oldest = _oldest(cycle, segments, found.lsn)
+        lag = _unless_damaged(damaged, _lag, cycle, segments, found.lsn, now)
         targets[target.name] = {
             "position": str(found.lsn),
             "lag_bytes": max(0, end - found.lsn),
-            "lag_seconds": 0.0 if oldest is None else max(0.0, round((now - oldest).total_seconds(), 1)),
+            "lag_seconds": lag,
             "tables": _tables(found, latest),
         }
+    back = _unless_damaged(damaged, horizon, cycle) if cycle.channel.rewind_horizon else None
     return Status(
         name,
         captured,
         end,
-        {**_trail(segments), **_horizon(cycle), "held_from": _held_from(cycle)},
+        {**_trail(segments), **_horizon(back), "held_from": _held_from(cycle), "damaged": list(damaged)},
         targets,
         len(cycle.repository.controls(name)),
         cycle.repository.error_count(name),
@@ -114,6 +126,21 @@ def _tables(found: state.TargetState, latest: dict[int, Revision]) -> list[dict[
         }
         for number, standing in sorted(found.standings.items(), key=lambda item: item[1].name)
     ]
+
+
+def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any) -> T | None:
+    """The answer, or what the trail lacks for it is noted."""
+    try:
+        return ask(*about)
+    except TrailError as error:
+        damaged[f"{error.code}: {error.message}"] = None
+        return None
+
+
+def _lag(cycle: Cycle, segments: list[SegmentRow], since: Lsn, now: datetime) -> float:
+    """Seconds."""
+    oldest = _oldest(cycle, segments, since)
+    return 0.0 if oldest is None else max(0.0, round((now - oldest).total_seconds(), 1))
 
 
 def _oldest(cycle: Cycle, segments: list[SegmentRow], since: Lsn) -> datetime | None:
@@ -137,9 +164,8 @@ def _trail(segments: list[SegmentRow]) -> dict[str, Any]:
     }
 
 
-def _horizon(cycle: Cycle) -> dict[str, str | None]:
+def _horizon(oldest: Load | None) -> dict[str, str | None]:
     """How far back a rewind of all tables can go."""
-    oldest = horizon(cycle) if cycle.channel.rewind_horizon else None
     return {
         "horizon": str(oldest.snapshot.high) if oldest else None,
         "horizon_since": oldest.created.isoformat(timespec="seconds") if oldest else None,

@@ -65,8 +65,19 @@ def test_a_damaged_manifest(replica: Replica, damage: Callable[[Path], None], co
     damage(file)
     error = refused(replica, "replicate", code)
     assert file.name in str(error), str(error)
+    tells_the_damage(replica, code)
     file.write_bytes(data)
     replica.settle()
+
+
+def tells_the_damage(replica: Replica, code: str) -> None:
+    """A status says what can still be told, and what not."""
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        found = flow.status(cycle)
+    told = found.to_json()
+    assert [text[: len(code)] for text in told["trail"]["damaged"]] == [code]
+    assert told["targets"]["warehouse"]["lag_seconds"] is None and told["trail"]["segments"] == 1
+    assert f"trail damaged: {code}" in found.text() and "nobody knows how long behind" in found.text()
 
 
 def test_the_whole_trail_is_gone(replica: Replica) -> None:
@@ -74,6 +85,7 @@ def test_the_whole_trail_is_gone(replica: Replica) -> None:
     trail = replica.file.parent / "trail"
     trail.rename(trail.with_name("elsewhere"))
     assert "ddlrepl deactivate" in refused(replica, "replicate", "TRL-101").hint
+    tells_the_damage(replica, "TRL-101")
     shutil.rmtree(trail)
     trail.with_name("elsewhere").rename(trail)
     replica.settle()
