@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
@@ -36,6 +37,8 @@ from airflow_ddlrepl.trail.loads import LoadedTable
 
 if TYPE_CHECKING:
     from psycopg import Cursor
+
+    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 WAITING_AT_ONCE = 16  # for the answers of an object store
 
@@ -109,10 +112,11 @@ def _gone(cycle: Cycle, into: str, way: Course, made_as: str) -> Lsn | None:
     """From where a finished replay can go on this way: no load that it would need lies half behind it."""
     connection, holder = cycle.target_connection(into), cycle.channel.holder(into)
     try:
-        at = state.read_state(connection, holder).lsn
+        there = state.read_state(connection, holder)
     except TargetError:
         return None
-    if at > way.high or at != finished(connection, holder, made_as):
+    at = there.lsn
+    if there.token > cycle.token or at > way.high or at != finished(connection, holder, made_as):
         return None
     return None if any(stop.load.position < at < stop.load.snapshot.high for stop in way.stops) else at
 
@@ -122,7 +126,7 @@ def _begin(cycle: Cycle, into: str, way: Course) -> None:
     holder = cycle.channel.holder(into)
     with session(cycle.target_dsn(into)) as connection:
         state.prepare(connection, holder, way.low, cycle.epoch, cycle.token)
-        found = state.read_state(connection, holder)
+        found = _taken_over(cycle, into, connection, way.low)
         claim(cycle, into, found.epoch)
         waiting = waiting_tables(cycle, into, way, Present(connection))
         cycle.check_lock()
@@ -136,6 +140,26 @@ def _begin(cycle: Cycle, into: str, way: Course) -> None:
             state.restart(connection, holder, way.low, cycle.epoch, cycle.token)
     cycle.repository.forget_target(cycle.channel.name, cycle.token, into)
     reach("rewind.begun")
+
+
+def _taken_over(cycle: Cycle, into: str, connection: Connection[Any], low: Lsn) -> state.TargetState:
+    """How the place stands. What a channel of the same name made with another repository is ours where we may replace.
+
+    Raises TargetError TGT-103 where we may not.
+    """
+    found = state.read_state(connection, cycle.channel.holder(into))
+    if found.token <= cycle.token:
+        return found
+    cycle.check_lock()  # a run of our own repository was not there later than this one
+    if cycle.channel.target(into).existing_tables is not ExistingTables.REPLACE:
+        raise TargetError(
+            f"replay {into} holds what a channel called {cycle.channel.name} made with another repository",
+            code="TGT-103",
+            hint="call this channel something else; or, if that repository is lost, set `existing_tables: replace` for"
+            " the replay: what is there is removed",
+        )
+    state.restart(connection, cycle.channel.holder(into), low, cycle.epoch, cycle.token)
+    return state.read_state(connection, cycle.channel.holder(into))
 
 
 def _go_on(cycle: Cycle, into: str, way: Course) -> None:

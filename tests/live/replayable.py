@@ -14,10 +14,11 @@ from tests.live.replica import Replica, channel_file
 HORIZON = {"age": "7d"}
 
 
-def replayable(databases: Any, folder: Path, **replay: Any) -> Replica:
-    """A channel with a replay `past`, as these settings of it say; not activated yet."""
+def replayable(databases: Any, folder: Path, targets: Any = None, **replay: Any) -> Replica:
+    """A channel with a replay `past`, as these settings of it say; not activated yet. targets: instead of one."""
+    more = {"targets": targets} if targets else {}
     replays = [{"name": "past", **replay}]
-    file = channel_file(folder, databases.source, databases.target, rewind_horizon=HORIZON, replays=replays)
+    file = channel_file(folder, databases.source, databases.target, rewind_horizon=HORIZON, replays=replays, **more)
     return Replica(databases.source, databases.target, file)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from airflow_ddlrepl.errors import TargetError
 from tests.conftest import Databases
+from tests.live.replayable import captured, replayable
 from tests.live.replica import Replica, channel_file
 
 
@@ -30,3 +31,31 @@ def test_a_lost_repository_is_told_and_made_good(databases: Databases, tmp_path:
     replica.at_source("INSERT INTO t VALUES (3, 'c', 1)")
     replica.settle()
     assert replica.rows("SELECT id, v, w FROM t ORDER BY id") == [(1, "x", 7), (2, "b", 7), (3, "c", 1)]
+
+
+@pytest.mark.parametrize("onward", [False, True])
+def test_a_replay_of_an_earlier_life_is_replaced_where_that_is_allowed(
+    databases: Databases, tmp_path: Path, onward: bool
+) -> None:
+    place = {"location": databases.target, "schemas": {"public": "past"}}
+    replica = replayable(databases, tmp_path, **place)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    for number in (2, 3):
+        replica.at_source(f"INSERT INTO t VALUES ({number})")
+        replica.rewind(captured(replica))
+    for file in tmp_path.glob("repository.db*"):
+        file.unlink()
+    target = {"name": "warehouse", "location": databases.target, "existing_tables": "replace"}
+    replayable(databases, tmp_path, **place, targets=[target])
+    replica.activate()
+    replica.at_source("INSERT INTO t VALUES (4)")
+    to = captured(replica)
+    with pytest.raises(TargetError, match="replay past holds what a channel called shop made") as refused:
+        replica.rewind(to, onward=onward)
+    assert refused.value.code == "TGT-103"
+    assert replica.rows("SELECT id FROM past.t ORDER BY 1") == [(1,), (2,), (3,)]
+    replayable(databases, tmp_path, **place, existing_tables="replace", targets=[target])
+    for _ in range(2):
+        replica.rewind(to, onward=onward)
+        assert replica.rows("SELECT id FROM past.t ORDER BY 1") == [(1,), (2,), (3,), (4,)]
