@@ -219,14 +219,22 @@ def test_new_tables_of_two_schemas_go_into_two_others(
     replica.at_source("create table start (i int)", "create schema aa1", "create schema aa2")
     replica.activate()
     for n in (1, 2):
-        replica.at_source(f"create table aa{n}.tab (i int)", f"insert into aa{n}.tab values ({n})")
+        replica.at_source(
+            f"create table aa{n}.tab (i int primary key, n int generated always as identity)",
+            f"insert into aa{n}.tab values ({n})",
+        )
     replica.settle()
     replica.at_source("insert into aa1.tab values (10)", "alter table aa2.tab add j int", "update aa2.tab set j = 5")
     replica.settle()
     assert replica.rows("select i from bb1.tab order by 1") == [(1,), (10,)]
     assert replica.rows("select i, j from bb2.tab") == [(2, 5)]
     assert replica.rows("select to_regnamespace('aa1'), to_regnamespace('aa2')") == [(None, None)]
-    replica.at_source("alter table aa1.tab rename to moved", "alter table aa1.moved set schema aa2")
+    replica.at_source(
+        "alter table aa1.tab rename constraint tab_pkey to moved_pkey",
+        "alter sequence aa1.tab_n_seq rename to moved_n_seq",
+        "alter table aa1.tab rename to moved",
+        "alter table aa1.moved set schema aa2",
+    )
     replica.settle()
     assert replica.rows("select i from bb2.moved order by 1") == [(1,), (10,)]
     assert ("no DDL record explains" in caplog.text) is (ddl == "relations")

@@ -31,7 +31,7 @@ from airflow_ddlrepl.ddl.rename_type import RenameType
 from airflow_ddlrepl.ddl.truncate import Truncate
 from airflow_ddlrepl.engines.postgres import ddl_columns, ddl_types
 from airflow_ddlrepl.engines.postgres.ddl_keys import change_key, key_sql
-from airflow_ddlrepl.engines.postgres.ddl_types import create_types
+from airflow_ddlrepl.engines.postgres.ddl_types import block, create_types
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
@@ -77,11 +77,28 @@ def _rename_table(change: RenameTable, before: Table) -> list[str]:
     if old.schema == new.schema:
         return [_rename(old, new.name)]
     into = ddl_types.create_schema(new.schema)
+    into.append(_spare_names(old, new.schema))
     if old.name == new.name:
         return [*into, _move(old, new.schema)]
     between = free_name(f"ddlrepl_move_{before.id}", (old.name, new.name))
     moved = TableName(new.schema, between)
     return [*into, _rename(old, between), _move(TableName(old.schema, between), new.schema), _rename(moved, new.name)]
+
+
+def _spare_names(table: TableName, schema: str) -> str:
+    """Its indexes and sequences go along, and have names of the target's own: those that are taken there make way."""
+    name = literal(qualified(table)).strip()
+    return block(
+        "DECLARE part record; BEGIN FOR part IN"
+        " SELECT c.oid, c.relname, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'INDEX' END AS kind FROM pg_class c"
+        f" WHERE c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = {name}::regclass"
+        f" UNION ALL SELECT objid FROM pg_depend WHERE refobjid = {name}::regclass AND deptype IN ('a', 'i')"
+        " AND classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass) AND c.relkind IN ('i', 'S')"
+        " AND EXISTS (SELECT FROM pg_class o JOIN pg_namespace n ON n.oid = o.relnamespace"
+        f" WHERE n.nspname = {literal(schema).strip()} AND o.relname = c.relname)"
+        " LOOP EXECUTE format('ALTER %s %s RENAME TO %I', part.kind, part.oid::regclass,"
+        " left(part.relname, 40) || '_' || part.oid); END LOOP; END"
+    )
 
 
 def _rename(old: TableName, name: str) -> str:

@@ -9,4 +9,5 @@ alter table orders set schema "Odd one";
 rename_table public.orders -> Odd one.orders
 -- postgres --
 DO $ddlrepl$ BEGIN IF to_regnamespace('"Odd one"') IS NULL THEN CREATE SCHEMA "Odd one"; END IF; END $ddlrepl$
+DO $ddlrepl$ DECLARE part record; BEGIN FOR part IN …'"public"."orders"'::regclass…'Odd one'…RENAME TO %I'…END $ddlrepl$
 ALTER TABLE "public"."orders" SET SCHEMA "Odd one"
