@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.policies import (
     OnEnrollBreak,
     OnPreserveAlterTableFail,
 )
+from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions, read_options
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -24,7 +25,7 @@ class Policy:
 
     defaults: HVR also refreshes after a rename, a narrowing and a change of a table without key, and
     leaves column defaults to the target. adapts: the target's table follows the source's; with HVR's defaults it does
-    where both sides have an action for it.
+    where both sides have an action for it. refresh: how a refresh that a schema change implies is done.
     """
 
     on_enroll_break: OnEnrollBreak = OnEnrollBreak.REFRESH
@@ -34,6 +35,7 @@ class Policy:
     keep_existing_structure: bool = False
     defaults: Defaults = Defaults.OWN
     adapts: bool = True
+    refresh: RefreshOptions = BULK
 
     @property
     def is_hvr(self) -> bool:
@@ -82,6 +84,7 @@ def policy_for(
         _first(target_actions, name, "keep_existing_structure", False),
         defaults,
         not hvr or all(any(a.is_for(name) for a in actions) for actions in (source_actions, target_actions)),
+        read_options(_first(target_actions, name, "refresh_options", "")),
     )
 
 

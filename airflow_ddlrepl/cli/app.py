@@ -64,6 +64,15 @@ Known = Annotated[
         help="Shapes that are known: as they are; inspected where the log contradicts; this and nothing else."
     ),
 ]
+RefreshOptions = Annotated[
+    str,
+    typer.Option(
+        "--options",
+        metavar="OPTIONS",
+        help='For the tables named: "-gr -v" row by row, each difference told; -f triggers fire; -mdi differences'
+        " that are left; -p2 targets at a time. Default: -gb, in bulk.",
+    ),
+]
 Spark = Annotated[
     str, typer.Option("--master", metavar="URL", help="Spark master, or sc://host:port of a Spark Connect server.")
 ]
@@ -167,9 +176,15 @@ def plan(channel: ChannelFile, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def refresh(channel: ChannelFile, table: Tables = None, master: Spark = "", as_json: AsJson = False) -> None:
+def refresh(
+    channel: ChannelFile,
+    table: Tables = None,
+    options: RefreshOptions = "",
+    master: Spark = "",
+    as_json: AsJson = False,
+) -> None:
     """Load tables anew: those named (`--table "*.*"` is all) and those that wait for it."""
-    _end(lambda: work.refresh(channel, table or [], master), as_json)
+    _end(lambda: work.refresh(channel, table or [], options, master), as_json)
 
 
 @app.command()

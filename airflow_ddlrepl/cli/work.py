@@ -18,6 +18,7 @@ from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import resolve
 from airflow_ddlrepl.config.moment import parse_start, parse_until
 from airflow_ddlrepl.config.pattern import is_selected, split_table_pattern
+from airflow_ddlrepl.config.refresh_options import options_for
 from airflow_ddlrepl.config.schema import json_schema
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.position import Lsn
@@ -79,9 +80,9 @@ def plan(path: Path) -> Result:
     return _flowing(path, lambda flow, cycle: flow.plan(cycle))
 
 
-def refresh(path: Path, tables: Sequence[str], spark: str = "") -> Result:
-    wanted = _table_patterns(tables)
-    return _flowing(path, lambda flow, cycle: flow.refresh(cycle, wanted), spark)
+def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
+    wanted, how = _table_patterns(tables), options_for(tables, options)
+    return _flowing(path, lambda flow, cycle: flow.refresh(cycle, wanted, how), spark)
 
 
 def compare(path: Path, tables: Sequence[str], spark: str = "") -> Result:

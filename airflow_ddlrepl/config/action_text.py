@@ -17,6 +17,7 @@ PARAMETERS = {
     "OnPreserveAlterTableFail": "on_preserve_alter_table_fail",
     "OnDropTable": "on_drop_table",
     "KeepExistingStructure": "keep_existing_structure",
+    "RefreshOptions": "refresh_options",
 }
 FLAGS = ("KeepExistingStructure",)
 _PARAMETER = re.compile(r'\s*(\w+)\s*(?:=\s*("(?:[^"]|"")*"|[^,"]*?))?\s*(,|$)')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from airflow_ddlrepl.config.action_text import read_action, write_action
 from airflow_ddlrepl.config.pattern import is_pattern, matches, matches_table
@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.policies import (
     OnEnrollBreak,
     OnPreserveAlterTableFail,
 )
+from airflow_ddlrepl.config.refresh_options import read_options
 from airflow_ddlrepl.config.section import Section, YesNo, any_case
 from airflow_ddlrepl.model.names import TableName
 
@@ -49,6 +50,10 @@ class AdaptAction(Section):
         None, description="the source drops a table of the channel"
     )
     keep_existing_structure: YesNo | None = Field(None, description="the target never drops or narrows a column")
+    refresh_options: str | None = Field(
+        None,
+        description="how a refresh that a schema change implies is done: `-gb` in bulk, `-gr -v -f -m…` row by row",
+    )
 
     @model_validator(mode="after")
     def _capture_schema_is_a_name(self) -> AdaptAction:
@@ -65,6 +70,13 @@ class AdaptAction(Section):
         if self.ignore_table_pattern is not None and matches(self.ignore_table_pattern, name.name):
             return False
         return self.capture_schema is None or matches(self.capture_schema, name.schema)
+
+    @field_validator("refresh_options")
+    @classmethod
+    def _options_are_known(cls, value: str | None) -> str | None:
+        if value is not None:
+            read_options(value)
+        return value
 
     def is_for(self, name: TableName) -> bool:
         """Does the action hold for this table?"""

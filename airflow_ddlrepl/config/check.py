@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.config.policies import OnEnrollBreak, OnPreserveAlterTableFail
+from airflow_ddlrepl.config.refresh_options import read_options
 
 SOURCE_ONLY = (
     "add_table_pattern",
@@ -19,6 +20,7 @@ TARGET_ONLY = (
     "on_enroll_break",
     "on_add_column_with_default",
     "on_preserve_alter_table_fail",
+    "refresh_options",
     "keep_existing_structure",
 )
 
@@ -63,6 +65,8 @@ def _action(action: AdaptAction) -> Iterator[str]:
         yield "on_enroll_break: WARNING lets source and target differ after such a change"
     if action.on_preserve_alter_table_fail is OnPreserveAlterTableFail.WARNING:
         yield "on_preserve_alter_table_fail: WARNING leaves the target's table as it was when an ALTER fails"
+    if action.refresh_options and read_options(action.refresh_options).mask:
+        yield "refresh_options: a mask lets source and target differ; integrate stops at a later change of such a row"
 
 
 def _schemas(channel: Channel) -> Iterator[str]:

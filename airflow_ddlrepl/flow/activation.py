@@ -18,6 +18,7 @@ from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.asking import JOINED
 from airflow_ddlrepl.flow.capturing import capture
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle
@@ -34,8 +35,6 @@ from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import ChannelState
-
-WHY = "the table joined the channel at activation"
 
 
 @stage("activate")
@@ -212,6 +211,6 @@ def _prepare_target(
             elif start_over and now.lsn != position:
                 state.advance(cursor, cycle.channel.name, now.lsn, position, epoch=epoch, token=cycle.token)
             state.write_standings(cursor, cycle.channel.name, pending)
-            leave(cursor, cycle.channel.name, [RefreshAsked(i, WHY, position) for i in pending])
+            leave(cursor, cycle.channel.name, [RefreshAsked(i, JOINED, position) for i in pending])
     reach("activate.target")
     record(cycle, target)

@@ -52,6 +52,6 @@ def _write(cycle: Cycle, target: str, record: Record) -> None:
             summary=record.summary,
         )
     elif isinstance(record, RefreshAsked):
-        repository.request_refresh(*place, target, record.table_id, record.reason, record.at)
+        repository.request_refresh(*place, target, record.table_id, record.reason, record.at, record.is_by_hand)
     else:
         repository.finish_refresh(*place, target, record.table_id, record.rows)

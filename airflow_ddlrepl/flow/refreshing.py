@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
@@ -16,8 +16,8 @@ from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.adapt.want import want
-from airflow_ddlrepl.config.pattern import any_matches
 from airflow_ddlrepl.config.policies import ExistingTables
+from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import session
@@ -37,9 +37,9 @@ from airflow_ddlrepl.engines.postgres.swap import (
     place_parent,
     put_in_place,
 )
-from airflow_ddlrepl.engines.postgres.unrecorded import leave
-from airflow_ddlrepl.errors import CannotAdapt, ConfigError
+from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.asking import ask, options_of
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow
@@ -49,19 +49,19 @@ from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.saving import save
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
-ASKED = "asked for by hand"
-
 
 @stage("refresh")
-def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
-    """Load every table that waits, and those that match a `schema.table` pattern (of the source)."""
+def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions = BULK) -> Refreshed:
+    """Load every table that waits, and those that match a `schema.table` pattern (of the source).
+
+    options: for the tables that match; the others are loaded as their actions' refresh_options say.
+    """
     started = time.monotonic()
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
@@ -70,9 +70,9 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = ()) -> Refreshed:
     for target in cycle.targets():
         record(cycle, target.name)
         if patterns:
-            _ask(cycle, target.name, patterns)
+            ask(cycle, target.name, patterns, options)
         why = {r.table_id: r.reason for r in cycle.repository.pending_refreshes(cycle.channel.name, target.name)}
-        for standing, count in _refresh_target(cycle, target.name, saved):
+        for standing, count in _refresh_target(cycle, target.name, saved, why):
             rows[str(standing.name)] = count
             reasons[str(standing.name)] = why.get(standing.table_id, "")
         reach("refresh.placed")
@@ -93,34 +93,8 @@ def _pending(standings: Mapping[int, Standing]) -> dict[int, Standing]:
     return {i: s for i, s in standings.items() if s.state in state.WAITING}
 
 
-def _ask(cycle: Cycle, target: str, patterns: Sequence[str]) -> None:
-    """Mark tables as waiting. Raises ConfigError CFG-131 when no table of the channel matches."""
-    latest = cycle.repository.latest_revisions(cycle.channel.name)
-    with session(cycle.target_dsn(target)) as connection:
-        now = state.read_state(connection, cycle.channel.name)
-        asked = {
-            i: replace(s, state=State.PENDING)
-            for i, s in now.standings.items()
-            if s.state is State.LIVE
-            and (revision := latest.get(i)) is not None
-            and revision.table is not None
-            and any_matches(patterns, revision.table.name)
-        }
-        if not asked and not _pending(now.standings):
-            raise ConfigError(
-                f"no table of the channel matches {', '.join(patterns)}",
-                code="CFG-131",
-                hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
-            )
-        with connection.transaction(), connection.cursor() as cursor:
-            state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
-            state.write_standings(cursor, cycle.channel.name, asked)
-            leave(cursor, cycle.channel.name, [RefreshAsked(i, ASKED, now.lsn) for i in asked])
-    record(cycle, target)
-
-
-def _refresh_target(cycle: Cycle, target: str, saved: set[int]) -> list[tuple[Standing, int]]:
-    """saved: ids of tables that this run has kept in the trail; it grows."""
+def _refresh_target(cycle: Cycle, target: str, saved: set[int], why: Mapping[int, str]) -> list[tuple[Standing, int]]:
+    """saved: ids of tables that this run has kept in the trail; it grows. why: the reasons, by table."""
     claim(cycle, target)
     name = session_name("refresh", cycle.channel.name, cycle.token)
     with session(cycle.target_dsn(target), application_name=name) as connection:
@@ -131,18 +105,20 @@ def _refresh_target(cycle: Cycle, target: str, saved: set[int]) -> list[tuple[St
         with exported(cycle.source_dsn, list(_pending(now.standings)), cycle.timeline) as source:
             save(cycle, source, now.lsn, target, saved)
             saved |= {table.id for table in source.tables}
-            return Refresh(cycle, target, connection, source, now.standings).run()
+            options = {t.id: options_of(cycle, target, t.name, why.get(t.id, "")) for t in source.tables}
+            return Refresh(cycle, target, connection, source, now.standings, options=options).run()
 
 
 @dataclass
 class Refresh:
-    """One target's refresh of some tables under one snapshot."""
+    """One target's refresh of some tables under one snapshot. options: by table; a bulk load where there are none."""
 
     cycle: Cycle
     into: str
     connection: Connection[Any]
     source: Exported
     standings: Mapping[int, Standing]
+    options: Mapping[int, RefreshOptions] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
         self.target = self.cycle.channel.target(self.into)
@@ -284,7 +260,8 @@ class Refresh:
                 epoch=self.cycle.epoch,
                 token=self.cycle.token,
                 kept=kept,
-                ours=None if before.state is State.NEW else {c.name for c in before.shape.columns},
+                stood=None if before.state is State.NEW else before.shape,
+                options=self.options.get(table.id, BULK),
             )
 
         return place

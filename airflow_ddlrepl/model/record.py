@@ -24,11 +24,12 @@ class StepApplied:
 
 @dataclass(frozen=True, slots=True)
 class RefreshAsked:
-    """The table waits for a refresh since `at`."""
+    """The table waits for a refresh since `at`. is_by_hand: a person's reason takes the place of others."""
 
     table_id: int
     reason: str
     at: Lsn
+    is_by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)

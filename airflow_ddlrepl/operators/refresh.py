@@ -1,17 +1,44 @@
-"""Loads the tables that wait for it anew, while capture may go on."""
+"""Loads the tables that wait for it, and those that are named, anew, while capture may go on."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.operators.rewind import lines_of
 
 
 class RefreshOperator(DdlReplSparkOperator):
-    """Loads the tables that wait for it anew, while capture may go on.
+    """Loads the tables that wait for it, and those that are named, anew, while capture may go on.
 
     XCom: tables (rows by table), reasons.
+
+    :param tables: patterns `schema.table` of tables to load, one per line; none are only those that wait. (templated)
+    :param options: for the tables named, as `ddlrepl refresh --options` takes them: `-gr -v`. (templated)
     """
 
     stage: ClassVar[str] = "refresh"
     app: ClassVar[str] = "refresh"
+
+    template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "tables", "options")
+
+    def __init__(self, *, tables: str = "", options: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.tables, self.options = tables, options
+
+    def _has_work(self, channel: Channel) -> bool:
+        return bool(lines_of(self.tables) or self.options.strip()) or super()._has_work(channel)
+
+    def arguments(self) -> list[str]:
+        """What the app is given besides."""
+        tables = [word for table in lines_of(self.tables) for word in ("--table", table)]
+        return [*tables, *([f"--options={self.options}"] if self.options.strip() else [])]
+
+    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
+        """What the app does."""
+        from airflow_ddlrepl.spark.jobs import refresh
+
+        return refresh.run(channel, run_id, runner, tables=lines_of(self.tables), options=self.options)

@@ -90,8 +90,13 @@ class Work(Base):
             )
         return _control(row)
 
-    def request_refresh(self, channel: str, token: int, target: str, table_id: int, reason: str, at: Lsn) -> RefreshRow:
-        """Have the table loaded anew; while one request is pending, it stands for later ones too."""
+    def request_refresh(
+        self, channel: str, token: int, target: str, table_id: int, reason: str, at: Lsn, is_by_hand: bool = False
+    ) -> RefreshRow:
+        """Have the table loaded anew; while one request is pending, it stands for later ones too.
+
+        is_by_hand: then this one's reason is the pending one's from now on.
+        """
         where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == table_id)
         pending = select(refreshes).where(*where, refreshes.c.state == "pending")
         with self._fenced(channel, token) as connection:
@@ -100,6 +105,9 @@ class Work(Base):
                 values = {"channel": channel, "target": target, "table_id": table_id, "reason": reason}
                 made = {"requested_at": int(at), "state": "pending", "created": self._database.now(connection)}
                 connection.execute(refreshes.insert().values(**values, **made))
+                row = connection.execute(pending).one()
+            elif is_by_hand:
+                connection.execute(update(refreshes).where(refreshes.c.id == row.id).values(reason=reason))
                 row = connection.execute(pending).one()
             return _refresh(row)
 

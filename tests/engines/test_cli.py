@@ -170,7 +170,12 @@ def test_arguments_reach_the_flow(run: Run, stages: FakeFlow, file: Path) -> Non
     assert "CFG-111" in run("activate", file, "--start-moment", "2026-11-21 08:00").err
     assert "'enrollment': 'only'" in run("activate", file, "--enrollment", "only").err
     assert run("activate", file, "--enrollment", "all").code == Exit.USAGE
-    assert "refresh (['a.b', 'c.*'],)" in run("refresh", file, "--table", "a.b", "--table", "c.*").err
+    named = ("refresh", file, "--table", "a.b", "--table", "c.*")
+    assert "refresh (['a.b', 'c.*'], RefreshOptions(granularity=<Granularity.BULK" in run(*named).err
+    assert "Granularity.ROW: 'r'>, is_verbose=True" in run(*named, "--options", "-gr -v").err
+    refused = run(*named, "--options", "-v")
+    assert refused.code == Exit.USAGE and "CFG-136" in refused.err
+    assert "CFG-137" in run("refresh", file, "--options", "-gr").err
     assert run("compare", file, "--table", "b").code == Exit.USAGE
 
 

@@ -12,6 +12,7 @@ import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.moment import parse_start, parse_until
+from airflow_ddlrepl.config.refresh_options import options_for
 from airflow_ddlrepl.model.work import InProcess
 
 
@@ -43,9 +44,9 @@ class Replica:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.capture(cycle)
 
-    def refresh(self, *tables: str) -> Any:
+    def refresh(self, *tables: str, options: str = "") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.refresh(cycle, tables)
+            return flow.refresh(cycle, tables, options_for(tables, options))
 
     def rewind(self, to: str, into: str = "past", tables: Sequence[str] = (), *, onward: bool = False) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from airflow_ddlrepl.engines.postgres.names import qualified
+from airflow_ddlrepl.engines.postgres.names import literal, qualified
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 
@@ -36,6 +36,13 @@ WITH RECURSIVE keys AS (
     UNION
     SELECT c.oid, c.conparentid FROM pg_constraint c JOIN keys ON c.oid = keys.conparentid
 )
+"""
+
+_RESTING = """
+SELECT 'TRIGGER', quote_ident(tgname) FROM pg_trigger
+WHERE tgrelid = {table}::regclass AND NOT tgisinternal AND tgenabled = 'O' AND tgparentid = 0
+UNION ALL SELECT 'RULE', quote_ident(rulename) FROM pg_rewrite
+WHERE ev_class = {table}::regclass AND ev_enabled = 'O'
 """
 
 
@@ -95,6 +102,23 @@ def deferred(cursor: Any, names: Sequence[TableName], session: Session) -> Itera
     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     for table, key in keys:
         cursor.execute(f"ALTER TABLE {table} ALTER CONSTRAINT {key} NOT DEFERRABLE".encode())
+
+
+@contextmanager
+def resting(cursor: Any, before: TableName, after: TableName, session: Session) -> Iterator[None]:
+    """The table's own triggers and rules sleep: what they do was done when the rows were first written.
+
+    before, after: its names at the start and at the end.
+    """
+    found: list[tuple[str, str]] = []
+    if session.enforces:
+        cursor.execute(_RESTING.format(table=literal(qualified(before))).encode())
+        found = cursor.fetchall()
+    for kind, name in found:
+        cursor.execute(f"ALTER TABLE {qualified(before)} DISABLE {kind} {name}".encode())
+    yield
+    for kind, name in found:
+        cursor.execute(f"ALTER TABLE {qualified(after)} ENABLE {kind} {name}".encode())
 
 
 def refuse_cascades(cursor: Any, name: TableName, session: Session) -> None:

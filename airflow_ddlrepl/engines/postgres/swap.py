@@ -1,13 +1,14 @@
 """Put a loaded shadow table in its place, in one transaction with the table's standing.
 
 Nothing hangs on the target table: the shadow takes its place. Something does: the table stays and gets
-the shadow's rows. Either way a reader sees the old rows up to the commit, and the new ones after it.
+the shadow's rows. With -gr it stays, and gets those that differ. In any case a reader sees the old rows up to the
+commit, and the new ones after it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -15,17 +16,26 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.arrive import reshape
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.connect import CONTENTION, passing, session
-from airflow_ddlrepl.engines.postgres.constraints import GRANT, Session, deferred, prepare_session, refuse_cascades
+from airflow_ddlrepl.engines.postgres.constraints import (
+    GRANT,
+    Session,
+    deferred,
+    prepare_session,
+    refuse_cascades,
+    resting,
+)
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl_keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl_types import create_schema, create_types
 from airflow_ddlrepl.engines.postgres.dependants import dependants, is_referenced
-from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.names import qualified, quote
 from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.engines.postgres.row_wise import Exchange, NotByRow, write_differences
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -38,12 +48,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ddlrepl")
 SCHEMA = "ddlrepl"
-_RESTING = """
-SELECT 'TRIGGER', quote_ident(tgname) FROM pg_trigger
-WHERE tgrelid = {table}::regclass AND NOT tgisinternal AND tgenabled = 'O' AND tgparentid = 0
-UNION ALL SELECT 'RULE', quote_ident(rulename) FROM pg_rewrite
-WHERE ev_class = {table}::regclass AND ev_enabled = 'O'
-"""
 
 
 def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) -> None:
@@ -104,16 +108,18 @@ def put_in_place(
     epoch: int,
     token: int,
     kept: Sequence[str] = (),
-    ours: Collection[str] | None = None,
+    stood: Table | None = None,
+    options: RefreshOptions = BULK,
 ) -> str:
     """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
 
     standing: as the table stands afterwards. rows: how many were loaded.
     previous: the table's name at the target before, if it is there.
     kept: columns that the source doesn't have (any more): rows that stay, by key, keep their values there.
-    ours: columns that the channel gave the table; others that people added stay with their values, by key.
-    Raises CannotAdapt ADP-104 (another table has the name) or ADP-131 (what hangs on the table does not let it
-    change), Fenced LCK-102; a lock that can't be had passes as psycopg's error (`patiently`).
+    stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
+    Raises CannotAdapt ADP-104 (another table has the name), ADP-131 (what hangs on the table does not let it
+    change) or ADP-140 (row by row can't be, in bulk an option would be broken), Fenced LCK-102; a lock that can't
+    be had passes as psycopg's error (`patiently`).
     """
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL row_security = off")
@@ -123,21 +129,43 @@ def put_in_place(
         if found is None or found.name != standing.name:
             _make_way(cursor, channel, standing)
         hanging = dependants(connection, found) if found else []
-        added = _added(found, standing.shape, ours)
+        added = _added(found, standing.shape, stood)
         hanging += [f"column {column.name}" for column in added]
-        with _refusals(standing.name, hanging):
-            if found is not None:
-                _carry_over(cursor, found, standing.shape, shadow, kept)
-            if found is not None and hanging:
-                with _own_columns(cursor, found, standing.shape, added):
-                    _exchange(cursor, found, standing.shape, shadow, session, added)
-            else:
-                _replace(cursor, found, standing.shape, shadow)
+        exchange = Exchange(found, stood, standing.shape, _with(standing.shape, added), shadow, kept) if found else None
+        how, why = _by_row(cursor, exchange, options, session) if options.is_by_row else ("", "")
+        if not how:
+            with _refusals(standing.name, hanging):
+                if found is not None:
+                    _carry_over(cursor, found, standing.shape, shadow, kept)
+                if found is not None and hanging:
+                    with _own_columns(cursor, found, standing.shape, added):
+                        _exchange(cursor, found, standing.shape, shadow, session, added)
+                else:
+                    _replace(cursor, found, standing.shape, shadow)
+            how = f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced"
         state.write_standings(cursor, channel, {standing.table_id: standing})
         leave(cursor, channel, [RefreshDone(standing.table_id, rows)])
         forget_marks(connection)
         reach("refresh.transaction")
-    return f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced"
+    return f"{how}; not row by row: {why}" if why else how
+
+
+def _by_row(cursor: Any, exchange: Exchange | None, options: RefreshOptions, session: Session) -> tuple[str, str]:
+    """What was written row by row, or why it can't be. Raises CannotAdapt ADP-140 where bulk would break an option."""
+    if exchange is None:
+        return "", "the target had no such table"
+    try:
+        return write_differences(cursor, exchange, options, session), ""
+    except NotByRow as refusal:
+        if not options.mask and not options.fires:
+            return "", str(refusal)
+        broken = "overwrite what the mask keeps" if options.mask else "not fire the table's triggers"
+        raise CannotAdapt(
+            f"the table can't be refreshed row by row ({refusal}), and a bulk load would {broken}",
+            code="ADP-140",
+            table=exchange.wanted.name,
+            hint="nothing was changed; `ddlrepl refresh --table` with this table (of the source) loads it in bulk",
+        ) from None
 
 
 def place_parent(connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int) -> None:
@@ -218,12 +246,16 @@ def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -
         cursor.execute(attach(wanted.name, wanted.partition).encode())
 
 
-def _added(found: Table | None, wanted: Table, ours: Collection[str] | None) -> list[Column]:
+def _added(found: Table | None, wanted: Table, stood: Table | None) -> list[Column]:
     """Columns that people gave the target's table; the id is one that no column of the source has."""
-    if found is None or ours is None:
+    if found is None or stood is None:
         return []
-    names = {*ours, *(c.name for c in wanted.columns)}
+    names = {c.name for c in (*stood.columns, *wanted.columns)}
     return [replace(c, id=-c.id) for c in found.columns if c.name not in names]
+
+
+def _with(wanted: Table, added: Sequence[Column]) -> Table:
+    return wanted.with_(columns=tuple(sorted((*wanted.columns, *added), key=lambda c: c.id))) if added else wanted
 
 
 @contextmanager
@@ -254,9 +286,9 @@ def _exchange(
     cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session, added: Sequence[Column]
 ) -> None:
     """Same table, new rows: what hangs on it stays."""
-    whole = wanted.with_(columns=tuple(sorted((*wanted.columns, *added), key=lambda c: c.id)))
+    whole = _with(wanted, added)
     refuse_cascades(cursor, old.name, session)
-    with _resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
+    with resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
         _empty(cursor, old.name)
         for statement in reshape(old, whole, PostgresDdl(cursor.connection.info.server_version // 10000)):
             if not statement.startswith("TRUNCATE TABLE"):
@@ -270,23 +302,6 @@ def _exchange(
 def _empty(cursor: Any, table: TableName) -> None:
     how = "DELETE FROM ONLY" if is_referenced(cursor.connection, table) else "TRUNCATE TABLE ONLY"
     cursor.execute(f"{how} {qualified(table)}".encode())
-
-
-@contextmanager
-def _resting(cursor: Any, before: TableName, after: TableName, session: Session) -> Iterator[None]:
-    """The table's own triggers and rules sleep: what they do was done when the rows were first written.
-
-    before, after: its names at the start and at the end.
-    """
-    found: list[tuple[str, str]] = []
-    if session.enforces:
-        cursor.execute(_RESTING.format(table=literal(qualified(before))).encode())
-        found = cursor.fetchall()
-    for kind, name in found:
-        cursor.execute(f"ALTER TABLE {qualified(before)} DISABLE {kind} {name}".encode())
-    yield
-    for kind, name in found:
-        cursor.execute(f"ALTER TABLE {qualified(after)} ENABLE {kind} {name}".encode())
 
 
 @contextmanager

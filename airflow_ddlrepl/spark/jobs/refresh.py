@@ -1,14 +1,18 @@
-"""Refresh: the tables that wait for it are loaded anew."""
+"""Refresh: the tables that wait for it, and those that are named, are loaded anew."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.refresh_options import options_for
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.spark.jobs.stage import run_stage
 
 
-def run(channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-    """What was done, ready for JSON."""
-    return run_stage("refresh", channel, run_id, runner)
+def run(
+    channel: Channel, run_id: str, runner: Runner, *, tables: Sequence[str] = (), options: str = ""
+) -> dict[str, Any]:
+    """What was done, ready for JSON. Raises ConfigError CFG-136 or CFG-137 when the options can't be."""
+    return run_stage("refresh", channel, run_id, runner, tables, options_for(tables, options))

@@ -1,0 +1,131 @@
+"""HVR's refresh options as one line of text: `-gr -v -mdi`. How a table is loaded anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from airflow_ddlrepl.errors import ConfigError
+
+
+class Granularity(StrEnum):
+    """BULK: every row is loaded. ROW: only the differences are written."""
+
+    BULK = "b"
+    ROW = "r"
+
+
+class Difference(StrEnum):
+    """How a target's table differs from the source's in one row, by what would mend it."""
+
+    DELETE = "d"
+    UPDATE = "u"
+    INSERT = "i"
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshOptions:
+    """How tables are loaded anew.
+
+    is_verbose: each difference is told as SQL. fires: the target's own triggers and rules fire. mask: differences
+    that are left as they are. targets: how many are loaded at a time.
+    """
+
+    granularity: Granularity = Granularity.BULK
+    is_verbose: bool = False
+    fires: bool = False
+    mask: frozenset[Difference] = frozenset()
+    targets: int = 1
+
+    @property
+    def is_by_row(self) -> bool:
+        return self.granularity is Granularity.ROW
+
+    def __str__(self) -> str:
+        """The text that says the same."""
+        words = [f"-g{self.granularity}", "-v" if self.is_verbose else "", "-f" if self.fires else ""]
+        words += ["-m" + "".join(kind for kind in Difference if kind in self.mask) if self.mask else ""]
+        words += [f"-p{self.targets}" if self.targets > 1 else ""]
+        return " ".join(word for word in words if word)
+
+
+BULK = RefreshOptions()
+_KNOWN = "-gb, -gr, -v, -f, -m with letters of diu, -p with a number"
+_ISOLATES = (
+    "-inow is not offered: a refresh isolates its tables in no other way than by being a stage of its own. Capture and"
+    " the integration of other tables wait for it in this cycle and catch up in the same one; leave the option out"
+)
+
+
+def read_options(text: str) -> RefreshOptions:
+    """Option letters, separated by spaces; none is a bulk load. Raises ValueError for what they don't mean together."""
+    found: dict[str, Any] = {}
+    for word in text.split():
+        letter, value = word[:2], word[2:]
+        if letter not in _READ:
+            raise ValueError(f"there is no refresh option {word}; known: {_KNOWN}")
+        key, read = _READ[letter]
+        if key in found:
+            raise ValueError(f"refresh option {letter} stands twice")
+        found[key] = read(word, value)
+    if found.get("granularity") is not Granularity.ROW:
+        for letter in ("-v", "-f", "-m"):
+            if _READ[letter][0] in found:
+                raise ValueError(f"refresh option {letter} needs -gr: a bulk load does not look at single differences")
+    return RefreshOptions(**found)
+
+
+def options_for(tables: Sequence[str], text: str) -> RefreshOptions:
+    """A person's options for the tables that they name. Raises ConfigError CFG-136; CFG-137 when they name none."""
+    try:
+        options = read_options(text)
+    except ValueError as error:
+        raise ConfigError(str(error), code="CFG-136", hint='write them as one text: --options "-gr -v"') from None
+    if text.strip() and not tables:
+        raise ConfigError(
+            "refresh options hold for the tables that are named, and none is",
+            code="CFG-137",
+            hint='add --table "*.*" for all; tables that wait are loaded as `refresh_options` in the channel file say',
+        )
+    return options
+
+
+def _granularity(word: str, value: str) -> Granularity:
+    if value not in ("b", "r"):
+        raise ValueError(f"there is no granularity {word}: -gb loads in bulk, -gr row by row")
+    return Granularity(value)
+
+
+def _flag(word: str, value: str) -> bool:
+    if value:
+        raise ValueError(f"refresh option {word[:2]} takes no value ({word}); options are separated by spaces")
+    return True
+
+
+def _mask(word: str, value: str) -> frozenset[Difference]:
+    if not value or set(value) - set(Difference) or len(set(value)) < len(value):
+        raise ValueError(f"{word} masks nothing: -m takes each of d, i, u (deletes, inserts, updates) at most once")
+    return frozenset(Difference(letter) for letter in value)
+
+
+def _targets(word: str, value: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", value):
+        raise ValueError(f"{word} says no number of targets: write -p2, up to 9999")
+    return int(value)
+
+
+def _isolate(word: str, value: str) -> None:
+    raise ValueError(_ISOLATES if value in ("", "now") else f"{word}: isolation begins now or not at all. {_ISOLATES}")
+
+
+_READ = {
+    "-g": ("granularity", _granularity),
+    "-v": ("is_verbose", _flag),
+    "-f": ("fires", _flag),
+    "-m": ("mask", _mask),
+    "-p": ("targets", _targets),
+    "-i": ("", _isolate),
+}

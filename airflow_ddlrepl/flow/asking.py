@@ -1,0 +1,62 @@
+"""Asking: tables that a person wants loaded anew, with which options; and the options of tables that wait otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.policy import policy_at
+from airflow_ddlrepl.adapt.timeline import State
+from airflow_ddlrepl.config.pattern import any_matches
+from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions, read_options
+from airflow_ddlrepl.engines.postgres import state
+from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.unrecorded import leave
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.recording import record
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.record import RefreshAsked
+
+BY_HAND = "asked for by hand"
+JOINED = "the table joined the channel at activation"
+
+
+def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOptions) -> None:
+    """Mark tables as waiting. Raises ConfigError CFG-131 when no table of the channel matches.
+
+    The options are kept with the reason: a run that goes on with what this one was killed in has them, too.
+    """
+    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    reason = BY_HAND if options == BULK else f"{BY_HAND}: {options}"
+    with session(cycle.target_dsn(target)) as connection:
+        now = state.read_state(connection, cycle.channel.name)
+        asked = {
+            i: replace(s, state=State.PENDING) if s.state is State.LIVE else s
+            for i, s in now.standings.items()
+            if (s.state is State.LIVE or s.state in state.WAITING)
+            and (revision := latest.get(i)) is not None
+            and revision.table is not None
+            and any_matches(patterns, revision.table.name)
+        }
+        if not asked and not any(s.state in state.WAITING for s in now.standings.values()):
+            raise ConfigError(
+                f"no table of the channel matches {', '.join(patterns)}",
+                code="CFG-131",
+                hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
+            )
+        with connection.transaction(), connection.cursor() as cursor:
+            state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
+            state.write_standings(cursor, cycle.channel.name, asked)
+            leave(cursor, cycle.channel.name, [RefreshAsked(i, reason, now.lsn, is_by_hand=True) for i in asked])
+    record(cycle, target)
+
+
+def options_of(cycle: Cycle, target: str, table: TableName, reason: str) -> RefreshOptions:
+    """What a waiting table is loaded with: a person's options, else what the actions say where they were the cause.
+
+    table: as it is called at the source. reason: why it waits.
+    """
+    if reason.startswith(BY_HAND):
+        return read_options(reason.removeprefix(BY_HAND).removeprefix(":"))
+    return BULK if reason == JOINED else policy_at(cycle.channel, target, table).refresh
