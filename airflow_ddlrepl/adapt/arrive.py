@@ -25,6 +25,8 @@ from airflow_ddlrepl.ddl.truncate import Truncate
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
 
+JOINS = "the table may hold rows from before it joined the channel"
+
 
 def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
     """Rows that the log doesn't carry (the table had some before it joined) come by a refresh."""
@@ -45,7 +47,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
             Step(StepKind.REFUSE, why, code="ADP-103", hint="publish_generated_columns = stored (PostgreSQL 18)")
         )
     if refreshes:
-        steps.append(Step(StepKind.REFRESH, "the table may hold rows from before it joined the channel"))
+        steps.append(Step(StepKind.REFRESH, JOINS))
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
     gives_way = existing is not None and existing.partition_key != wanted.partition_key
     return TablePlan(

@@ -23,6 +23,8 @@ from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
 
+LATE = "the table holds rows from before the log carried them"
+
 
 def plan(
     old: Table | None,
@@ -115,7 +117,7 @@ def _late(case: Case) -> tuple[Step, ...]:
     """Rows from before the table was published: no policy rules over them, as with a new table."""
     if not case.evidence.filled or case.held.is_partitioned:
         return ()
-    return (Step(StepKind.REFRESH, "the table holds rows from before the log carried them"),)
+    return (Step(StepKind.REFRESH, LATE),)
 
 
 def _lacking(was: Table, standing: Table) -> tuple[Step, ...]:

@@ -53,6 +53,7 @@ class RefreshOptions:
 
 
 BULK = RefreshOptions()
+BY_ROW = RefreshOptions(Granularity.ROW)
 _KNOWN = "-gb, -gr, -v, -f, -m with letters of diu, -p with a number"
 _ISOLATES = (
     "-inow is not offered: a refresh isolates its tables in no other way than by being a stage of its own. Capture and"

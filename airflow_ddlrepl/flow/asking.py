@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from airflow_ddlrepl.adapt.arrive import JOINS
+from airflow_ddlrepl.adapt.plan import LATE
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import State
 from airflow_ddlrepl.config.pattern import any_matches
-from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions, read_options
+from airflow_ddlrepl.config.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
@@ -53,10 +55,23 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
 
 
 def options_of(cycle: Cycle, target: str, table: TableName, reason: str) -> RefreshOptions:
-    """What a waiting table is loaded with: a person's options, else what the actions say where they were the cause.
+    """What a waiting table is loaded with: a person's options, else what the actions say.
 
-    table: as it is called at the source. reason: why it waits.
+    Rows that the target could never have had are no difference that a mask leaves. table: as it is called at the
+    source. reason: why it waits.
     """
     if reason.startswith(BY_HAND):
         return read_options(reason.removeprefix(BY_HAND).removeprefix(":"))
-    return BULK if reason == JOINED else policy_at(cycle.channel, target, table).refresh
+    if reason == JOINED:
+        return BULK
+    options = policy_at(cycle.channel, target, table).refresh
+    is_first = JOINS in reason or LATE in reason
+    return replace(options, mask=options.mask - {Difference.INSERT}) if is_first else options
+
+
+def targets_at_once(cycle: Cycle, why: Mapping[str, Mapping[int, str]]) -> int:
+    """The largest number that a waiting table's options say. why: reasons by target and table."""
+    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    tables = {i: revision.table.name for i, revision in latest.items() if revision.table is not None}
+    waiting = [(target, i, reason) for target, reasons in why.items() for i, reason in reasons.items() if i in tables]
+    return max([options_of(cycle, target, tables[i], reason).targets for target, i, reason in waiting], default=1)

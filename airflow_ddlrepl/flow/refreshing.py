@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
@@ -39,7 +40,7 @@ from airflow_ddlrepl.engines.postgres.swap import (
 )
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.asking import ask, options_of
+from airflow_ddlrepl.flow.asking import ask, options_of, targets_at_once
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow
@@ -49,6 +50,7 @@ from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.saving import save
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
 
@@ -66,17 +68,19 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
     follow(cycle)
-    saved: set[int] = set()
+    why: dict[str, dict[int, str]] = {}
     for target in cycle.targets():
         record(cycle, target.name)
         if patterns:
             ask(cycle, target.name, patterns, options)
-        why = {r.table_id: r.reason for r in cycle.repository.pending_refreshes(cycle.channel.name, target.name)}
-        for standing, count in _refresh_target(cycle, target.name, saved, why):
+        asked = cycle.repository.pending_refreshes(cycle.channel.name, target.name)
+        why[target.name] = {row.table_id: row.reason for row in asked}
+    for name, done in _each(cycle, why):
+        for standing, count in done:
             rows[str(standing.name)] = count
-            reasons[str(standing.name)] = why.get(standing.table_id, "")
+            reasons[str(standing.name)] = why[name].get(standing.table_id, "")
         reach("refresh.placed")
-        record(cycle, target.name)
+        record(cycle, name)
     return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
 
 
@@ -93,8 +97,38 @@ def _pending(standings: Mapping[int, Standing]) -> dict[int, Standing]:
     return {i: s for i, s in standings.items() if s.state in state.WAITING}
 
 
-def _refresh_target(cycle: Cycle, target: str, saved: set[int], why: Mapping[int, str]) -> list[tuple[Standing, int]]:
-    """saved: ids of tables that this run has kept in the trail; it grows. why: the reasons, by table."""
+Done = list[tuple[Standing, int]]
+
+
+def _each(cycle: Cycle, why: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, Done]]:
+    """What was loaded, target by target; several at a time where a table's options say so. why: reasons, by table."""
+    saved = _Saved()
+    at_once = min(targets_at_once(cycle, why), len(why))
+    if at_once <= 1:
+        for name in why:
+            yield name, _refresh_target(cycle, name, saved, why[name])
+        return
+    with ThreadPoolExecutor(at_once) as pool:
+        running = [(name, pool.submit(_refresh_target, cycle, name, saved, why[name])) for name in why]
+    for name, loaded in running:
+        yield name, loaded.result()
+
+
+@dataclass
+class _Saved:
+    """Ids of tables that this run has kept in the trail: each once, whichever target comes first."""
+
+    ids: set[int] = field(default_factory=set)
+    turn: Lock = field(default_factory=Lock)
+
+    def save(self, cycle: Cycle, source: Exported, position: Lsn, target: str) -> None:
+        with self.turn:
+            save(cycle, source, position, target, self.ids)
+            self.ids |= {table.id for table in source.tables}
+
+
+def _refresh_target(cycle: Cycle, target: str, saved: _Saved, why: Mapping[int, str]) -> Done:
+    """why: the reasons, by table."""
     claim(cycle, target)
     name = session_name("refresh", cycle.channel.name, cycle.token)
     with session(cycle.target_dsn(target), application_name=name) as connection:
@@ -103,8 +137,7 @@ def _refresh_target(cycle: Cycle, target: str, saved: set[int], why: Mapping[int
             return []
         now = state.read_state(connection, cycle.channel.name)
         with exported(cycle.source_dsn, list(_pending(now.standings)), cycle.timeline) as source:
-            save(cycle, source, now.lsn, target, saved)
-            saved |= {table.id for table in source.tables}
+            saved.save(cycle, source, now.lsn, target)
             options = {t.id: options_of(cycle, target, t.name, why.get(t.id, "")) for t in source.tables}
             return Refresh(cycle, target, connection, source, now.standings, options=options).run()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError
@@ -32,6 +33,7 @@ class SparkRunner:
         self.settings = settings or SparkSettings.from_environment()
         self.app_name = app_name
         self._session: SparkSession | None = None
+        self._starting = Lock()
 
     @property
     def is_started(self) -> bool:
@@ -94,10 +96,11 @@ class SparkRunner:
         return [found[item] for item in range(len(parcels))]
 
     def _started(self) -> SparkSession:
-        if self._session is None:
-            self._session = session(self.app_name, self.settings)
-            log.info("Spark %s is up, %d tasks at once", self._session.version, self.parallelism)
-        return self._session
+        with self._starting:
+            if self._session is None:
+                self._session = session(self.app_name, self.settings)
+                log.info("Spark %s is up, %d tasks at once", self._session.version, self.parallelism)
+            return self._session
 
 
 def _last_line(error: Exception) -> str:

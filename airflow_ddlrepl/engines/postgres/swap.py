@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.arrive import reshape
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions
+from airflow_ddlrepl.config.refresh_options import BULK, BY_ROW, RefreshOptions
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.connect import CONTENTION, passing, session
@@ -154,6 +154,8 @@ def _by_row(cursor: Any, exchange: Exchange | None, options: RefreshOptions, ses
     """What was written row by row, or why it can't be. Raises CannotAdapt ADP-140 where bulk would break an option."""
     if exchange is None:
         return "", "the target had no such table"
+    if options == BY_ROW and _is_empty(cursor, exchange.old.name):
+        return "", "the target's table was empty"
     try:
         return write_differences(cursor, exchange, options, session), ""
     except NotByRow as refusal:
@@ -244,6 +246,11 @@ def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -
         grant_defaults(cursor, wanted.name)
     if wanted.partition is not None:
         cursor.execute(attach(wanted.name, wanted.partition).encode())
+
+
+def _is_empty(cursor: Any, table: TableName) -> bool:
+    cursor.execute(f"SELECT NOT EXISTS (SELECT FROM ONLY {qualified(table)})".encode())
+    return bool(cursor.fetchone()[0])
 
 
 def _added(found: Table | None, wanted: Table, stood: Table | None) -> list[Column]:
