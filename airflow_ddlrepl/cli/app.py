@@ -64,6 +64,9 @@ Known = Annotated[
         help="Shapes that are known: as they are; inspected where the log contradicts; this and nothing else."
     ),
 ]
+Repair = Annotated[
+    bool, typer.Option("--repair", help="Refresh what differs row by row, writing nothing else; then compare again.")
+]
 RefreshOptions = Annotated[
     str,
     typer.Option(
@@ -188,9 +191,11 @@ def refresh(
 
 
 @app.command()
-def compare(channel: ChannelFile, table: Tables = None, master: Spark = "", as_json: AsJson = False) -> None:
-    """Compare source and targets row by row. Exit code 1 when anything differs."""
-    _end(lambda: work.compare(channel, table or [], master), as_json, work.judge_comparison)
+def compare(
+    channel: ChannelFile, table: Tables = None, repair: Repair = False, master: Spark = "", as_json: AsJson = False
+) -> None:
+    """Compare source and targets row by row. Exit code 1 when anything differs, or still does after a repair."""
+    _end(lambda: work.compare(channel, table or [], repair, master), as_json, work.judge_comparison)
 
 
 @app.command()

@@ -85,9 +85,9 @@ def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "
     return _flowing(path, lambda flow, cycle: flow.refresh(cycle, wanted, how), spark)
 
 
-def compare(path: Path, tables: Sequence[str], spark: str = "") -> Result:
+def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str = "") -> Result:
     wanted = _table_patterns(tables)
-    return _flowing(path, lambda flow, cycle: flow.compare(cycle, wanted), spark)
+    return _flowing(path, lambda flow, cycle: (flow.repair if repairs else flow.compare)(cycle, wanted), spark)
 
 
 def judge_comparison(result: Any) -> Exit:

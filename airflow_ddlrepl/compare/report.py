@@ -40,7 +40,7 @@ class TableReport:
     """One table. structure: what differs in its shape. rows: the first differing rows, by key.
 
     missing, extra, different: how many rows; exact unless is_partial (then at least so many).
-    columns: how many were compared. seconds: how long it took.
+    columns: how many were compared. seconds: how long it took. waits: the next cycle brings the table.
     """
 
     table: TableName
@@ -55,6 +55,7 @@ class TableReport:
     rows: tuple[RowDifference, ...] = ()
     is_partial: bool = False
     seconds: float = 0.0
+    waits: bool = False
 
     @property
     def differences(self) -> int:
@@ -76,11 +77,15 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All tables of one target, or of several. left_out: tables whose rows are not in the stream, and why."""
+    """All tables of one target, or of several. left_out: tables whose rows are not in the stream, and why.
+
+    repaired: tables that differed, and were refreshed row by row before this was found.
+    """
 
     tables: tuple[TableReport, ...] = ()
     seconds: float = 0.0
     left_out: Mapping[str, str] = field(default_factory=dict)
+    repaired: tuple[str, ...] = ()
 
     @property
     def differences(self) -> int:
@@ -98,6 +103,7 @@ class Comparison:
             "rows": sum(table.source_rows for table in self.tables),
             "tables": [table.to_json() for table in self.tables],
             "left_out": dict(self.left_out),
+            "repaired": list(self.repaired),
             "seconds": self.seconds,
         }
 
@@ -109,6 +115,7 @@ class Comparison:
         lines = [_line(row, widths) for row in (heads, *body)]
         lines += self.lines()
         lines += [f"{name} is left out and was not compared: {why}" for name, why in self.left_out.items()]
+        lines += [f"{name} was repaired" for name in self.repaired]
         rows = sum(t.source_rows for t in self.tables)
         return "\n".join([*lines, f"{len(self.tables)} tables, {rows} rows, {self.differences} differences"])
 

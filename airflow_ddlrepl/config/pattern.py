@@ -35,6 +35,11 @@ def split_table_pattern(pattern: str) -> tuple[str, str]:
     return found.group(1), found.group(2)
 
 
+def quoted(name: TableName) -> str:
+    """The `schema.table` pattern that matches this table and no other."""
+    return ".".join('"' + part.replace('"', '""') + '"' for part in name)
+
+
 def matches_table(pattern: str, name: TableName) -> bool:
     """Does the `schema.table` pattern match this table?"""
     schema, table = split_table_pattern(pattern)

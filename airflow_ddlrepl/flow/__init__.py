@@ -15,7 +15,7 @@ from airflow_ddlrepl.errors import CannotAdapt, ControlStop, TrailError
 from airflow_ddlrepl.flow.activation import activate, deactivate
 from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrate
 from airflow_ddlrepl.flow.capturing import capture, has_news
-from airflow_ddlrepl.flow.comparing import compare
+from airflow_ddlrepl.flow.comparing import compare, repair
 from airflow_ddlrepl.flow.controls import held_controls, remove_seen
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.news import news
@@ -93,6 +93,7 @@ __all__ = [
     "plan_rewind",
     "refresh",
     "remove_seen",
+    "repair",
     "replicate",
     "rewind",
     "status",

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
-from airflow_ddlrepl.config.pattern import is_selected
+from airflow_ddlrepl.config.pattern import is_selected, quoted
+from airflow_ddlrepl.config.refresh_options import BY_ROW
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.model.table import Table
 
 
@@ -29,9 +32,8 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
             standing = standings.get(table.id)
             missing = _missing(standing, target.name)
             if missing or standing is None:
-                reports.append(
-                    TableReport(table.name, cycle.channel.target_name(target.name, table.name), structure=(missing,))
-                )
+                name = cycle.channel.target_name(target.name, table.name)
+                reports.append(TableReport(table.name, name, structure=(missing,), waits=True))
                 continue
             dsn = cycle.target_dsn(target.name)
             tasks.append(CompareTask(cycle.source_dsn, dsn, table, standing.name, standing.shape))
@@ -40,6 +42,17 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
         str(name): why for name, why in cycle.source.unpublished_reasons().values() if is_selected(name, patterns)
     }
     return Comparison(tuple(reports), round(time.monotonic() - started, 2), left_out)
+
+
+def repair(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
+    """Compare, refresh row by row what differs at any target, and compare again. Raises what `refresh` raises."""
+    found = compare(cycle, patterns)
+    unlike = sorted({table.table for table in found.tables if table.differences and not table.waits})
+    if not unlike:
+        return found
+    refresh(cycle, [quoted(name) for name in unlike], BY_ROW)
+    again = compare(cycle, patterns)
+    return replace(again, repaired=tuple(map(str, unlike)), seconds=round(found.seconds + again.seconds, 2))
 
 
 def _bytes(cycle: Cycle, tasks: Sequence[CompareTask]) -> int:
