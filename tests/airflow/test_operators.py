@@ -253,6 +253,17 @@ def test_a_backfill_never_goes_into_a_target(replayable: str) -> None:
         run(ReplayOperator, replayable, "backfill", into="warehouse")
 
 
+def test_a_refresh_that_is_asked_for_looks_for_no_work(
+    channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_is(monkeypatch, lambda *_: False)
+    submitted.outcome = leaves(rows=3)
+    result, _ = run(RefreshOperator, channel, tables="public.a\n public.b ", options="-gr -v")
+    assert result["rows"] == 3 and {"tables", "options"} <= set(RefreshOperator.template_fields)
+    start = submitted.command.index("--table")
+    assert submitted.command[start : start + 5] == ["--table", "public.a", "--table", "public.b", "--options=-gr -v"]
+
+
 @pytest.mark.req("XR-08")
 @pytest.mark.parametrize(
     ("error", "kind"),

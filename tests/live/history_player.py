@@ -32,7 +32,7 @@ from tests.live.replica import Replica, channel_file
 log = logging.getLogger("histories")
 SESSIONS = 3
 IDLE, OPEN = TransactionStatus.IDLE, TransactionStatus.INTRANS
-DROPS = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}]
+DROPS = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET", "refresh_options": "-gr"}]
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
     {"two": True},  # targets

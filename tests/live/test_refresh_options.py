@@ -10,47 +10,16 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.refresh_options import read_options
 from airflow_ddlrepl.engines.postgres.connect import parameters
-from airflow_ddlrepl.errors import CannotAdapt, Fenced
+from airflow_ddlrepl.errors import CannotAdapt, ConfigError, Fenced
 from airflow_ddlrepl.flow.refreshing import Refresh
 from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.spark.jobs import refresh as job
 from tests.live.crashing import die
 from tests.live.replica import Replica, channel_file, run
-
-COUNTED = """
-CREATE TABLE written (what text, who int);
-CREATE FUNCTION count_it() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN INSERT INTO public.written VALUES (tg_op, coalesce(new.id, old.id)); RETURN coalesce(new, old); END $$;
-CREATE TRIGGER counts AFTER INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION count_it();
-ALTER TABLE t ENABLE ALWAYS TRIGGER counts;
-"""
-ROWS = (
-    "CREATE TABLE t (id int PRIMARY KEY, v text)",
-    "INSERT INTO t SELECT i, 'v' || i FROM generate_series(1, 1000) i",
-)
-SPOILT = (
-    "SET session_replication_role = replica; ALTER TABLE t DISABLE TRIGGER ALL;"
-    " DELETE FROM t WHERE id = 7; UPDATE t SET v = NULL WHERE id = 8; INSERT INTO t VALUES (5000, 'extra');"
-    " ALTER TABLE t ENABLE TRIGGER ALL"
-)
-
-
-def new_replica(databases: Any, folder: Path, *statements: str, options: str | None = None, **more: Any) -> Replica:
-    action: dict[str, Any] = {"add_table_pattern": "*", **({"refresh_options": options} if options is not None else {})}
-    file = channel_file(folder, databases.source, databases.target, adapt_ddl=[{**action, **more}])
-    replica = Replica(databases.source, databases.target, file)
-    replica.at_source(*statements)
-    replica.activate()
-    return replica
-
-
-def oid(replica: Replica) -> Any:
-    return replica.rows("SELECT 't'::regclass::oid")
-
-
-def told(caplog: pytest.LogCaptureFixture, start: str = "difference in") -> list[str]:
-    return [text for record in caplog.records if (text := record.getMessage()).startswith(start)]
+from tests.live.spoilt import COUNTED, ROWS, SPOILT, new_replica, oid, told
 
 
 @pytest.fixture(autouse=True)
@@ -217,132 +186,6 @@ def test_foreign_keys_of_a_plain_owner(databases: Any, tmp_path: Path) -> None:
     assert replica.rows("SELECT v FROM t WHERE id = 5000") == [("extra",)]
 
 
-@pytest.mark.parametrize("databases", [18, 15], indirect=True)
-def test_values_are_compared_exactly(databases: Any, tmp_path: Path, caplog: Any) -> None:
-    """Keys that are equal and look different are one row."""
-    make = (
-        "CREATE TYPE mood AS ENUM ('a', 'b')",
-        "CREATE TYPE pair AS (x int, m mood)",
-        "CREATE DOMAIN small AS int CHECK (value < 100)",
-        "CREATE TABLE t (n numeric, f float8, m mood, p pair, d small, a int[], c char(4), b boolean,"
-        " x json, y text, z pair, w point, PRIMARY KEY (n, f, m, p, d, a, c, b))",
-        "INSERT INTO t SELECT i, i, 'a', ROW(i, 'b')::pair, i, ARRAY[i], 'c', true, '{\"a\": 1}', '', NULL, '(1,2)'"
-        " FROM generate_series(1, 9) i",
-    )
-    replica = new_replica(databases, tmp_path, *make)
-    for change in (
-        "n = 1.00",
-        "x = '{\"a\":1}'",
-        "y = NULL",
-        "z = (NULL, NULL)",
-        "w = '(1,3)'",
-        "f = f + 1e-15",
-        "a = '[0:0]={1}'",
-        "m = 'b'",
-    ):
-        caplog.clear()
-        replica.at_target(f"UPDATE t SET {change} WHERE d = 1")
-        replica.refresh("public.t", options="-gr")
-        replica.check_equal()
-        key = change[0] in "fam"
-        assert f"row by row: {int(key)} deleted, {int(not key)} updated, {int(key)} inserted" in caplog.text, change
-
-
-@pytest.mark.parametrize("databases", [18, 15], indirect=True)
-def test_generated_and_identity_columns(databases: Any, tmp_path: Path, caplog: Any) -> None:
-    replica = new_replica(
-        databases,
-        tmp_path,
-        "CREATE TABLE t (k int PRIMARY KEY, i int GENERATED ALWAYS AS IDENTITY, a int)",
-        "ALTER TABLE t ADD g int GENERATED ALWAYS AS (a * 2) STORED",
-        "CREATE TABLE only_id (i int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)",
-        "INSERT INTO t (k, a) SELECT i, i FROM generate_series(1, 9) i",
-        "INSERT INTO only_id SELECT FROM generate_series(1, 9)",
-    )
-    replica.at_target(
-        "UPDATE t SET a = 7 WHERE k = 1; DELETE FROM t WHERE k = 2; DELETE FROM only_id WHERE i = 3",
-        "INSERT INTO only_id OVERRIDING SYSTEM VALUE VALUES (77)",
-        "UPDATE t SET i = DEFAULT WHERE k = 3",
-    )
-    replica.refresh("*.*", options="-gr")
-    replica.check_equal()
-    assert "public.t: 9 rows, row by row: 0 deleted, 2 updated, 1 inserted" in caplog.text
-    assert "public.only_id: 9 rows, row by row: 1 deleted, 0 updated, 1 inserted" in caplog.text
-
-
-LAYOUTS = {
-    "renamed": "ALTER TABLE t RENAME v TO w; ALTER TABLE t ADD v text DEFAULT 'new'",
-    "swapped": "ALTER TABLE t RENAME v TO x; ALTER TABLE t RENAME n TO v; ALTER TABLE t RENAME x TO n",
-    "anew under a name": "ALTER TABLE t DROP v; ALTER TABLE t RENAME n TO v",
-    "retyped": "ALTER TABLE t ALTER n TYPE text USING 'n' || n, ALTER v TYPE int USING length(v)",
-    "mandatory": "ALTER TABLE t ALTER v SET NOT NULL, ADD m int NOT NULL DEFAULT (random() * 100)::int",
-    "identity": "ALTER TABLE t ADD i int GENERATED ALWAYS AS IDENTITY, ADD j int GENERATED BY DEFAULT AS IDENTITY",
-    "generated": "ALTER TABLE t ADD g int GENERATED ALWAYS AS (n + 1) STORED",
-    "a wider key": "ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (id, n)",
-    "of an enum": "CREATE TYPE e AS ENUM ('1', 'b'); ALTER TABLE t ALTER v TYPE e USING 'b'",
-    "renamed itself": "ALTER TABLE t RENAME TO u",
-    "moved": "CREATE SCHEMA s; ALTER TABLE t SET SCHEMA s",
-}
-
-
-@pytest.mark.parametrize("databases", [18, 15], indirect=True)
-@pytest.mark.parametrize("change", LAYOUTS)
-def test_the_layout_changes_and_the_rows_stay(databases: Any, tmp_path: Path, change: str, caplog: Any) -> None:
-    replica = new_replica(
-        databases,
-        tmp_path,
-        "CREATE TABLE t (id int PRIMARY KEY, v text, n int NOT NULL)",
-        "INSERT INTO t SELECT i, '1', i FROM generate_series(1, 20) i",
-        options="-gr",
-    )
-    replica.at_target("ALTER TABLE t ADD own text; UPDATE t SET own = 'mine' WHERE id = 5")
-    before, name = oid(replica), renamed(change)
-    replica.at_source(f"BEGIN; {LAYOUTS[change]}; ALTER TABLE {name} ALTER id TYPE bigint USING id + 0; COMMIT")
-    assert replica.replicate().refresh.tables
-    assert replica.rows(f"SELECT '{name}'::regclass::oid") == before
-    assert replica.rows(f"SELECT own FROM {name} WHERE id = 5") == [("mine",)]
-    assert "row by row: 0 deleted" in caplog.text and "not row by row" not in caplog.text
-    replica.at_target(f"ALTER TABLE {name} DROP own")
-    replica.check_equal()
-
-
-def renamed(change: str) -> str:
-    return {"renamed itself": "u", "moved": "s.t"}.get(change, "t")
-
-
-def test_columns_that_the_target_keeps_are_left(databases: Any, tmp_path: Path, caplog: Any) -> None:
-    replica = new_replica(databases, tmp_path, *ROWS, options="-gr -v", keep_existing_structure=True)
-    replica.at_source("ALTER TABLE t DROP v, ADD w int NOT NULL DEFAULT 1", "UPDATE t SET w = 5 WHERE id = 1")
-    replica.settle()
-    replica.at_target(
-        "UPDATE t SET w = 7 WHERE id = 2; UPDATE t SET v = 'old' WHERE id < 3; DELETE FROM t WHERE id = 3"
-    )
-    replica.refresh("public.t", options="-gr -v")
-    replica.check_equal()
-    assert replica.rows("SELECT id, v, w FROM t WHERE id < 4 ORDER BY 1") == [
-        (1, "old", 5),
-        (2, "old", 1),
-        (3, None, 1),
-    ]
-    assert "row by row: 0 deleted, 1 updated, 1 inserted" in caplog.text
-
-
-def test_partitions_are_refreshed_row_by_row(databases: Any, tmp_path: Path, caplog: Any) -> None:
-    replica = new_replica(
-        databases,
-        tmp_path,
-        "CREATE TABLE m (id int, v text, PRIMARY KEY (id)) PARTITION BY RANGE (id)",
-        "CREATE TABLE m1 PARTITION OF m FOR VALUES FROM (0) TO (10)",
-        "CREATE TABLE m2 PARTITION OF m FOR VALUES FROM (10) TO (20)",
-        "INSERT INTO m SELECT i, 'v' FROM generate_series(0, 19) i",
-    )
-    replica.at_target("UPDATE m SET v = 'x' WHERE id IN (3, 13); DELETE FROM m WHERE id = 4")
-    replica.refresh("public.m*", options="-gr")
-    replica.check_equal()
-    assert "public.m1: 10 rows, row by row: 0 deleted, 1 updated, 1 inserted" in caplog.text
-    assert "public.m2: 10 rows, row by row: 0 deleted, 1 updated, 0 inserted" in caplog.text
-
-
 NO_KEY = ("CREATE TABLE t (v text)", "INSERT INTO t VALUES ('a'), ('a'), ('b')")
 
 
@@ -429,6 +272,17 @@ def test_a_run_that_lost_the_channel_writes_no_row(databases: Any, tmp_path: Pat
     with pytest.raises(Fenced):
         replica.refresh("public.t", options="-gr")
     assert replica.rows("SELECT FROM written") == []
+
+
+def test_the_job_takes_tables_and_options(databases: Any, tmp_path: Path, caplog: Any) -> None:
+    replica = new_replica(databases, tmp_path, *ROWS)
+    replica.at_target(SPOILT)
+    done = job.run(load_channel(replica.file), "run", InProcess(), tables=["public.t"], options="-gr -v")
+    assert done["tables"] == {"public.t": 1000} and done["reasons"] == {"public.t": "asked for by hand: -gr -v"}
+    assert len(told(caplog)) == 3
+    replica.check_equal()
+    with pytest.raises(ConfigError, match="CFG-137"):
+        job.run(load_channel(replica.file), "run", InProcess(), options="-gr")
 
 
 @pytest.mark.req("HVR-P-78", "HVR-P-79")
