@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -56,12 +57,15 @@ class Hunt:
         return [str(file) for file in every if self.is_in(str(file)) or self.is_in(file.read_bytes())]
 
     def _watch(self) -> None:
+        known: set[bytes] = set()
         while not self._done.wait(SECONDS_BETWEEN_LOOKS):
             self.looks += 1
-            for process in Path("/proc").glob("[0-9]*"):
+            for process in filter(str.isdecimal, os.listdir("/proc")):
                 try:
-                    line = (process / "cmdline").read_bytes()
+                    with open(f"/proc/{process}/cmdline", "rb", buffering=0) as file:
+                        line = file.read()
                 except OSError:
                     continue
-                if self.is_in(line):
+                if line not in known and self.is_in(line):
                     self.shown.add(line.decode(errors="replace"))
+                known.add(line)
