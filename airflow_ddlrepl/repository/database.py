@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Dialect, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
@@ -24,6 +25,7 @@ from airflow_ddlrepl.folders import private_folder
 from airflow_ddlrepl.repository.tables import SCHEMA
 
 BUSY_SECONDS = 30
+_COMPILED: dict[Any, Any] = {}  # statements of ours by dialect; they are few, for values are no part of them
 NO_ROOM_BYTES = 1 << 16  # SQLite's files beside the database need this much to be opened at all
 
 
@@ -127,7 +129,12 @@ def _sqlite(url: URL) -> Engine:
     if not url.database or url.database == ":memory:":
         raise ConfigError("the repository needs a file", code="CFG-106", hint="write sqlite:///path/repository.db")
     _private_file(Path(url.database), url)
-    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+    engine = create_engine(
+        url,
+        connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+        execution_options={"compiled_cache": _COMPILED},
+    )
+    engine.dialect = _dialect()
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
@@ -141,6 +148,15 @@ def _sqlite(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine
+
+
+@cache
+def _dialect() -> Dialect:
+    """The same for all files: a process compiles a statement once, not again for each repository that it opens."""
+    engine = create_engine("sqlite://")
+    engine.connect().close()  # it learns from its first connection
+    engine.dispose()
+    return engine.dialect
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
