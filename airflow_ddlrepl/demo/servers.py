@@ -129,9 +129,8 @@ class PrivateServer:
     def create_role(self, name: str, attributes: str = "LOGIN") -> None:
         """attributes: as CREATE ROLE takes them, e.g. "LOGIN REPLICATION"."""
         with connect(self.dsn()) as connection:
-            connection.execute(
-                f"CREATE ROLE {quote(name)} {attributes} PASSWORD {literal(_verifier(self.password))}".encode()
-            )
+            secret = literal(_verifier(self.password))
+            connection.execute(f"CREATE ROLE {quote(name)} {attributes} PASSWORD {secret}".encode())
 
     def start(self) -> None:
         """Starts it (again) on its port and returns when it answers."""
@@ -245,7 +244,7 @@ class PrivateServer:
 
 
 def _verifier(password: str) -> str:
-    """What PostgreSQL stores of it (RFC 5803). A random one needs no iterations, which each login would repeat."""
+    """What PostgreSQL stores of it, by RFC 5803. A random password needs no iterations, which each login repeats."""
     salt, iterations = secrets.token_bytes(16), 1
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
     client, server = (hmac.digest(salted, key, "sha256") for key in (b"Client Key", b"Server Key"))
