@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -57,8 +58,22 @@ def at(name: str, of: Channel) -> list[str]:
     return [str(of.target_name(target, TableName(*name.split(".")))) for target in ("warehouse", "own")]
 
 
+def shown(key: str, **requirements: str) -> Any:
+    """The parameter, with the requirement that is about it alone."""
+    return pytest.param(key, marks=[pytest.mark.req(requirements[key])] if key in requirements else [])
+
+
+@pytest.mark.req("HVR-P-07", "HVR-P-18")
+def test_what_an_action_lacks_to_do_anything() -> None:
+    told = warnings(channel(both=[{"add_table_pattern": "*", "table": "t"}, {"ignore_table_pattern": "x"}]))
+    assert told == [
+        "adapt_ddl[0]: add_table_pattern belongs into an action for all tables: take `table` out",
+        "adapt_ddl[1]: ignore_table_pattern does nothing without add_table_pattern in the same action",
+    ]
+
+
 @pytest.mark.req("XR-06")
-@pytest.mark.parametrize("key", AT_TARGET)
+@pytest.mark.parametrize("key", [shown(key, keep_existing_structure="HVR-P-99") for key in AT_TARGET])
 def test_what_acts_at_a_target_does_nothing_at_the_source(key: str) -> None:
     made = channel(source=[{key: AT_TARGET[key]}])
     assert any(f"source.adapt_ddl[0].{key} does nothing at the source" in told for told in warnings(made))
@@ -69,7 +84,13 @@ def test_what_acts_at_a_target_does_nothing_at_the_source(key: str) -> None:
 
 
 @pytest.mark.req("XR-06")
-@pytest.mark.parametrize("key", AT_SOURCE)
+@pytest.mark.parametrize(
+    "key",
+    [
+        shown(key, add_table_pattern="HVR-P-10", ignore_table_pattern="HVR-P-16", capture_schema="HVR-P-25")
+        for key in AT_SOURCE
+    ],
+)
 def test_what_acts_at_the_source_does_nothing_at_a_target(key: str) -> None:
     action = {**NEEDED.get(key, {}), key: AT_SOURCE[key]}
     made = channel(target=[action])

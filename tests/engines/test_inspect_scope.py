@@ -8,6 +8,7 @@ import pytest
 
 from airflow_ddlrepl.config.pattern import matches
 from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.scope import Joining, Scope, regex
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
@@ -34,7 +35,16 @@ def test_patterns_match_alike_in_the_server(databases: Databases) -> None:
 
 
 @pytest.mark.req(
-    "HVR-P-03", "HVR-P-04", "HVR-P-05", "HVR-P-06", "HVR-P-09", "HVR-P-12", "HVR-P-13", "HVR-P-14", "HVR-P-15"
+    "HVR-P-03",
+    "HVR-P-04",
+    "HVR-P-05",
+    "HVR-P-06",
+    "HVR-P-09",
+    "HVR-P-12",
+    "HVR-P-13",
+    "HVR-P-14",
+    "HVR-P-15",
+    "HVR-P-19",
 )
 @pytest.mark.parametrize(
     ("rules", "joining", "staying"),
@@ -43,6 +53,7 @@ def test_patterns_match_alike_in_the_server(databases: Databases) -> None:
         ([Joining("ord_[a-f]")], ["ord_a", "ord_f"], ["ord_g"]),
         ([Joining("tmp*|temp*")], ["tmp1", "temp1"], ["te1"]),
         ([Joining("a*"), Joining("b*")], ["a1", "b1"], ["c1"]),
+        ([Joining("T*")], ["tab", "Tab2"], ["xab"]),
         ([Joining("t*", "t?p|t[x-z]|tmp*")], ["tab_1"], ["tap", "ty", "tmp_a"]),
         ([Joining("t*", "tmp*|temp*"), Joining("*x")], ["tab_1", "tmp_x", "temp_x", "tx"], ["tmp_y", "temp1", "abc"]),
     ],
@@ -62,6 +73,7 @@ def test_capture_schema_chooses_the_schema(databases: Databases) -> None:
     assert _joined(databases, Scope(("*.*",), (), (Joining("*", None, "aa1"),)), names) == names[:1]
 
 
+@pytest.mark.req("HVR-P-08", "HVR-P-23")
 def test_without_capture_schema_the_channels_schemas_count(databases: Databases) -> None:
     names = [TableName("public", "t"), TableName("public", "kept_out"), TableName("other", "t")]
     assert _joined(databases, Scope(("public.*",), ("*.kept*",), (Joining("*"),)), names) == names[:1]
@@ -74,7 +86,9 @@ def _joined(databases: Databases, scope: Scope, names: list[TableName]) -> list[
     with source, connect(databases.source) as user:
         source.activate()
         for name in names:
-            user.execute(f"CREATE SCHEMA IF NOT EXISTS {name.schema}; CREATE TABLE {name} (i int PRIMARY KEY)".encode())
+            user.execute(
+                f"CREATE SCHEMA IF NOT EXISTS {name.schema}; CREATE TABLE {qualified(name)} (i int PRIMARY KEY)".encode()
+            )
         rows = user.execute(
             "SELECT n.nspname, c.relname FROM pg_publication_rel r JOIN pg_class c ON c.oid = r.prrelid"
             " JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY r.prrelid"
