@@ -29,7 +29,7 @@ from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.rereading import require_held, reread
 from airflow_ddlrepl.flow.results import Activated
 from airflow_ddlrepl.flow.stages import stage
-from airflow_ddlrepl.flow.waiting import waiting
+from airflow_ddlrepl.flow.waiting import as_enrolled, waiting
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.revision import Origin, Revision
@@ -197,11 +197,13 @@ def _prepare_target(
         claim(cycle, target, now.epoch if epoch > cycle.epoch else epoch)
         now = state.read_state(connection, cycle.channel.name)
         present = Present(connection)
+        history = cycle.repository.histories(cycle.channel.name)
         pending: dict[int, Standing] = {}
         for table in tables:
             standing = now.standings.get(table.id)
             if standing is None:
-                pending[table.id] = waiting(cycle.channel, target, table, present)
+                known = as_enrolled(cycle.channel, table, history.get(table.id, ()))
+                pending[table.id] = waiting(cycle.channel, target, known, present)
             elif (start_over or table.id in late) and standing.state is not State.NEW:
                 pending[table.id] = replace(standing, state=State.PENDING, snapshot=None)
         with connection.transaction(), connection.cursor() as cursor:

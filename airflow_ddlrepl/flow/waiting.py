@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.policies import Defaults
 from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
+
+
+def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> Table:
+    """With HVR's defaults and no AdaptDDL action at the source, the channel's columns are those it began with.
+
+    Revisions go on in any case: rows can't be read without.
+    """
+    if channel.defaults is Defaults.OWN or any(action.is_for(table.name) for action in channel.source_actions()):
+        return table
+    first = next((revision.table for revision in history if revision.table is not None), table)
+    known = {column.id for column in first.columns}
+    key = table.key if table.key and known.issuperset(table.key.columns) else None
+    return table.with_(columns=tuple(column for column in table.columns if column.id in known), key=key)
 
 
 def waiting(channel: Channel, target: str, table: Table, present: Present) -> Standing:

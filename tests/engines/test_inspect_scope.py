@@ -86,9 +86,8 @@ def _joined(databases: Databases, scope: Scope, names: list[TableName]) -> list[
     with source, connect(databases.source) as user:
         source.activate()
         for name in names:
-            user.execute(
-                f"CREATE SCHEMA IF NOT EXISTS {name.schema}; CREATE TABLE {qualified(name)} (i int PRIMARY KEY)".encode()
-            )
+            user.execute(f"CREATE SCHEMA IF NOT EXISTS {name.schema}".encode())
+            user.execute(f"CREATE TABLE {qualified(name)} (i int PRIMARY KEY)".encode())
         rows = user.execute(
             "SELECT n.nspname, c.relname FROM pg_publication_rel r JOIN pg_class c ON c.oid = r.prrelid"
             " JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY r.prrelid"

@@ -69,6 +69,48 @@ def test_an_action_at_the_source_only(databases: Databases, tmp_path: Path, colu
     assert replica.rows(TABLE) == [({**expected[1][0], "c": 7},)]
 
 
+def targets(databases: Databases, *more: str, **settings: Any) -> list[dict[str, Any]]:
+    """The first one, and others of these locations, all with the same settings."""
+    places = {"warehouse": databases.target, **{f"target{number}": place for number, place in enumerate(more)}}
+    return [{"name": name, "location": location, **settings} for name, location in places.items()]
+
+
+@pytest.mark.req("HVR-O-01", "HVR-O-08")
+@pytest.mark.parametrize("side", [{}, {"target": ENOUGH}], ids=["nowhere", "at the target only"])
+def test_the_channel_keeps_its_columns(databases: Databases, tmp_path: Path, side: Any) -> None:
+    """A target that comes later gets those, too: what the source has besides is not in the channel."""
+    replica = begun(sided(databases, tmp_path, **side))
+    replica.at_source("ALTER TABLE t ADD n int DEFAULT 7", "INSERT INTO t VALUES (2, 2, 'two', 2, 2)")
+    replica.replicate()
+    expected = [({"id": 1, "a": 1, "b": "one", "c": 1},), ({"id": 2, "a": 2, "b": "two", "c": 2},)]
+    assert replica.rows(TABLE) == expected
+    later = databases._create("later")
+    places = targets(databases, later, adapt_ddl=[side["target"]] if side else [])
+    channel_file(tmp_path, databases.source, databases.target, defaults="hvr", adapt_ddl=[], targets=places)
+    replica.activate()
+    replica.at_source("INSERT INTO t VALUES (3, 3, 'three', 3, 3)", "UPDATE t SET n = 9")
+    replica.replicate()
+    expected.append(({"id": 3, "a": 3, "b": "three", "c": 3},))
+    assert replica.rows(TABLE) == expected
+    assert Replica(databases.source, later, replica.file).rows(TABLE) == expected
+
+
+@pytest.mark.req("HVR-O-07")
+def test_the_channel_adapts_and_a_later_target_has_what_it_holds_by_then(databases: Databases, tmp_path: Path) -> None:
+    replica = begun(sided(databases, tmp_path, source=NEW))
+    replica.at_source("ALTER TABLE t ADD n int DEFAULT 7")
+    replica.replicate()
+    later = databases._create("later")
+    file = replica.file.parent
+    source, places = {"adapt_ddl": [NEW]}, targets(databases, later)
+    channel_file(file, databases.source, databases.target, defaults="hvr", adapt_ddl=[], source=source, targets=places)
+    replica.activate()
+    replica.replicate()
+    row = {"id": 1, "a": 1, "b": "one", "c": 1}
+    assert replica.rows(TABLE) == [(row,)]
+    assert Replica(databases.source, later, replica.file).rows(TABLE) == [({**row, "n": 7},)]
+
+
 @pytest.mark.parametrize("side", [{}, {"target": ENOUGH}], ids=["nowhere", "at the target only"])
 def test_without_an_action_at_the_source(databases: Databases, tmp_path: Path, side: Any) -> None:
     replica = begun(sided(databases, tmp_path, **side))
