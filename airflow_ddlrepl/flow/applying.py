@@ -14,6 +14,7 @@ from types import MappingProxyType
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Timeline
 from airflow_ddlrepl.capture.enroll import valid_at
+from airflow_ddlrepl.config.policies import OnEnrollBreak
 from airflow_ddlrepl.engines.postgres.apply import Applied, StagedSlice, run_program
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.present import Present
@@ -29,7 +30,7 @@ from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import seen_by_tasks
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import Record, RefreshAsked, StepApplied
+from airflow_ddlrepl.model.record import Record, RefreshAsked, RefreshDeclined, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.manifest import RowFile
@@ -241,8 +242,17 @@ def _records(cycle: Cycle, program: Program) -> list[Record]:
             if part.kind is StepKind.SQL:
                 sql_hash = hashlib.sha256("\n".join(part.sql).encode()).hexdigest()
                 found.append(StepApplied(step.table_id, revision.number, number, sql_hash, part.why))
+    found += _declined(program)
     waiting = [i for i, standing in program.standings.items() if standing.state is State.PENDING]
     return found + [RefreshAsked(i, reason(program, i), program.high) for i in waiting]
+
+
+def _declined(program: Program) -> Iterator[Record]:
+    """Changes after which the target's rows may differ, because a policy says WARNING."""
+    for step in program.steps:
+        for part in step.plan.steps if step.plan and not step.plan.needs_refresh else ():
+            if part.kind is StepKind.WARN and part.policy.endswith(f"={OnEnrollBreak.WARNING}"):
+                yield RefreshDeclined(step.table_id, f"{part.policy}: {part.why}", Lsn(step.key.lsn))
 
 
 def reason(program: Program, table_id: int) -> str:

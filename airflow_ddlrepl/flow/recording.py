@@ -10,7 +10,7 @@ from airflow_ddlrepl.engines.postgres import unrecorded
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
-from airflow_ddlrepl.model.record import Record, RefreshAsked, StepApplied
+from airflow_ddlrepl.model.record import Record, RefreshAsked, RefreshDeclined, StepApplied
 from airflow_ddlrepl.repository.rows import StepState
 
 
@@ -53,5 +53,7 @@ def _write(cycle: Cycle, target: str, record: Record) -> None:
         )
     elif isinstance(record, RefreshAsked):
         repository.request_refresh(*place, target, record.table_id, record.reason, record.at, record.is_by_hand)
+    elif isinstance(record, RefreshDeclined):
+        repository.decline_refresh(*place, target, record.table_id, record.reason, record.at)
     else:
         repository.finish_refresh(*place, target, record.table_id, record.rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from airflow_ddlrepl.flow.course import horizon
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.repository.rows import RunRow, SegmentRow
+from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
 from airflow_ddlrepl.trail.loads import Load
 
 T = TypeVar("T")
@@ -70,7 +70,9 @@ class Status:
             behind = f"{found['lag_bytes']} bytes, {seconds} behind"
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
             width = max((len(t["table"]) for t in found["tables"]), default=0)
-            lines += [f"  {t['table']:<{width}}  revision {_number(t)}  {t['state']}" for t in found["tables"]]
+            for table in found["tables"]:
+                lines.append(f"  {table['table']:<{width}}  revision {_number(table)}  {table['state']}")
+                lines += [f"    may differ {why}" for why in table["may_differ"]]
         for run in self.runs:
             took = "" if run["seconds"] is None else f" in {run['seconds']} s"
             lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
@@ -101,7 +103,7 @@ def status(cycle: Cycle) -> Status:
             "position": str(found.lsn),
             "lag_bytes": max(0, end - found.lsn),
             "lag_seconds": lag,
-            "tables": _tables(found, latest),
+            "tables": _tables(found, latest, cycle.repository.declined_refreshes(name, target.name)),
         }
     back = _unless_damaged(damaged, horizon, cycle) if cycle.channel.rewind_horizon else None
     return Status(
@@ -116,13 +118,16 @@ def status(cycle: Cycle) -> Status:
     )
 
 
-def _tables(found: state.TargetState, latest: dict[int, Revision]) -> list[dict[str, Any]]:
+def _tables(
+    found: state.TargetState, latest: dict[int, Revision], declined: Sequence[RefreshRow]
+) -> list[dict[str, Any]]:
     return [
         {
             "table": str(standing.name),
             "table_id": number,
             "state": standing.state.value,
             "revision": latest[number].number if number in latest else None,
+            "may_differ": [f"since {row.requested_at}: {row.reason}" for row in declined if row.table_id == number],
         }
         for number, standing in sorted(found.standings.items(), key=lambda item: item[1].name)
     ]

@@ -40,7 +40,16 @@ class RefreshDone:
     rows: int
 
 
-Record = StepApplied | RefreshAsked | RefreshDone
+@dataclass(frozen=True, slots=True)
+class RefreshDeclined:
+    """Rows of the table may differ from the source's since `at`, and stay so: a policy or a person wants it."""
+
+    table_id: int
+    reason: str
+    at: Lsn
+
+
+Record = StepApplied | RefreshAsked | RefreshDone | RefreshDeclined
 
 
 def to_json(record: Record) -> dict[str, Any]:
@@ -55,4 +64,9 @@ def from_json(data: dict[str, Any]) -> Record:
     return _KINDS[data["kind"]](**values)
 
 
-_KINDS: dict[str, type[Record]] = {"step": StepApplied, "refresh asked": RefreshAsked, "refresh done": RefreshDone}
+_KINDS: dict[str, type[Record]] = {
+    "step": StepApplied,
+    "refresh asked": RefreshAsked,
+    "refresh done": RefreshDone,
+    "refresh declined": RefreshDeclined,
+}

@@ -158,7 +158,7 @@ class ControlRow:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRow:
-    """A table that has to be (or was) loaded anew. state: "pending" or "done"."""
+    """A table that has to be (or was) loaded anew. state: "pending", "done", or "declined": it may differ instead."""
 
     id: int
     target: str

@@ -111,6 +111,20 @@ class Work(Base):
                 row = connection.execute(pending).one()
             return _refresh(row)
 
+    def decline_refresh(self, channel: str, token: int, target: str, table_id: int, reason: str, at: Lsn) -> None:
+        """Rows of the table may differ since `at`, until the next refresh. Told again it is the same."""
+        values = {"channel": channel, "target": target, "table_id": table_id, "reason": reason}
+        values |= {"requested_at": int(at), "state": "declined"}
+        where = [refreshes.c[name] == value for name, value in values.items()]
+        with self._fenced(channel, token) as connection:
+            if connection.execute(select(refreshes.c.id).where(*where)).first() is None:
+                made = {"created": self._database.now(connection)}
+                connection.execute(refreshes.insert().values(**values, **made))
+
+    def declined_refreshes(self, channel: str, target: str) -> list[RefreshRow]:
+        """Why rows of tables may differ there, oldest first."""
+        return [row for row in self.refreshes(channel, target) if row.state == "declined"]
+
     def pending_refreshes(self, channel: str, target: str | None = None) -> list[RefreshRow]:
         """Tables that wait to be loaded, oldest request first."""
         return [row for row in self.refreshes(channel, target) if row.state == "pending"]
@@ -124,11 +138,11 @@ class Work(Base):
             return [_refresh(row) for row in connection.execute(query)]
 
     def finish_refresh(self, channel: str, token: int, target: str, table_id: int, rows: int | None = None) -> None:
-        """The table is loaded: its pending request is done. Harmless when there is none."""
+        """The table is loaded: its pending request is done, and what was declined. Harmless when there is none."""
         where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == table_id)
         with self._fenced(channel, token) as connection:
             values = {"state": "done", "rows": rows, "finished": self._database.now(connection)}
-            connection.execute(update(refreshes).where(*where, refreshes.c.state == "pending").values(**values))
+            connection.execute(update(refreshes).where(*where, refreshes.c.state != "done").values(**values))
 
     def forget_target(self, channel: str, token: int, target: str) -> None:
         """What was done at a target that begins again: its steps and refreshes. Controls stay as people left them."""

@@ -215,6 +215,22 @@ def test_refreshes_wait_until_they_are_done(repository: Repository, token: int) 
     assert repository.request_refresh("shop", token, "w", 7, "again", Lsn(9)).id != first.id
 
 
+def test_a_table_may_differ_until_the_next_refresh(repository: Repository, token: int) -> None:
+    for at in (5, 5, 9):
+        repository.decline_refresh("shop", token, "w", 7, "a policy", Lsn(at))
+    repository.decline_refresh("shop", token, "w", 8, "a policy", Lsn(5))
+    repository.request_refresh("shop", token, "w", 7, "asked for", Lsn(10))
+    assert [(r.table_id, r.requested_at) for r in repository.declined_refreshes("shop", "w")] == [
+        (7, 5),
+        (7, 9),
+        (8, 5),
+    ]
+    assert [r.table_id for r in repository.pending_refreshes("shop")] == [7]
+    repository.finish_refresh("shop", token, "w", 7, rows=12)
+    assert [r.table_id for r in repository.declined_refreshes("shop", "w")] == [8]
+    assert repository.declined_refreshes("shop", "v") == repository.pending_refreshes("shop") == []
+
+
 def test_runs_and_errors(repository: Repository, token: int) -> None:
     repository.start_run("shop", token, "r1", "capture")
     repository.finish_run("shop", token, "r1", "capture", RunStatus.DONE, {"rows": 5, "ü": None})

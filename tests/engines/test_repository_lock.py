@@ -117,6 +117,7 @@ WRITES: dict[str, Write] = {
     ),
     "add_control": lambda r, t: r.add_control("shop", t, "w", LogKey(1, 0), "", ""),
     "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", 1, "", Lsn(1)),
+    "decline_refresh": lambda r, t: r.decline_refresh("shop", t, "w", 1, "", Lsn(1)),
     "finish_refresh": lambda r, t: r.finish_refresh("shop", t, "w", 1),
     "forget_target": lambda r, t: r.forget_target("shop", t, "w"),
     "start_run": lambda r, t: r.start_run("shop", t, "r", "capture"),

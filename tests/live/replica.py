@@ -82,6 +82,17 @@ class Replica:
             return connection.execute(query).fetchall()
 
 
+def may_differ(replica: Replica) -> list[str]:
+    """What the status says of rows that a policy has left."""
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        found = flow.status(cycle)
+    told = [why for table in found.to_json()["targets"]["warehouse"]["tables"] for why in table["may_differ"]]
+    assert [line.strip() for line in found.text().splitlines() if "may differ" in line] == [
+        f"may differ {w}" for w in told
+    ]
+    return told
+
+
 def run(dsn: str, *statements: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         for statement in statements:

@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.check import warnings
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.errors import Exit, TargetError
 from tests.live.refusing import refused
-from tests.live.replica import Replica, channel_file
+from tests.live.replica import Replica, channel_file, may_differ
 
 NEW = {"add_table_pattern": "*"}
 OTHER_VALUES = "ALTER TABLE t ALTER v TYPE int USING v::int + 1"
@@ -58,6 +58,24 @@ def test_a_warning_instead_of_a_refresh_but_for_a_new_table(begin: Begin) -> Non
     assert [w for w in told.adapt.warnings if "rows at the target may differ" in w and w.startswith("public.t: ")]
     assert replica.rows("SELECT id, v FROM t ORDER BY 1") == [(1, 1), (2, 2), (3, 3)]
     assert replica.compare().differences == 2
+
+
+@pytest.mark.req("HVR-P-40")
+@pytest.mark.parametrize(
+    ("policy", "change"), [("on_enroll_break", OTHER_VALUES), ("on_add_column_with_default", WITH_DEFAULT)]
+)
+def test_what_a_warning_has_left_is_marked_until_a_refresh(begin: Begin, policy: str, change: str) -> None:
+    replica = begin(target={policy: "WARNING"})
+    replica.at_source("INSERT INTO t VALUES (3, '3')", change)
+    assert any("rows at the target may differ from the source" in told for told in replica.replicate().adapt.warnings)
+    assert replica.compare().differences == 3
+    (told,) = may_differ(replica)
+    assert f": {policy}=WARNING: " in told and told.startswith("since ")
+    replica.at_source("DELETE FROM t WHERE id = 3")
+    replica.replicate()
+    assert may_differ(replica) == [told]
+    replica.refresh("public.t")
+    assert may_differ(replica) == [] and replica.compare().differences == 0
 
 
 @pytest.mark.req("HVR-P-42", "HVR-P-50")

@@ -18,7 +18,7 @@ from airflow_ddlrepl.flow.refreshing import Refresh
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.spark.jobs import refresh as job
 from tests.live.crashing import die
-from tests.live.replica import Replica, channel_file, run
+from tests.live.replica import Replica, channel_file, may_differ, run
 from tests.live.spoilt import COUNTED, ROWS, SPOILT, new_replica, oid, told
 
 
@@ -102,6 +102,8 @@ def test_masked_differences_are_counted_and_left(databases: Any, tmp_path: Path,
     assert {int(row.key.strip("()")) for table in report.tables for row in table.rows} == MASKS[mask]
     assert replica.rows("SELECT who FROM written ORDER BY 1") == [(i,) for i in sorted({7, 8, 5000} - MASKS[mask])]
     assert len(told(caplog)) == 3 and len([line for line in told(caplog) if "public.t (masked): " in line]) == len(mask)
+    (why,) = may_differ(replica)
+    assert "(masked)" in why
     how = told(caplog, "refreshed public.t: 1000 rows, row by row: ")[-1]
     for kind, done in (("d", "deleted"), ("u", "updated"), ("i", "inserted")):
         assert f"1 not {done} (masked)" in how if kind in mask else f"1 {done}" in how

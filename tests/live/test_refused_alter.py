@@ -10,7 +10,7 @@ import pytest
 
 from airflow_ddlrepl.errors import Exit
 from tests.live.refusing import in_shell, refused
-from tests.live.replica import Replica, channel_file
+from tests.live.replica import Replica, channel_file, may_differ
 
 POLICY = "on_preserve_alter_table_fail"
 START = (
@@ -97,7 +97,7 @@ def test_a_breakpoint(begin: Begin, capsys: pytest.CaptureFixture[str], mended: 
     assert [w for w in told.adapt.warnings if "left as it is" in w] == [] if mended else [told.adapt.warnings[-1]]
 
 
-@pytest.mark.req("HVR-P-56")
+@pytest.mark.req("HVR-P-56", "HVR-P-57")
 def test_a_warning_leaves_the_table_as_it_is(begin: Begin, caplog: pytest.LogCaptureFixture) -> None:
     replica = begin("WARNING")
     replica.at_target("UPDATE t SET w = NULL WHERE id = 2")
@@ -112,6 +112,8 @@ def test_a_warning_leaves_the_table_as_it_is(begin: Begin, caplog: pytest.LogCap
     replica.at_source("UPDATE t SET w = 9 WHERE id = 4")
     replica.replicate()
     assert replica.rows("SELECT w FROM t ORDER BY id") == [(1,), (None,), (3,), (9,)]
+    (why,) = may_differ(replica)
+    assert "on_preserve_alter_table_fail=WARNING: the target refuses" in why
 
 
 @pytest.mark.req("HVR-P-54")

@@ -54,8 +54,19 @@ class Exchange:
     kept: Sequence[str] = ()
 
 
-def write_differences(cursor: Any, exchange: Exchange, options: RefreshOptions, session: Session) -> str:
-    """In the open transaction; says what was written. Raises NotByRow; a lock that can't be had passes."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done, as text. left: how many differences a mask has left."""
+
+    text: str
+    left: int
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def write_differences(cursor: Any, exchange: Exchange, options: RefreshOptions, session: Session) -> Written:
+    """In the open transaction. Raises NotByRow; a lock that can't be had passes."""
     import psycopg
 
     if exchange.wanted.key is None:
@@ -86,7 +97,7 @@ class _RowByRow:
         self.columns = [column for column in exchange.wanted.columns if column.name not in exchange.kept]
         self.plain = [column for column in self.columns if not column.generated]
 
-    def run(self) -> str:
+    def run(self) -> Written:
         if self.options.fires and not self.session.enforces:
             self.cursor.execute("SET LOCAL session_replication_role = origin")
             self.session = Session(enforces=True)
@@ -103,7 +114,7 @@ class _RowByRow:
         self._run([f"DROP TABLE {FOUND}, {self.shadow}"])
         told = [f"{written.get(kind, 0)} {_DONE[kind]}" for kind in Difference if kind not in mask]
         told += [f"{found[kind]} not {_DONE[kind]} (masked)" for kind in Difference if kind in mask]
-        return f"row by row: {', '.join(told)}"
+        return Written(f"row by row: {', '.join(told)}", sum(found[kind] for kind in mask))
 
     def _run(self, statements: Iterable[str]) -> None:
         for statement in statements:

@@ -35,12 +35,12 @@ from airflow_ddlrepl.engines.postgres.dependants import dependants, is_reference
 from airflow_ddlrepl.engines.postgres.names import qualified, quote
 from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.row_wise import Exchange, NotByRow, write_differences
+from airflow_ddlrepl.engines.postgres.row_wise import Exchange, NotByRow, Written, write_differences
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.record import RefreshDone
+from airflow_ddlrepl.model.record import RefreshDeclined, RefreshDone
 from airflow_ddlrepl.model.table import Column, Table
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ def put_in_place(
         added = _added(found, standing.shape, stood)
         hanging += [f"column {column.name}" for column in added]
         exchange = Exchange(found, stood, standing.shape, _with(standing.shape, added), shadow, kept) if found else None
-        how, why = _by_row(cursor, exchange, options, session) if options.is_by_row else ("", "")
-        if not how:
+        written, why = _by_row(cursor, exchange, options, session) if options.is_by_row else (None, "")
+        if written is None:
             with _refusals(standing.name, hanging):
                 if found is not None:
                     _carry_over(cursor, found, standing.shape, shadow, kept)
@@ -142,25 +142,29 @@ def put_in_place(
                         _exchange(cursor, found, standing.shape, shadow, session, added)
                 else:
                     _replace(cursor, found, standing.shape, shadow)
-            how = f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced"
+            written = Written(f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced", 0)
         state.write_standings(cursor, channel, {standing.table_id: standing})
         leave(cursor, channel, [RefreshDone(standing.table_id, rows)])
+        if written.left and standing.snapshot is not None:
+            leave(cursor, channel, [RefreshDeclined(standing.table_id, written.text, standing.snapshot.high)])
         forget_marks(connection)
         reach("refresh.transaction")
-    return f"{how}; not row by row: {why}" if why else how
+    return f"{written}; not row by row: {why}" if why else written.text
 
 
-def _by_row(cursor: Any, exchange: Exchange | None, options: RefreshOptions, session: Session) -> tuple[str, str]:
+def _by_row(
+    cursor: Any, exchange: Exchange | None, options: RefreshOptions, session: Session
+) -> tuple[Written | None, str]:
     """What was written row by row, or why it can't be. Raises CannotAdapt ADP-140 where bulk would break an option."""
     if exchange is None:
-        return "", "the target had no such table"
+        return None, "the target had no such table"
     if options == BY_ROW and _is_empty(cursor, exchange.old.name):
-        return "", "the target's table was empty"
+        return None, "the target's table was empty"
     try:
         return write_differences(cursor, exchange, options, session), ""
     except NotByRow as refusal:
         if not options.mask and not options.fires:
-            return "", str(refusal)
+            return None, str(refusal)
         broken = "overwrite what the mask keeps" if options.mask else "not fire the table's triggers"
         raise CannotAdapt(
             f"the table can't be refreshed row by row ({refusal}), and a bulk load would {broken}",
