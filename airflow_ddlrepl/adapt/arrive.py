@@ -34,10 +34,11 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     held = hold(new, facts.name_after, facts, notes.append)
     existing = facts.existing
     wanted = keep_structure(as_seen(existing, held), held) if existing and policy.keep_existing_structure else held
-    refreshes = evidence.filled is not False and not held.is_partitioned
+    keeps = existing is not None and policy.keeps_old_rows
+    refreshes = (evidence.filled is not False or keeps) and not held.is_partitioned
     try:
         warned = [Step(StepKind.WARN, why) for why in become_text(new, held)]
-        structure = _structure(existing, wanted, refreshes and not facts.is_kept, render)
+        structure = _structure(existing, wanted, refreshes and (keeps or not facts.is_kept), render)
         steps = [*warned, *_types(held, facts, render), *structure]
     except Unsupported as refusal:
         steps = [Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint)]

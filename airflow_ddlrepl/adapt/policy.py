@@ -15,7 +15,7 @@ from airflow_ddlrepl.config.policies import (
     OnEnrollBreak,
     OnPreserveAlterTableFail,
 )
-from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions, read_options
+from airflow_ddlrepl.config.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -40,6 +40,11 @@ class Policy:
     @property
     def is_hvr(self) -> bool:
         return self.defaults is Defaults.HVR
+
+    @property
+    def keeps_old_rows(self) -> bool:
+        """Do rows that the source does not have stay where a refresh comes?"""
+        return Difference.DELETE in self.refresh.mask
 
     def after_approval(self) -> Policy:
         """The same when a person has looked at a breakpoint and removed it: go on, refresh nothing."""
@@ -84,8 +89,15 @@ def policy_for(
         _first(target_actions, name, "keep_existing_structure", False),
         defaults,
         not hvr or all(any(a.is_for(name) for a in actions) for actions in (source_actions, target_actions)),
-        read_options(_first(target_actions, name, "refresh_options", "")),
+        _refresh(target_actions, name),
     )
+
+
+def _refresh(actions: Sequence[AdaptAction], name: TableName) -> RefreshOptions:
+    options = read_options(_first(actions, name, "refresh_options", ""))
+    if not _first(actions, name, "keep_old_rows", False):
+        return options
+    return replace(options, granularity=Granularity.ROW, mask=options.mask | {Difference.DELETE})
 
 
 def _first(actions: Iterable[AdaptAction], name: TableName, parameter: str, default: Any) -> Any:

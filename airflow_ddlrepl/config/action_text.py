@@ -17,9 +17,10 @@ PARAMETERS = {
     "OnPreserveAlterTableFail": "on_preserve_alter_table_fail",
     "OnDropTable": "on_drop_table",
     "KeepExistingStructure": "keep_existing_structure",
+    "KeepOldRows": "keep_old_rows",
     "RefreshOptions": "refresh_options",
 }
-FLAGS = ("KeepExistingStructure",)
+FLAGS = ("KeepExistingStructure", "KeepOldRows")
 _PARAMETER = re.compile(r'\s*(\w+)\s*(?:=\s*("(?:[^"]|"")*"|[^,"]*?))?\s*(,|$)')
 
 

@@ -50,6 +50,7 @@ class AdaptAction(Section):
         None, description="the source drops a table of the channel"
     )
     keep_existing_structure: YesNo | None = Field(None, description="the target never drops or narrows a column")
+    keep_old_rows: YesNo | None = Field(None, description="a refresh leaves the rows that the source does not have")
     refresh_options: str | None = Field(
         None,
         description="how a refresh that a schema change implies is done: `-gb` in bulk, `-gr -v -f -m…` row by row",

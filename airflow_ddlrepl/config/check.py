@@ -22,6 +22,7 @@ TARGET_ONLY = (
     "on_preserve_alter_table_fail",
     "refresh_options",
     "keep_existing_structure",
+    "keep_old_rows",
 )
 
 

@@ -29,6 +29,7 @@ AT_TARGET = {
     "on_preserve_alter_table_fail": "FAIL_INTEG_JOB",
     "refresh_options": "-gr",
     "keep_existing_structure": True,
+    "keep_old_rows": True,
 }
 NEEDED = {
     "ignore_table_pattern": {"add_table_pattern": "*"},

@@ -228,3 +228,37 @@ def test_a_table_that_stands_at_the_target_already_is_made_to_fit(begin: Begin) 
     replica.at_source("CREATE TABLE late (id int PRIMARY KEY, v text)", "INSERT INTO late VALUES (1, 'one')")
     replica.settle()
     assert replica.rows("SELECT to_jsonb(late) FROM late") == [({"id": 1, "v": "one"},)]
+
+
+def row(replica: Replica) -> list[Any]:
+    return [found for (found,) in replica.rows("SELECT to_jsonb(t) FROM t ORDER BY id")]
+
+
+@pytest.mark.req("HVR-P-101", "HVR-P-102", "HVR-P-103")
+@pytest.mark.parametrize("keeps", [(), ("keep_old_rows",), ("keep_old_rows", "keep_existing_structure")])
+@pytest.mark.parametrize("again", [False, True], ids=["altered", "made again"])
+def test_rows_that_the_source_does_not_have(begin: Begin, keeps: tuple[str, ...], again: bool) -> None:
+    """They stay where that is wanted, in the new layout; so do the columns that the source has no more."""
+    replica = begin(
+        "CREATE TABLE t (id int PRIMARY KEY, v text, gone int)",
+        "INSERT INTO t VALUES (1, '1', 1), (2, '2', 2)",
+        target=dict.fromkeys(keeps, True),
+    )
+    replica.at_target("INSERT INTO t VALUES (7, '7', 7)")
+    if again:
+        replica.at_source("DROP TABLE t", "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 10)")
+    else:
+        replica.at_source("ALTER TABLE t DROP gone", "ALTER TABLE t ALTER v TYPE int USING v::int * 10")
+    told = replica.replicate()
+    old = {"gone": 7} if len(keeps) == 2 else {}
+    stay = [{"id": 7, "v": 7, **old}] if keeps else []
+    if again and keeps:
+        stay = [{"id": 2, "v": 2, **({"gone": 2} if old else {})}, *stay]
+    found = row(replica)
+    assert [one for one in found if one["id"] > 1 and (again or one["id"] > 2)] == stay
+    assert found[0]["v"] == 10 and (again or found[1]["v"] == 20)
+    assert set(told.refresh.tables) == (set() if again and not keeps else {"public.t"})
+    assert bool(may_differ(replica)) is bool(keeps)
+    replica.at_source("INSERT INTO t VALUES (3, 30)", "UPDATE t SET v = 11 WHERE id = 1")
+    replica.replicate()
+    assert [one["v"] for one in row(replica) if one["id"] in (1, 3)] == [11, 30]
