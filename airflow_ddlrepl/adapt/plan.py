@@ -13,7 +13,7 @@ from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.judge import REWRITTEN, Case, is_rewritten, judge
 from airflow_ddlrepl.adapt.leave import dropped
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.refused import answer_refusal, copied, is_copied, is_left
+from airflow_ddlrepl.adapt.refused import answer_refusal, is_left, rendered
 from airflow_ddlrepl.adapt.render import Rendering
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.want import want
@@ -87,11 +87,8 @@ def _altered(
         hidden = _hidden(new, held, facts, was)
         texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
-        rendering = Rendering(render, case, standing, wanted, verdict_steps)
-        rendered, reached = (
-            ((), standing) if is_left(case) else (copied if is_copied(case) else Rendering.steps)(rendering)
-        )
-        steps = (*hidden, *verdict_steps, *warned, *rendered)
+        own, reached = rendered(Rendering(render, case, standing, wanted, verdict_steps))
+        steps = (*hidden, *verdict_steps, *warned, *own)
     except Unsupported as refusal:
         steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), standing
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)

@@ -22,7 +22,7 @@ HINT = (
 
 
 def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
-    """One step, where the target has refused; none for a table whose rows move into a new one (`copied`).
+    """One step, where the target has refused; none for a table whose rows move into a new one (`rendered`).
 
     waits: a refresh brings the new shape anyway. Refused again: what neither that nor a new table would mend, or where
     no row stands against the ALTER, and a partitioned table or a partition, whose columns go together.
@@ -52,13 +52,17 @@ def is_left(case: Case) -> bool:
     )
 
 
-def is_copied(case: Case) -> bool:
-    """Do the rows move into a new table?"""
-    policy = case.policy.on_preserve_alter_table_fail
-    return case.facts.refusal is not None and policy is OnPreserveAlterTableFail.CREATE_AS_SELECT
+def rendered(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
+    """The target's own changes, and the shape that its table has after them."""
+    if is_left(rendering.case):
+        return (), rendering.standing
+    policy = rendering.case.policy.on_preserve_alter_table_fail
+    if rendering.case.facts.refusal is not None and policy is OnPreserveAlterTableFail.CREATE_AS_SELECT:
+        return _copied(rendering)
+    return rendering.steps()
 
 
-def copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
+def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     """The rows move into a new table, which takes the place of theirs, and which is altered. Also its shape then."""
     render, standing, refusal = rendering.render, rendering.standing, rendering.case.facts.refusal
     assert refusal is not None

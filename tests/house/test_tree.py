@@ -116,3 +116,10 @@ def test_marks_name_requirements_that_exist() -> None:
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.req":
                 used.update({ast.literal_eval(a): str(file) for a in node.args if isinstance(a, ast.Constant)})
     assert {name: file for name, file in used.items() if name not in known} == {}
+
+
+@pytest.mark.xdist_group("together")
+def test_tests_of_a_group_go_to_one_worker(request: pytest.FixtureRequest) -> None:
+    """Where the runner knows no groups any more, sessions and clusters are started again and again."""
+    is_grouped = getattr(request.config.option, "loadgroup", False)
+    assert request.node.nodeid.endswith("@together") is is_grouped
