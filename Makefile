@@ -2,7 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PYTEST_WORKERS ?= 4
+PYTEST_WORKERS ?= 3
 KILLS ?= 300
 REWIND_KILLS ?= 100
 HISTORIES ?= 5000
