@@ -61,8 +61,8 @@ def dags_of(files: Iterable[Path], **defaults: Any) -> dict[str, DAG]:
                 code="CFG-403",
                 hint="a channel's name is its identity: rename one, or move one file out of the folder",
             )
-        more = [enroll_dag, *[rewind_dag] * bool(channel.replays), *[controls_dag] * channel.can_stop]
-        for one in (dag, *(build(channel, file, **defaults) for build in more)):
+        more = ((enroll_dag, True), (rewind_dag, channel.replays), (controls_dag, channel.can_stop))
+        for one in (dag, *(build(channel, file, **defaults) for build, is_wanted in more if is_wanted)):
             built[one.dag_id] = one
     return built
 

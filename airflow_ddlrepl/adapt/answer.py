@@ -51,4 +51,5 @@ def _kind(by: By, policy: Policy) -> tuple[StepKind, str]:
     return _ENROLL[policy.on_enroll_break], f"{by}={policy.on_enroll_break}"
 
 
-_HINT = {StepKind.CONTROL: "look at the table, then remove the control (ddlrepl controls remove)"}
+LOOK = "look at the table, then remove the control (ddlrepl controls remove)"
+_HINT = {StepKind.CONTROL: LOOK}

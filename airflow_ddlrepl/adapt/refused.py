@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_ddlrepl.adapt.answer import LOOK
 from airflow_ddlrepl.adapt.judge import Case
 from airflow_ddlrepl.adapt.render import Rendering
 from airflow_ddlrepl.adapt.steps import Step, StepKind
@@ -15,10 +16,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
 POLICY = "on_preserve_alter_table_fail"
-HINT = (
-    "everything before the change is applied; mend what stands in the way at the target and run again,"
-    " or refresh this table: ddlrepl refresh --table"
-)
+MEND = "mend what stands in the way at the target and run again, or refresh this table: ddlrepl refresh --table"
 
 
 def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
@@ -27,13 +25,12 @@ def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
     waits: a refresh brings the new shape anyway. Refused again: what neither that nor a new table would mend, or where
     no row stands against the ALTER, and a partitioned table or a partition, whose columns go together.
     """
-    refusal, policy = case.facts.refusal, case.policy.on_preserve_alter_table_fail
+    refusal, policy = case.facts.refusal, _answered(case)
     if refusal is None:
         return ()
     said = f"{POLICY}={policy}"
     if policy is OnPreserveAlterTableFail.FAIL_INTEG_JOB:
-        hint = "look at the table, then remove the control (ddlrepl controls remove)"
-        return (Step(StepKind.CONTROL, refusal.why, policy=said, hint=hint),)
+        return (Step(StepKind.CONTROL, refusal.why, policy=said, hint=LOOK),)
     if policy is OnPreserveAlterTableFail.WARNING:
         left = "the target's table is left as it is, and its rows may differ from the source"
         return (Step(StepKind.WARN, f"{refusal.why}: {left}", policy=said),)
@@ -42,22 +39,25 @@ def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
             return ()
         if refusal.by_rows:
             return (Step(StepKind.REFRESH, refusal.why, policy=said),)
-    return (Step(StepKind.REFUSE, refusal.why, policy=said, code="ADP-130", hint=HINT),)
+    hint = f"everything before the change is applied; {MEND}"
+    return (Step(StepKind.REFUSE, refusal.why, policy=said, code="ADP-130", hint=hint),)
+
+
+def _answered(case: Case) -> OnPreserveAlterTableFail | None:
+    """What is said of a change that was refused; None: it was not."""
+    return case.policy.on_preserve_alter_table_fail if case.facts.refusal is not None else None
 
 
 def is_left(case: Case) -> bool:
     """Does the target's table stay as it is?"""
-    return case.facts.refusal is not None and case.policy.on_preserve_alter_table_fail is (
-        OnPreserveAlterTableFail.WARNING
-    )
+    return _answered(case) is OnPreserveAlterTableFail.WARNING
 
 
 def rendered(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     """The target's own changes, and the shape that its table has after them."""
     if is_left(rendering.case):
         return (), rendering.standing
-    policy = rendering.case.policy.on_preserve_alter_table_fail
-    if rendering.case.facts.refusal is not None and policy is OnPreserveAlterTableFail.CREATE_AS_SELECT:
+    if _answered(rendering.case) is OnPreserveAlterTableFail.CREATE_AS_SELECT:
         return _copied(rendering)
     return rendering.steps()
 

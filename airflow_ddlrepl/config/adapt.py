@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from airflow_ddlrepl.config.action_text import read_action, write_action
-from airflow_ddlrepl.config.pattern import is_pattern, matches, matches_table
+from airflow_ddlrepl.config.pattern import is_pattern, joins, matches, matches_table
 from airflow_ddlrepl.config.policies import (
     OnAddColumnWithDefault,
     OnDropTable,
@@ -66,11 +66,8 @@ class AdaptAction(Section):
 
     def adds(self, name: TableName) -> bool:
         """Does a table of that name join by this action? Without capture_schema, whatever its schema is."""
-        if self.add_table_pattern is None or not matches(self.add_table_pattern, name.name):
-            return False
-        if self.ignore_table_pattern is not None and matches(self.ignore_table_pattern, name.name):
-            return False
-        return self.capture_schema is None or matches(self.capture_schema, name.schema)
+        pattern = self.add_table_pattern
+        return pattern is not None and joins(name, pattern, self.ignore_table_pattern, self.capture_schema)
 
     @field_validator("refresh_options")
     @classmethod

@@ -46,6 +46,13 @@ def matches_table(pattern: str, name: TableName) -> bool:
     return matches(schema, name.schema) and matches(table, name.name)
 
 
+def joins(name: TableName, pattern: str, but: str | None, schema: str | None) -> bool:
+    """Does a new table of that name match, and not `but`? schema: the one that is looked at; None: any."""
+    if not matches(pattern, name.name) or (but is not None and matches(but, name.name)):
+        return False
+    return schema is None or matches(schema, name.schema)
+
+
 def any_matches(patterns: Iterable[str], name: TableName) -> bool:
     """Does one of the `schema.table` patterns match this table?"""
     return any(matches_table(pattern, name) for pattern in patterns)

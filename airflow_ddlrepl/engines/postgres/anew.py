@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.postgres.connect import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.dependants import dependants
 from airflow_ddlrepl.engines.postgres.names import literal, qualified
-from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
@@ -47,12 +46,6 @@ def own_indexes(cursor: Cursor[Any], standing: Table) -> list[str]:
     key = literal(found.key.name if found.key else "")
     cursor.execute(_INDEXES.format(table=literal(qualified(standing.name)), key=key).encode())
     return [str(row[0]) for row in cursor.fetchall()]
-
-
-def settle(cursor: Cursor[Any], table: TableName) -> None:
-    """The new table has the place: its parts and its grants are those of a table of that name."""
-    name_parts(cursor, table)
-    grant_defaults(cursor, table)
 
 
 def index_again(cursor: Cursor[Any], table: TableName, indexes: Sequence[str]) -> Iterator[str]:

@@ -12,13 +12,15 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.adapt.refused import MEND
 from airflow_ddlrepl.adapt.steps import StepKind
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Step
-from airflow_ddlrepl.engines.postgres.anew import index_again, own_indexes, settle
+from airflow_ddlrepl.engines.postgres.anew import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.connect import passing, session
 from airflow_ddlrepl.engines.postgres.load import require_rows
 from airflow_ddlrepl.engines.postgres.merge import Session, merge, prepare_session
 from airflow_ddlrepl.engines.postgres.names import qualified
+from airflow_ddlrepl.engines.postgres.own_names import name_parts
 from airflow_ddlrepl.engines.postgres.patience import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.staged import Staged
@@ -185,7 +187,7 @@ class _Run:
             elif part.replaces and step.before is not None:
                 indexes = own_indexes(self.cursor, step.before.shape)
                 self._sql(step, part.sql, spare)
-                settle(self.cursor, step.before.name)
+                name_parts(self.cursor, step.before.name)
             elif part.kind is StepKind.SQL and not (part.shared and not self._is_first(step, part.sql)):
                 self._sql(step, part.sql, spare)
         self.applied.warnings += index_again(self.cursor, step.plan.target, indexes)
@@ -213,8 +215,7 @@ class _Run:
                     code="ADP-130",
                     table=step.plan.name if step.plan else None,
                     at=step.key,
-                    hint="nothing of this cycle was applied; mend what stands in the way at the target and run again,"
-                    " or refresh this table: ddlrepl refresh --table",
+                    hint=f"nothing of this cycle was applied; {MEND}",
                 )
                 refused.on = (step.table_id, step.key)
                 refused.by_rows = _is_about_rows(error)

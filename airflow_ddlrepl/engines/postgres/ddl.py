@@ -177,8 +177,8 @@ class PostgresDdl:
     def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
         """An identity column keeps its values; what is computed is computed again."""
         names = ", ".join(quote(c.name) for c in of.columns if not c.generated)
-        into = f"INSERT INTO {qualified(table)} ({names}) OVERRIDING SYSTEM VALUE" if names else ""
-        return (f"{into or f'INSERT INTO {qualified(table)}'} SELECT {names} FROM ONLY {qualified(of.name)}",)
+        into = f" ({names}) OVERRIDING SYSTEM VALUE" if names else ""
+        return (f"INSERT INTO {qualified(table)}{into} SELECT {names} FROM ONLY {qualified(of.name)}",)
 
     def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:
         """ADD VALUE IF NOT EXISTS bears it by itself, and may not stand in a block that catches errors."""

@@ -61,9 +61,6 @@ class Written:
     text: str
     left: int
 
-    def __str__(self) -> str:
-        return self.text
-
 
 def write_differences(cursor: Any, exchange: Exchange, options: RefreshOptions, session: Session) -> Written:
     """In the open transaction. Raises NotByRow; a lock that can't be had passes."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.pattern import _TOKEN, any_matches, matches, split_table_pattern
+from airflow_ddlrepl.config.pattern import _TOKEN, any_matches, joins, matches, split_table_pattern
 from airflow_ddlrepl.model.names import TableName
 
 HELPER_SCHEMA = "ddlrepl"
@@ -68,11 +68,9 @@ class Scope:
         return not SYSTEM_SCHEMA.fullmatch(name.schema) and not self.excludes(name)
 
     def _admits(self, rule: Joining, name: TableName) -> bool:
-        if not matches(rule.pattern, name.name) or (rule.ignore is not None and matches(rule.ignore, name.name)):
+        if not joins(name, rule.pattern, rule.ignore, rule.schema):
             return False
-        if rule.schema is not None:
-            return matches(rule.schema, name.schema)
-        return any(matches(split_table_pattern(p)[0], name.schema) for p in self.tables)
+        return rule.schema is not None or any(matches(split_table_pattern(p)[0], name.schema) for p in self.tables)
 
     def to_json(self) -> dict[str, Any]:
         """Regular expressions for the server: [schema, table] pairs, for joining [schema, table, but not]."""

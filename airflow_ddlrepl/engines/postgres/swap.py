@@ -149,7 +149,7 @@ def put_in_place(
             leave(cursor, channel, [RefreshDeclined(standing.table_id, written.text, standing.snapshot.high)])
         forget_marks(connection)
         reach("refresh.transaction")
-    return f"{written}; not row by row: {why}" if why else written.text
+    return f"{written.text}; not row by row: {why}" if why else written.text
 
 
 def _by_row(
@@ -299,14 +299,12 @@ def _exchange(
     """Same table, new rows: what hangs on it stays."""
     whole = _with(wanted, added)
     refuse_cascades(cursor, old.name, session)
+    render = PostgresDdl(cursor.connection.info.server_version // 10000)
     with resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
         _empty(cursor, old.name)
-        for statement in reshape(old, whole, PostgresDdl(cursor.connection.info.server_version // 10000)):
+        for statement in (*reshape(old, whole, render), *render.rows_into(wanted.name, wanted.with_(name=shadow))):
             if not statement.startswith("TRUNCATE TABLE"):
                 cursor.execute(statement.encode())
-        names = ", ".join(quote(c.name) for c in wanted.columns if not c.generated)
-        into = f" ({names}) OVERRIDING SYSTEM VALUE" if names else ""
-        cursor.execute(f"INSERT INTO {qualified(wanted.name)}{into} SELECT {names} FROM {qualified(shadow)}".encode())
     cursor.execute(f"DROP TABLE {qualified(shadow)}".encode())
 
 
