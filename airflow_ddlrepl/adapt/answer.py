@@ -27,7 +27,7 @@ STILL_WAITS = Step(StepKind.REFRESH, "the table waits for a refresh already")
 
 def answer(verdicts: Iterable[Verdict], case: Case) -> tuple[Step, ...]:
     """One step per verdict that isn't simply carried. A partitioned table holds no rows: its partitions answer."""
-    steps = tuple(step for verdict in verdicts for step in _answer(verdict, case))
+    steps = tuple(step for verdict in verdicts for step in respond(verdict, case.policy))
     if case.facts.is_pending and not any(s.kind is StepKind.REFUSE for s in steps):
         return (STILL_WAITS,)
     if case.held.is_partitioned:
@@ -35,13 +35,14 @@ def answer(verdicts: Iterable[Verdict], case: Case) -> tuple[Step, ...]:
     return steps
 
 
-def _answer(verdict: Verdict, case: Case) -> Iterator[Step]:
+def respond(verdict: Verdict, policy: Policy) -> Iterator[Step]:
+    """The step that the policies ask for; none where the change is carried."""
     if verdict.code:
         yield Step(StepKind.REFUSE, verdict.why, code=verdict.code, hint=verdict.hint)
     elif verdict.reload:
-        kind, policy = _kind(verdict.by, case.policy)
+        kind, decided = _kind(verdict.by, policy)
         said = " (rows at the target may differ from the source)" if kind is StepKind.WARN else ""
-        yield Step(kind, verdict.why + said, policy=policy, hint=_HINT.get(kind, ""))
+        yield Step(kind, verdict.why + said, policy=decided, hint=_HINT.get(kind, ""))
 
 
 def _kind(by: By, policy: Policy) -> tuple[StepKind, str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.policy import Policy
+from airflow_ddlrepl.adapt.rows import has_default, row_of
+from airflow_ddlrepl.config.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.attach_partition import AttachPartition
@@ -56,16 +58,25 @@ class Verdict:
     code: str = ""
     hint: str = ""
 
+    @property
+    def is_carried(self) -> bool:
+        """An ALTER is enough, and nothing is lost."""
+        return not self.reload and not self.code
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a verdict is given upon. source: the new shape there; held: the new shape at the target."""
+    """What a verdict is given upon. source: the new shape there; held: the new shape at the target.
+
+    needs: statements after which the source's log can't go on without a refresh, and why (its profile says so).
+    """
 
     source: Table
     held: Table
     evidence: Evidence
     policy: Policy
     facts: TargetFacts
+    needs: Mapping[Ddl, str] = field(default_factory=dict)
 
     @property
     def is_in_tree(self) -> bool:
@@ -76,15 +87,37 @@ class Case:
 CARRIED = Verdict()
 
 
-def judge(change: SchemaChange, case: Case) -> Verdict:
-    """The verdict on one change. Raises Unsupported ADP-100 for a kind that has no row."""
+def judge(change: SchemaChange, case: Case) -> Iterator[Verdict]:
+    """The verdicts on one change. Raises Unsupported ADP-100 for a kind that has no row.
+
+    A second one where only the column's default was answered for, and a refresh is asked for whatever that is.
+    """
     rule = JUDGE.get(type(change))
     if rule is None:
         raise Unsupported(f"nobody knows what {change.kind} does to rows", code="ADP-100", table=case.source.name)
-    verdict = rule(change, case)
-    if verdict is CARRIED and case.policy.is_hvr:
-        return _hvr(change, case)
-    return verdict
+    verdict: Verdict = rule(change, case)
+    yield verdict
+    if verdict.is_carried or verdict.by is By.ADD_COLUMN:
+        why = _asked(change, case)
+        if why and not (verdict.reload and case.policy.on_add_column_with_default in _LOADS):
+            yield Verdict(True, why)
+
+
+_LOADS = (OnAddColumnWithDefault.FILL, OnAddColumnWithDefault.REFRESH)
+
+
+def _asked(change: SchemaChange, case: Case) -> str:
+    """Why there is a refresh although an ALTER carries the change; empty: there is none."""
+    row = row_of(change)
+    if row is not None and row in case.needs:
+        return case.needs[row]
+    if not case.policy.is_hvr:
+        return ""
+    if isinstance(change, AddColumn | DropColumn) and case.source.key is None:
+        return "HVR refreshes when all columns are the key and one comes or goes"
+    if row is not None and ROWS[row].adapting is Outcome.ALTERED_AND_REFRESHED:
+        return f"HVR refreshes after {ROWS[row].sql}"
+    return ""
 
 
 REWRITTEN = Verdict(True, "the server wrote the rows anew, with values that the log does not tell")
@@ -93,11 +126,6 @@ REWRITTEN = Verdict(True, "the server wrote the rows anew, with values that the 
 def is_rewritten(case: Case) -> bool:
     """ALTER COLUMN … TYPE to the type it has, USING other values: no change of shape tells of it, and no row."""
     return bool(case.evidence.rewritten) and case.evidence.has_using is not False
-
-
-def has_default(column: Column) -> bool:
-    """Did rows that stand, or will new ones, get a value from the column's definition?"""
-    return not column.generated and (column.default is not None or column.missing is not None)
 
 
 def _carried(change: SchemaChange, case: Case) -> Verdict:
@@ -201,14 +229,3 @@ JUDGE: dict[type[SchemaChange], Callable[[Any, Case], Verdict]] = {
     ChangePartitionKey: _partition_key,
     Opaque: _opaque,
 }
-
-
-def _hvr(change: SchemaChange, case: Case) -> Verdict:
-    """HVR refreshes after more kinds of change than equality needs."""
-    if isinstance(change, RenameColumn):
-        return Verdict(True, "HVR refreshes after a rename")
-    if isinstance(change, ChangeType) and change.extent in (Extent.NARROW, Extent.CONVERT):
-        return Verdict(True, f"HVR refreshes after a type change ({change.extent})")
-    if isinstance(change, AddColumn | DropColumn) and case.source.key is None:
-        return Verdict(True, "HVR refreshes when all columns are the key and one comes or goes")
-    return CARRIED

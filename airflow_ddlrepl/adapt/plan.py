@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.alone import left_alone
 from airflow_ddlrepl.adapt.answer import answer
@@ -17,6 +18,7 @@ from airflow_ddlrepl.adapt.refused import answer_refusal, is_left, rendered
 from airflow_ddlrepl.adapt.render import Rendering
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.want import want
+from airflow_ddlrepl.config.ddl_table import Ddl
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, Evidence
@@ -35,13 +37,14 @@ def plan(
     policy: Policy = Policy(),  # noqa: B008
     facts: TargetFacts = TargetFacts(),  # noqa: B008
     source_before: Table | None = None,
+    needs: Mapping[Ddl, str] = MappingProxyType({}),
 ) -> TablePlan:
     """What one target has to do because a table changed.
 
     old: the shape the target table stands at (a former plan's `shape`), None when it isn't there. new: the source
     table's shape now, None when it was dropped. source_before: the source's own shape before, if known; it tells
-    what really changed where the target holds less or more than the source.
-    A refused change is a step of kind refuse, never an exception.
+    what really changed where the target holds less or more than the source. needs: as in `Case`; a PostgreSQL source
+    needs none. A refused change is a step of kind refuse, never an exception.
     """
     if old is None and new is None:
         raise ValueError("a plan needs a table before or after")
@@ -53,7 +56,7 @@ def plan(
     if old is None or old.id != new.id:
         existing = facts.existing or (hold(old, facts.name_before, facts) if old else None)
         return created(new, evidence, policy, replace(facts, existing=existing), render)
-    return _altered(old, new, source_before or old, evidence, policy, facts, render)
+    return _altered(old, new, source_before or old, evidence, policy, facts, render, needs)
 
 
 def _is_new_partition(old: Table | None, new: Table | None, facts: TargetFacts) -> bool:
@@ -67,7 +70,14 @@ def target_shape(table: Table, *, facts: TargetFacts = TargetFacts()) -> Table: 
 
 
 def _altered(
-    old: Table, new: Table, before: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer
+    old: Table,
+    new: Table,
+    before: Table,
+    evidence: Evidence,
+    policy: Policy,
+    facts: TargetFacts,
+    render: Renderer,
+    needs: Mapping[Ddl, str],
 ) -> TablePlan:
     notes: list[str] = []
     known: list[str] = []
@@ -76,9 +86,9 @@ def _altered(
     standing = hold(old, facts.name_before, facts)
     found = spot(was, held)
     wanted = want(standing, held, policy)
-    case = Case(new, held, evidence, policy, facts)
+    case = Case(new, held, evidence, policy, facts, needs)
     try:
-        verdicts = [judge(change, case) for change in found]
+        verdicts = [verdict for change in found for verdict in judge(change, case)]
         late = (*_late(case), *_lacking(was, standing))
         if not found and not late and is_rewritten(case):
             verdicts.append(REWRITTEN)

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from airflow_ddlrepl.config.environment import expand, home
+from airflow_ddlrepl.config.profile import of_scheme
 from airflow_ddlrepl.errors import ConfigError
 
 SCHEMES = ("postgresql", "postgres")
@@ -98,9 +99,7 @@ def default_trail() -> str:
 def _checked(url: str, what: str) -> str:
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in SCHEMES:
-        raise ConfigError(
-            f"{what} is of type {scheme!r}", code="CFG-104", hint="only PostgreSQL is supported: postgresql://…"
-        )
+        raise ConfigError(f"{what} is of type {scheme!r}", code="CFG-104", hint=_only(scheme))
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     ports = [
         host.rpartition(":")[2] for host in authority.rpartition("@")[2].split(",") if re.search(r":[^\]]*$", host)
@@ -112,6 +111,17 @@ def _checked(url: str, what: str) -> str:
             hint="percent-encode special characters in user and password: @ is %40, / is %2F, : is %3A, # is %23",
         )
     return f"postgresql://{rest}"
+
+
+def _only(scheme: str) -> str:
+    """What to take instead, and where it stands what schema changes of that database would need."""
+    hint = "only PostgreSQL is supported: postgresql://…"
+    profile = of_scheme(scheme)
+    if profile is None:
+        return hint
+    refused = "; ".join(note.says for note in profile.refusals)
+    page = f"docs/databases.md tells what HVR's AdaptDDL does with {profile.title}"
+    return f"{hint}\n        {page}{f' ({refused})' if refused else ''}"
 
 
 def _from_file(name: str) -> str | None:

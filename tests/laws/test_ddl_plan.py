@@ -116,6 +116,20 @@ def test_add_column_policy_wins_over_enroll_break() -> None:
     assert made.needs_refresh and made.policies == ("on_add_column_with_default=REFRESH",)
 
 
+@pytest.mark.req("HVR-O-11")
+@pytest.mark.parametrize(
+    "added", [OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT, OnAddColumnWithDefault.WARNING]
+)
+def test_hvr_refreshes_a_table_without_key_whatever_the_new_columns_default(added: OnAddColumnWithDefault) -> None:
+    old = OLD.with_(key=None)
+    new = old.with_(columns=(*OLD.columns, Column(2, "c", INT4, default="7", missing="7")))
+    policy = Policy(on_add_column_with_default=added, defaults=Defaults.HVR)
+    made = plan(old, new, render=PostgresDdl(), evidence=Evidence(rewritten=False), policy=policy)
+    assert made.needs_refresh and "on_enroll_break=REFRESH" in made.policies
+    keyed = plan(OLD, new.with_(key=OLD.key), render=PostgresDdl(), evidence=Evidence(rewritten=False), policy=policy)
+    assert not keyed.needs_refresh
+
+
 @pytest.mark.req("HVR-P-44")
 def test_policies_may_differ_per_target() -> None:
     new = OLD.with_(columns=(replace(OLD.columns[0], type=PLAIN_TYPES[2]),))

@@ -1,0 +1,91 @@
+"""docs/databases.md, written from the profiles: `python -m airflow_ddlrepl.adapt.databases > docs/databases.md`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_ddlrepl.adapt.decide import Decision, decide
+from airflow_ddlrepl.adapt.occurrence import example
+from airflow_ddlrepl.adapt.policy import Policy, policy_for
+from airflow_ddlrepl.config.adapt import AdaptAction
+from airflow_ddlrepl.config.ddl_table import ROWS, Ddl
+from airflow_ddlrepl.config.policies import Defaults
+from airflow_ddlrepl.config.profile import Note, Profile, profiles
+from airflow_ddlrepl.model.names import TableName
+
+INTRODUCTION = """\
+# Schema changes by database
+
+We replicate from PostgreSQL, versions 15 to 18; that is the column **PostgreSQL**. The others tell what HVR's AdaptDDL
+does when such a database is the source: for a reader who comes from there, and because a decision is made by the same
+code (`airflow_ddlrepl/adapt/decide.py`) from what a database shows of its DDL
+(`airflow_ddlrepl/config/profiles/`) and from the policies of a channel. A location of such a type is refused: CFG-104.
+
+The table says what becomes of a statement at a target when every setting has its first value and no policy is named:
+with `defaults: own` for PostgreSQL, with `defaults: hvr` and an action on both sides for the others. *Without* is what
+becomes of it without AdaptDDL, whatever the database. [hvr.md](hvr.md) has the policies.
+
+- **altered**: the target's table follows. **refreshed**: its rows come anew. `on_enroll_break` rules over a refresh,
+  except a new table's.
+- **enrolled**: the new layout is noted, so that rows can be read; nothing happens at the target.
+- **leaves the channel**: `on_drop_table` rules over it. **applied as data**: it arrives in order, between the rows.
+- **+**: two statements, each handled on its own. **(later)**: noticed at a later event only, before the first row in
+  the new layout. **–**: there is no such statement.
+
+Below the table stand the settings of each database and its notes, each with the line of HVR's page on AdaptDDL that it
+comes from (002:…, as in the table), or with another page.
+"""
+
+
+def markdown() -> str:
+    """The whole page."""
+    return "\n".join([INTRODUCTION, *_table(), "", *(line for p in profiles().values() for line in _section(p))])
+
+
+def _table() -> Iterator[str]:
+    yield f"| Statement | Line | Without | {' | '.join(profile.title for profile in profiles().values())} |"
+    yield "|---|---|---|" + "---|" * len(profiles())
+    for statement in Ddl:
+        cells = " | ".join(_cell(statement, profile) for profile in profiles().values())
+        row = ROWS[statement]
+        yield f"| {row.sql} | {row.source} | {row.without} | {cells} |"
+
+
+def _cell(statement: Ddl, profile: Profile) -> str:
+    if not profile.knows(statement):
+        return "–"
+    decision = decide(example(statement), profile, Policy() if profile.is_ours else hvr_policy())
+    return _said(decision) + (" (later)" if decision.is_late else "")
+
+
+def _said(decision: Decision) -> str:
+    return decision.outcome if decision.then is None else f"{decision.outcome} + {_said(decision.then)}"
+
+
+def hvr_policy(**parameters: object) -> Policy:
+    """HVR's defaults with an action on both sides that says this."""
+    action = AdaptAction.model_validate(parameters)
+    return policy_for(TableName("", ""), (action,), (action,), Defaults.HVR)
+
+
+def _section(profile: Profile) -> Iterator[str]:
+    yield f"## {profile.title}\n"
+    for name, values in profile.settings.items():
+        yield f"- `{name}`: {', '.join(values)}"
+    need = "no refresh" if profile.adapts_without_refresh else "a refresh"
+    yield f"- a column that is added or dropped needs {need} ({profile.refresh_source})"
+    for note in profile.notes:
+        yield f"- {_about(note)}: {note.says} ({note.source})"
+    if not profile.tells_defaults:
+        yield f"- `on_add_column_with_default` does nothing ({profile.defaults_source})"
+    yield ""
+
+
+def _about(note: Note) -> str:
+    about = "everything" if note.statements == "all" else "; ".join(ROWS[s].sql for s in note.statements)
+    when = ", ".join(f"`{key}: {value}`" for key, value in note.when.items())
+    return f"{about} with {when}" if when else about
+
+
+if __name__ == "__main__":
+    print(markdown().rstrip())

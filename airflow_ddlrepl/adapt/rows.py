@@ -1,0 +1,43 @@
+"""Which row of HVR's table of DDL statements a change belongs to."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.config.ddl_table import Ddl
+from airflow_ddlrepl.ddl.add_column import AddColumn
+from airflow_ddlrepl.ddl.attach_partition import AttachPartition
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_key import ChangeKey
+from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
+from airflow_ddlrepl.ddl.create_table import CreateTable
+from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.drop_table import DropTable
+from airflow_ddlrepl.ddl.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.rename_table import RenameTable
+from airflow_ddlrepl.ddl.truncate import Truncate
+from airflow_ddlrepl.model.table import Column
+
+_OF = {
+    CreateTable: Ddl.CREATE_TABLE,
+    DropTable: Ddl.DROP_TABLE,
+    DropColumn: Ddl.DROP_COLUMN,
+    RenameColumn: Ddl.RENAME_COLUMN,
+    RenameTable: Ddl.RENAME_TABLE,
+    ChangeKey: Ddl.CHANGE_KEY,
+    Truncate: Ddl.TRUNCATE,
+    AttachPartition: Ddl.ADD_PARTITION,
+}
+_EXTENT = {Extent.WIDEN: Ddl.WIDEN_COLUMN, Extent.NARROW: Ddl.NARROW_COLUMN, Extent.CONVERT: Ddl.CHANGE_TYPE}
+
+
+def row_of(change: SchemaChange) -> Ddl | None:
+    """None: the table has no such row (a default, a collation, what only PostgreSQL knows)."""
+    if isinstance(change, AddColumn):
+        return Ddl.ADD_COLUMN_DEFAULT if has_default(change.column) else Ddl.ADD_COLUMN
+    if isinstance(change, ChangeType):
+        return _EXTENT.get(change.extent)
+    return _OF.get(type(change))
+
+
+def has_default(column: Column) -> bool:
+    """Did rows that stand, or will new ones, get a value from the column's definition?"""
+    return not column.generated and (column.default is not None or column.missing is not None)
