@@ -108,7 +108,7 @@ def schema() -> Result:
 
 
 def check(path: Path) -> Result:
-    """The file is valid when this returns; what does nothing is told as warnings."""
+    """The file is valid when this returns; what does nothing is told as warnings. Raises ConfigError."""
     channel = load_channel(path)
     told = warnings(channel)
     places = {"source": channel.source.location, **{f"target {t.name}": t.location for t in channel.places}}
@@ -116,6 +116,8 @@ def check(path: Path) -> Result:
         try:
             resolve(location)
         except ConfigError as error:
+            if error.code == "CFG-104":  # what can't be used here can be used nowhere
+                raise ConfigError(f"{place}: {error.message}", code=error.code, hint=error.hint) from None
             told.append(f"{place}: {error.message} ({error.code}); it has to be there where the channel runs")
     value = {"channel": channel.name, "file": str(path), "fingerprint": channel.fingerprint(), "warnings": told}
     return Said(value, "\n".join([f"{path}: channel {channel.name} is valid", *(f"warning: {text}" for text in told)]))

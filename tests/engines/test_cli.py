@@ -128,6 +128,19 @@ def test_check(run: Run, file: Path) -> None:
     assert len(json.loads(outcome.out)["warnings"]) == 1
 
 
+@pytest.mark.req("HVR-O-23")
+def test_check_refuses_a_database_that_we_cant_replicate_from(run: Run, file: Path) -> None:
+    """But not what may be there where the channel runs: a variable, a connection."""
+    source = "postgresql://app:geheim@127.0.0.1:1/shop"
+    file.write_text(CHANNEL.replace(source, "oracle://scott:geheim@there/erp"))
+    outcome = run("check", file)
+    assert outcome.code == Exit.USAGE and outcome.out == ""
+    assert "source: the location is of type 'oracle'" in outcome.err and "LogMiner" in outcome.err
+    assert "geheim" not in outcome.err
+    file.write_text(CHANNEL.replace(source, "somewhere_else"))
+    assert run("check", file).code == Exit.DONE
+
+
 def test_a_mistake_in_the_file_is_exit_2_with_file_and_line(run: Run, file: Path) -> None:
     file.write_text(CHANNEL + "tarlets: 1\nlock: {lease_seconds: soon}\n")
     for command in (["check"], ["replicate"], ["status"], ["controls"], ["controls", "remove"], ["doctor"]):
