@@ -1,10 +1,11 @@
-"""A target that no AdaptDDL action lets follow: its tables stay as they are, and take what fits of the rows."""
+"""A target that does not follow, by its rules or for want of actions: its tables stay, and take what fits of rows."""
 
 from __future__ import annotations
 
 from airflow_ddlrepl.adapt.answer import STILL_WAITS
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.hold import hold
+from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.ddl.change import SchemaChange
@@ -15,10 +16,12 @@ from airflow_ddlrepl.ddl.statement import Evidence
 from airflow_ddlrepl.model.table import Table
 
 WHY = "no AdaptDDL action on both sides: the target is left as it is"
+RULES = "rules."
+"""How the policy of a change begins that rules discard."""
 
 
 def left_alone(
-    old: Table | None, new: Table | None, before: Table | None, evidence: Evidence, facts: TargetFacts
+    old: Table | None, new: Table | None, before: Table | None, evidence: Evidence, policy: Policy, facts: TargetFacts
 ) -> TablePlan:
     """old: the target's table, if it has one. before: the source's own shape before, if known.
 
@@ -27,7 +30,7 @@ def left_alone(
     table = new or old
     assert table is not None
     changes = _changes(old, new, before)
-    steps = [Step(StepKind.WARN, f"{change}: {WHY}") for change in changes]
+    steps = [Step(StepKind.WARN, f"{change}: {policy.discarded or WHY}", policy=policy.discarded) for change in changes]
     if facts.is_pending and new is not None:
         steps.append(STILL_WAITS)
     shape = old

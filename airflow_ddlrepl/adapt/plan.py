@@ -49,7 +49,7 @@ def plan(
     if old is None and new is None:
         raise ValueError("a plan needs a table before or after")
     if not policy.adapts and not _is_new_partition(old, new, facts):
-        return left_alone(old, new, source_before, evidence, facts)
+        return left_alone(old, new, source_before, evidence, policy, facts)
     if new is None:
         assert old is not None
         return dropped(old, evidence, policy, facts, render)

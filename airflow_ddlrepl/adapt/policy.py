@@ -16,6 +16,7 @@ from airflow_ddlrepl.config.policies import (
     OnPreserveAlterTableFail,
 )
 from airflow_ddlrepl.config.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
+from airflow_ddlrepl.config.rules import ChangeKind
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -25,7 +26,8 @@ class Policy:
 
     defaults: HVR also refreshes after a rename, a narrowing and a change of a table without key, and
     leaves column defaults to the target. adapts: the target's table follows the source's; with HVR's defaults it does
-    where both sides have an action for it. refresh: how a refresh that a schema change implies is done.
+    where both sides have an action for it, and where the target's rules don't discard the change (discarded: which).
+    refresh: how a refresh that a schema change implies is done.
     """
 
     on_enroll_break: OnEnrollBreak = OnEnrollBreak.REFRESH
@@ -35,6 +37,7 @@ class Policy:
     keep_existing_structure: bool = False
     defaults: Defaults = Defaults.OWN
     adapts: bool = True
+    discarded: str = ""
     refresh: RefreshOptions = BULK
 
     @property
@@ -61,9 +64,14 @@ class Policy:
         )
 
 
-def policy_at(channel: Channel, target: str, name: TableName) -> Policy:
-    """The policies of a table (named as at the source) at one target or replay of the channel."""
-    return policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
+def policy_at(channel: Channel, target: str, name: TableName, before: TableName | None = None) -> Policy:
+    """The policies of a table (named as at the source) at one target or replay of the channel; its rules come first.
+
+    before: what a statement found the table called; rules go by that.
+    """
+    policy = policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
+    why = channel.target(target).rules.why_discarded(ChangeKind.DDL, before or name)
+    return replace(policy, adapts=False, discarded=why) if why else policy
 
 
 def policy_for(
@@ -89,7 +97,7 @@ def policy_for(
         _first(target_actions, name, "keep_existing_structure", False),
         defaults,
         not hvr or all(any(a.is_for(name) for a in actions) for actions in (source_actions, target_actions)),
-        _refresh(target_actions, name),
+        refresh=_refresh(target_actions, name),
     )
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_ddlrepl.adapt.steps import TablePlan
+from airflow_ddlrepl.config.rules import ChangeKind, RuleSets
 from airflow_ddlrepl.ddl.respell import moves, respelled
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -81,8 +82,23 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Discarded:
+    """Rows of one table with low <= key < high, or the TRUNCATE at both, that the target's rules keep out."""
+
+    table_id: int
+    kind: ChangeKind
+    name: TableName
+    low: LogKey
+    high: LogKey
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
-    """Slices and steps up to `high`; `stop`: the plan that a person must deal with first, found at `high`."""
+    """Slices and steps up to `high`; `stop`: the plan that a person must deal with first, found at `high`.
+
+    discarded: what the target does not take by its rules; schema changes among it are steps that only say so.
+    """
 
     low: Lsn
     high: Lsn
@@ -90,6 +106,7 @@ class Program:
     steps: tuple[Step, ...]
     standings: Mapping[int, Standing]
     stop: TablePlan | None = None
+    discarded: tuple[Discarded, ...] = ()
 
     @property
     def first_commit(self) -> Lsn:
@@ -111,23 +128,25 @@ ShapeAt = Callable[[int, LogKey], "Table | None"]
 class Timeline:
     """Builds a Program. plan: decides one table's schema change. shape_at: the enrolled revision.
 
-    enrolled: ids of the tables that are, or ever were, in the channel.
+    enrolled: ids of the tables that are, or ever were, in the channel. rules: which changes the target takes.
     """
 
     plan: Planner
     shape_at: ShapeAt
     enrolled: Container[int]
+    rules: RuleSets = field(default_factory=RuleSets)
     _standings: dict[int, Standing] = field(default_factory=dict)
     _since: dict[int, LogKey] = field(default_factory=dict)
     _slices: list[Slice] = field(default_factory=list)
     _steps: list[Step] = field(default_factory=list)
+    _discarded: list[Discarded] = field(default_factory=list)
 
     def build(self, standings: Mapping[int, Standing], events: Iterable[Event], low: Lsn, high: Lsn) -> Program:
         """The program for low <= position < high. Ends earlier, at a transaction's start, when a plan stops."""
         self._standings = dict(standings)
         start = LogKey(low, START_OF_TRANSACTION)
         self._since = dict.fromkeys(standings, start)
-        self._slices, self._steps = [], []
+        self._slices, self._steps, self._discarded = [], [], []
         for event in events:
             if not low <= event.key.lsn < high:
                 continue
@@ -137,12 +156,13 @@ class Timeline:
                 return replace(program, stop=stop)
         for table_id in list(self._standings):
             self._close(table_id, LogKey(high, START_OF_TRANSACTION))
-        return Program(low, high, tuple(self._slices), tuple(self._steps), dict(self._standings))
+        found = (tuple(self._slices), tuple(self._steps), dict(self._standings))
+        return Program(low, high, *found, discarded=tuple(self._discarded))
 
     def _visit(self, event: Event) -> TablePlan | None:
         if event.kind is EventKind.TRUNCATE:
-            for table_id, _ in event.dropped:
-                self._truncate(event, table_id)
+            for table_id, name in event.dropped:
+                self._truncate(event, table_id, name)
         elif event.kind is EventKind.RELATION and event.layout:
             self._suspend(event, event.layout)
         elif event.kind is EventKind.DDL:
@@ -156,9 +176,12 @@ class Timeline:
                     return stop
         return None
 
-    def _truncate(self, event: Event, table_id: int) -> None:
+    def _truncate(self, event: Event, table_id: int, name: TableName) -> None:
         standing = self._standings.get(table_id)
         if standing is None or standing.state is not State.LIVE or standing.has(event.key.lsn, event.xid):
+            return
+        if why := self.rules.why_discarded(ChangeKind.DDL, name):
+            self._discarded.append(Discarded(table_id, ChangeKind.DDL, name, event.key, event.key, why))
             return
         self._close(table_id, event.key)
         self._steps.append(Step(event, table_id, None, standing, standing))
@@ -257,7 +280,10 @@ class Timeline:
         low = self._since.get(table_id, high)
         if standing.state is State.LIVE and low < high and not standing.shape.is_partitioned:
             source = self.shape_at(table_id, low) or standing.shape
-            self._slices.append(Slice(table_id, low, high, source, standing.shape, standing.name))
+            if why := self.rules.why_discarded(ChangeKind.DML, source.name):
+                self._discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
+            else:
+                self._slices.append(Slice(table_id, low, high, source, standing.shape, standing.name))
         self._since[table_id] = high
 
 

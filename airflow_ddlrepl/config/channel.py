@@ -7,11 +7,11 @@ import json
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
 from airflow_ddlrepl.config.adapt import Action, AdaptAction
 from airflow_ddlrepl.config.location import default_repository, default_trail, redact
-from airflow_ddlrepl.config.pattern import any_matches, split_table_pattern
+from airflow_ddlrepl.config.pattern import any_matches
 from airflow_ddlrepl.config.policies import (
     CaptureFormat,
     DdlCapture,
@@ -22,16 +22,10 @@ from airflow_ddlrepl.config.policies import (
     OnPreserveAlterTableFail,
     ReplicaIdentity,
 )
-from airflow_ddlrepl.config.section import Bytes, Seconds, Section, Whole
+from airflow_ddlrepl.config.rules import RuleSets
+from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern, Whole
 from airflow_ddlrepl.model.names import TableName
 
-
-def _table_pattern(value: str) -> str:
-    split_table_pattern(value)
-    return value
-
-
-TablePattern = Annotated[str, AfterValidator(_table_pattern)]
 Location = Annotated[
     str, Field(min_length=1, repr=False, description="an Airflow connection id or a URL; may hold ${VAR}")
 ]
@@ -68,6 +62,7 @@ class Target(Section):
     adapt_ddl: tuple[Action, ...] = Field(
         (), description="actions for this target only; they come before the channel's"
     )
+    rules: RuleSets = Field(RuleSets(), description="which changes this target takes; they come before all policies")
 
 
 class Capture(Section):
@@ -228,9 +223,9 @@ class Channel(Section):
         return f"{self.name}@{name}" if self.is_replay(name) else self.name
 
     def replaying(self, target: str) -> Channel:
-        """This channel, whose first replay has the policies of a target."""
-        first, *others = self.replays
-        like_it = first.model_copy(update={"adapt_ddl": self.target(target).adapt_ddl})
+        """This channel, whose first replay has the policies and rules of a target."""
+        (first, *others), live = self.replays, self.target(target)
+        like_it = first.model_copy(update={"adapt_ddl": live.adapt_ddl, "rules": live.rules})
         return self.model_copy(update={"replays": (like_it, *others)})
 
     def is_replay(self, name: str) -> bool:

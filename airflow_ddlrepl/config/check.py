@@ -28,7 +28,7 @@ TARGET_ONLY = (
 
 def warnings(channel: Channel) -> list[str]:
     """One sentence per parameter or setting without effect; empty when all is well."""
-    return [*_sides(channel), *_actions(channel), *_schemas(channel), *_rewinds(channel)]
+    return [*_sides(channel), *_actions(channel), *_schemas(channel), *_rules(channel), *_rewinds(channel)]
 
 
 def _sides(channel: Channel) -> Iterator[str]:
@@ -75,6 +75,12 @@ def _schemas(channel: Channel) -> Iterator[str]:
         places = [target.schemas.get(schema, schema) for schema in target.schemas]
         for place in sorted({p for p in places if places.count(p) > 1}):
             yield f"{where}.schemas: several schemas go to {place}; equal table names there are refused"
+
+
+def _rules(channel: Channel) -> Iterator[str]:
+    for where, target in _places(channel):
+        if target.rules.positive == ():
+            yield f"{where}.rules.positive is empty: no change is taken; leave it out to take every change"
 
 
 def _rewinds(channel: Channel) -> Iterator[str]:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+
+from airflow_ddlrepl.config.pattern import split_table_pattern
 
 
 class Section(BaseModel):
@@ -53,6 +55,13 @@ _TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _SIZE = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _NUMBER_OR_TEXT = WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}]})
 
+
+def _table_pattern(value: str) -> str:
+    split_table_pattern(value)
+    return value
+
+
+TablePattern = Annotated[str, AfterValidator(_table_pattern)]
 YesNo = Annotated[bool, BeforeValidator(_yes_or_no, json_schema_input_type=bool)]
 Whole = Annotated[int, BeforeValidator(_whole, json_schema_input_type=int)]
 Seconds = Annotated[int, BeforeValidator(_unit(_TIME, "90s, 12h or 7d")), _NUMBER_OR_TEXT]

@@ -201,6 +201,8 @@ def _prepare_target(
         pending: dict[int, Standing] = {}
         for table in tables:
             standing = now.standings.get(table.id)
+            if standing is None and cycle.channel.target(target).rules.takes_nothing(table.name):
+                continue
             if standing is None:
                 known = as_enrolled(cycle.channel, table, history.get(table.id, ()))
                 pending[table.id] = waiting(cycle.channel, target, known, present)

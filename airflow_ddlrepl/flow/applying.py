@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
-from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Timeline
+from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Timeline
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.policies import OnEnrollBreak
 from airflow_ddlrepl.engines.postgres.apply import Applied, StagedSlice, run_program
@@ -24,6 +25,7 @@ from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import ControlStop, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.discarding import discarded
 from airflow_ddlrepl.flow.planning import Refusals, planner
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.room import needing
@@ -102,7 +104,7 @@ def look(
         history.setdefault(revision.table_id, []).append(revision)
     plan = planner(cycle, target, present, _shape_at(history), standings, refused)
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
-    timeline = Timeline(plan, _shape_at(history), enrolled)
+    timeline = Timeline(plan, _shape_at(history), enrolled, cycle.channel.target(target).rules)
     high = captured if until is None else max(low, min(captured, until))
     return Stretch(target, low, high, standings, events, timeline)
 
@@ -123,12 +125,15 @@ def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
     cycle.check_lock()
     sweep(cycle.target_connection(ahead.target), stage_stem(cycle.channel.holder(ahead.target)), cycle.token)
-    staged = _stage(cycle, ahead, program)
+    files = _files_by_table(cycle, ahead, program)
+    staged = _stage(cycle, ahead, program, files)
+    left = discarded(cycle, ahead, program, files, partial(_skipped, cycle, ahead))
     reach("integrate.staged")
     cycle.check_lock()
-    place, records = (cycle.target_dsn(ahead.target), cycle.channel.holder(ahead.target)), _records(cycle, program)
-    wait = cycle.channel.target(ahead.target).lock_timeout
+    place = (cycle.target_dsn(ahead.target), cycle.channel.holder(ahead.target))
+    records, wait = _records(cycle, program) + left.records, cycle.channel.target(ahead.target).lock_timeout
     applied = run_program(*place, program, staged, records, epoch=cycle.epoch, token=cycle.token, lock_timeout=wait)
+    applied.discarded += left.counts
     reach("integrate.committed")
     record(cycle, ahead.target)
     return applied
@@ -155,8 +160,7 @@ def stopped(cycle: Cycle, target: str, program: Program) -> DdlReplError | None:
     )
 
 
-def _stage(cycle: Cycle, ahead: Stretch, program: Program) -> list[StagedSlice]:
-    files = _files_by_table(cycle, ahead, program)
+def _stage(cycle: Cycle, ahead: Stretch, program: Program, files: Mapping[int, Sequence[RowFile]]) -> list[StagedSlice]:
     tasks: list[StageTask] = []
     places: list[tuple[int, int]] = []
     for number, piece in enumerate(program.slices):
@@ -204,7 +208,7 @@ def stage_stem(channel: str) -> str:
     return f"s_{hashlib.sha256(channel.encode()).hexdigest()[:8]}_"
 
 
-def _skipped(cycle: Cycle, ahead: Stretch, piece: Slice) -> frozenset[int]:
+def _skipped(cycle: Cycle, ahead: Stretch, piece: Slice | Discarded) -> frozenset[int]:
     """Commit positions of transactions that the table's last refresh already contains."""
     standing = ahead.standings.get(piece.table_id)
     if standing is None or standing.snapshot is None or piece.low.lsn >= standing.snapshot.high:
@@ -222,8 +226,6 @@ def _skipped(cycle: Cycle, ahead: Stretch, piece: Slice) -> frozenset[int]:
 
 def _files_by_table(cycle: Cycle, ahead: Stretch, program: Program) -> dict[int, list[RowFile]]:
     found: dict[int, list[RowFile]] = {}
-    if not program.slices:
-        return found
     for row in cycle.repository.segments(cycle.channel.name, ahead.low, program.high):
         for file in cycle.trail.segment(row.epoch, row.low).files() if row.rows else ():
             found.setdefault(file.table_id, []).append(file)

@@ -53,6 +53,7 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
         tuple(dict.fromkeys(total.warnings)),
         dict(total.rows),
         seconds,
+        dict(total.discarded),
     )
 
 
@@ -145,7 +146,8 @@ def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
     renew(cycle)
     expired = 0 if cycle.unreachable else expire(cycle, min(positions.values()))
     _raise_first(stops)
-    return Integrated(dict(total.rows), positions, round(time.monotonic() - started, 2), expired)
+    seconds = round(time.monotonic() - started, 2)
+    return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded))
 
 
 def has_rows(cycle: Cycle) -> bool:
@@ -169,3 +171,4 @@ def _add(total: Applied, part: Applied) -> None:
     total.statements += part.statements
     total.warnings += part.warnings
     total.notes += part.notes
+    total.discarded += part.discarded

@@ -30,6 +30,8 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
             standings = state.read_state(connection, cycle.channel.name).standings
         for table in _tables(cycle, patterns):
             standing = standings.get(table.id)
+            if standing is None and target.rules.takes_nothing(table.name):
+                continue
             missing = _missing(standing, target.name)
             if missing or standing is None:
                 name = cycle.channel.target_name(target.name, table.name)

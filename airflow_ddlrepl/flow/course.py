@@ -180,6 +180,12 @@ def _reasons(unsafe: Mapping[int, str], tables: Mapping[int, Table]) -> str:
     return "; ".join(f"{names[0]}{more[why]}: {why}" for why, names in about.items())
 
 
+def strangers(cycle: Cycle, place: str, at: Lsn) -> frozenset[int]:
+    """Ids of the tables of which that target or replay takes nothing by its rules."""
+    rules = cycle.channel.target(place).rules
+    return frozenset(i for i, table in standing_at(cycle, at).items() if rules.takes_nothing(table.name))
+
+
 def _wanted(standing: Mapping[int, Table], patterns: Sequence[str], left_out: Container[int]) -> frozenset[int]:
     named = {i for i, table in standing.items() if is_selected(table.name, patterns)}
     return frozenset(i for i in _family(standing, named) if i not in left_out)

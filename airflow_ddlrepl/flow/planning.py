@@ -61,7 +61,7 @@ class _Planner:
             new,
             render=PostgresDdl(self.present.version),
             evidence=known,
-            policy=self._policy(name, event),
+            policy=self._policy(name, source_before.name if source_before else name, event),
             facts=replace(self._facts(before, new, standings), refusal=self._refusal(table_id, event)),
             source_before=source_before if before else None,
         )
@@ -71,8 +71,8 @@ class _Planner:
         known = self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
         return known.name if known else names.get(table_id, TableName("", ""))
 
-    def _policy(self, name: TableName, event: Event) -> Policy:
-        policy = policy_at(self.cycle.channel, self.target, name)
+    def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
+        policy = policy_at(self.cycle.channel, self.target, name, before)
         return policy.after_approval() if event.key.lsn in self._approved else policy
 
     @cached_property

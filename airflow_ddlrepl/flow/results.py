@@ -54,7 +54,10 @@ class Captured(Printable):
 
 @dataclass(frozen=True)
 class Adapted(Printable):
-    """What adapt did at each target: kinds of change, statements run, tables that wait for a refresh and why."""
+    """What adapt did at each target: kinds of change, statements run, tables that wait for a refresh and why.
+
+    discarded: changes that a target does not take, by table and reason.
+    """
 
     changes: dict[str, int] = field(default_factory=dict)
     statements: int = 0
@@ -62,6 +65,7 @@ class Adapted(Printable):
     warnings: tuple[str, ...] = ()
     rows: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    discarded: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,16 @@ class Refreshed(Printable):
 
 @dataclass(frozen=True)
 class Integrated(Printable):
-    """Rows merged (inserted, updated, deleted), each target's position, and segments that the trail let go."""
+    """Rows merged (inserted, updated, deleted), each target's position, and segments that the trail let go.
+
+    discarded: changes that a target does not take, by table and reason.
+    """
 
     rows: dict[str, int] = field(default_factory=dict)
     positions: dict[str, Lsn] = field(default_factory=dict)
     seconds: float = 0.0
     expired: int = 0
+    discarded: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,13 @@ class Replicated(Printable):
             f"refreshed: {', '.join(self.refresh.tables) or 'none'}",
             "applied: " + (", ".join(f"{n} {what}" for what, n in applied.items()) or "nothing"),
         ]
+        lines += [f"discarded: {n} x {why}" for why, n in self.discarded.items()]
         return "\n".join(lines + [f"warning: {w}" for w in self.adapt.warnings])
+
+    @property
+    def discarded(self) -> Counter[str]:
+        """Changes that a target does not take, by table and reason."""
+        return Counter(self.adapt.discarded) + Counter(self.integrate.discarded)
 
 
 @dataclass(frozen=True)

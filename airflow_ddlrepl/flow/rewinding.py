@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
-from airflow_ddlrepl.flow.course import Course, course, is_held, out_of_reach
+from airflow_ddlrepl.flow.course import Course, course, is_held, out_of_reach, strangers
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.reinstating import as_target, left_out, position_of_target, reinstate
 from airflow_ddlrepl.flow.replaying import replay
@@ -111,10 +111,11 @@ def _errand(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Err
     require_past(cycle, to)
     moment = _captured(cycle, to)
     if channel.is_replay(into):
-        return _Errand(cycle, into, course(cycle, _loaded(cycle, moment), patterns))
+        high = _loaded(cycle, moment)
+        return _Errand(cycle, into, course(cycle, high, patterns, left_out=strangers(cycle, into, high)))
     high = _loaded(cycle, position_of_target(cycle, into, moment))
-    aside = as_target(cycle, into)
-    return _Errand(aside, channel.replays[0].name, course(cycle, high, patterns, moment, left_out(cycle, high)))
+    aside, others = as_target(cycle, into), left_out(cycle, high) | strangers(cycle, into, high)
+    return _Errand(aside, channel.replays[0].name, course(cycle, high, patterns, moment, others))
 
 
 def _possible(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Errand:

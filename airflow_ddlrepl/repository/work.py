@@ -112,13 +112,12 @@ class Work(Base):
             return _refresh(row)
 
     def decline_refresh(self, channel: str, token: int, target: str, table_id: int, reason: str, at: Lsn) -> None:
-        """Rows of the table may differ since `at`, until the next refresh. Told again it is the same."""
-        values = {"channel": channel, "target": target, "table_id": table_id, "reason": reason}
-        values |= {"requested_at": int(at), "state": "declined"}
+        """Rows of the table may differ since `at`, until the next refresh. Told again it is the same, also later."""
+        values = {"channel": channel, "target": target, "table_id": table_id, "reason": reason, "state": "declined"}
         where = [refreshes.c[name] == value for name, value in values.items()]
         with self._fenced(channel, token) as connection:
             if connection.execute(select(refreshes.c.id).where(*where)).first() is None:
-                made = {"created": self._database.now(connection)}
+                made = {"requested_at": int(at), "created": self._database.now(connection)}
                 connection.execute(refreshes.insert().values(**values, **made))
 
     def declined_refreshes(self, channel: str, target: str) -> list[RefreshRow]:

@@ -216,8 +216,8 @@ def test_refreshes_wait_until_they_are_done(repository: Repository, token: int) 
 
 
 def test_a_table_may_differ_until_the_next_refresh(repository: Repository, token: int) -> None:
-    for at in (5, 5, 9):
-        repository.decline_refresh("shop", token, "w", 7, "a policy", Lsn(at))
+    for at, why in ((5, "a policy"), (5, "a policy"), (9, "a policy"), (9, "a rule")):
+        repository.decline_refresh("shop", token, "w", 7, why, Lsn(at))
     repository.decline_refresh("shop", token, "w", 8, "a policy", Lsn(5))
     repository.request_refresh("shop", token, "w", 7, "asked for", Lsn(10))
     assert [(r.table_id, r.requested_at) for r in repository.declined_refreshes("shop", "w")] == [

@@ -52,13 +52,17 @@ class StagedSlice:
 
 @dataclass
 class Applied:
-    """What a program did: rows by kind, changes by kind, statements run, warnings; notes: what each change means."""
+    """What a program did: rows by kind, changes by kind, statements run, warnings; notes: what each change means.
+
+    discarded: changes that the target does not take, by table and reason.
+    """
 
     rows: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
     statements: int = 0
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    discarded: Counter[str] = field(default_factory=Counter)
 
 
 def run_program(
