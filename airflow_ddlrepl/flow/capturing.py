@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from airflow_ddlrepl.capture.drift import Inspection, doubtful, unexplained
@@ -52,6 +52,7 @@ from airflow_ddlrepl.trail.store import INSPECTED_FILE, data_folder
 
 RANGE_BYTES = 16 << 20
 INSPECTED = "inspected"
+NOT_OURS = "about no table of the channel"
 STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.GAP, EventKind.RELATION)
 
 
@@ -148,21 +149,36 @@ def _explain(cycle: Cycle, inspection: Inspection) -> None:
         cycle.repository.set_explained(cycle.channel.name, cycle.token, explained)
 
 
+@dataclass(frozen=True)
+class _Window:
+    """One segment, what of its events is about the channel's tables, and the revisions that they make.
+
+    discarded: schema changes that are about other tables, by kind.
+    """
+
+    segment: Segment
+    events: Sequence[Event] = ()
+    revisions: Sequence[Revision] = ()
+    discarded: Mapping[str, int] = field(default_factory=dict)
+
+
 class _Tally:
     """Adds up what the windows of one capture found."""
 
     def __init__(self) -> None:
         self.rows = self.transactions = self.segments = self.revisions = self.drift = 0
         self.ddl: Counter[str] = Counter()
+        self.discarded: Counter[str] = Counter()
         self.filled: set[int] = set()
 
-    def add(self, window: tuple[Segment, Sequence[Event], Sequence[Revision]]) -> Lsn:
-        segment, events, found = window
+    def add(self, window: _Window) -> Lsn:
+        segment = window.segment
         self.rows += segment.rows
         self.transactions += sum(part.transaction_count for part in segment.parts)
         self.segments += not segment.is_empty
-        self.revisions += len(found)
-        for event in events:
+        self.revisions += len(window.revisions)
+        self.discarded.update(window.discarded)
+        for event in window.events:
             self.filled.update(event.filled)
             if event.kind is EventKind.TRUNCATE:
                 self.ddl["TRUNCATE"] += 1
@@ -174,12 +190,10 @@ class _Tally:
 
     def result(self, low: Lsn, high: Lsn, seconds: float) -> Captured:
         counts = (self.rows, self.transactions, self.segments, dict(self.ddl), self.revisions, self.drift)
-        return Captured(low, high, *counts, round(seconds, 2))
+        return Captured(low, high, *counts, round(seconds, 2), dict(self.discarded))
 
 
-def _window(
-    cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool
-) -> tuple[Segment, Sequence[Event], Sequence[Revision]]:
+def _window(cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool) -> _Window:
     with files_gone_on_failure(cycle, low), needing(high - low, "of log in this window"):
         segment = _read(cycle, low, high, inspection, is_last=is_last)
         if not segment.is_empty:
@@ -187,7 +201,7 @@ def _window(
         cycle.check_lock()
     if segment.is_empty:
         cycle.repository.set_position(cycle.channel.name, cycle.token, CAPTURED, high)
-        return segment, (), ()
+        return _Window(segment)
     published = _publish(cycle, segment)
     reach("capture.manifest")
     return _register(cycle, published)
@@ -356,7 +370,7 @@ def _drift_part(cycle: Cycle, segment: Segment, drift: Sequence[Event]) -> Part:
     return Part(index, segment.low, segment.high, control=cycle.trail.write(path, lines), event_count=len(drift))
 
 
-def _register(cycle: Cycle, segment: Segment) -> tuple[Segment, Sequence[Event], Sequence[Revision]]:
+def _register(cycle: Cycle, segment: Segment) -> _Window:
     """Make a published segment part of the channel: its revisions, its events, the new position.
 
     Raises SourceError SRC-116 for one that an earlier run wrote, of log that was lost in a fail-over since.
@@ -372,7 +386,8 @@ def _register(cycle: Cycle, segment: Segment) -> tuple[Segment, Sequence[Event],
     cycle.repository.commit_segment(cycle.channel.name, cycle.token, facts, found, segment.high, seen=seen)
     cycle.trail.tidy(segment)
     reach("capture.repository")
-    return segment, seen, found
+    others = Counter(f"{e.tag}: {NOT_OURS}" for e in events if e.kind is EventKind.DDL and not touches(e, ours))
+    return _Window(segment, seen, found, others)
 
 
 def touches(event: Event, ours: set[int]) -> bool:

@@ -39,7 +39,10 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Captured(Printable):
-    """One capture: log positions, what it found by kind, and where the time went (seconds)."""
+    """One capture: log positions, what it found by kind, and where the time went (seconds).
+
+    discarded: schema changes that are about no table of the channel, by kind; the server sends it no rows of others.
+    """
 
     low: Lsn
     high: Lsn
@@ -50,6 +53,7 @@ class Captured(Printable):
     revisions: int = 0
     drift: int = 0
     seconds: float = 0.0
+    discarded: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,8 +126,8 @@ class Replicated(Printable):
 
     @property
     def discarded(self) -> Counter[str]:
-        """Changes that a target does not take, by table and reason."""
-        return Counter(self.adapt.discarded) + Counter(self.integrate.discarded)
+        """Changes that the channel, or a target, does not take, by table and reason."""
+        return Counter(self.capture.discarded) + Counter(self.adapt.discarded) + Counter(self.integrate.discarded)
 
 
 @dataclass(frozen=True)

@@ -155,6 +155,36 @@ def test_a_rewind_obeys_the_rules_of_its_place(databases: Databases, past: str, 
     assert replica.rows("SELECT id FROM u") == [(1,)]
 
 
+@pytest.mark.req("XR-05")
+def test_what_is_no_table_of_the_channel_is_counted(databases: Databases, tmp_path: Path) -> None:
+    """By its pattern: only the schema changes come by, the rows are not in the stream."""
+    few = channel_file(tmp_path, databases.source, databases.target, source={"tables": ["public.t"]}, adapt_ddl=[])
+    replica = Replica(databases.source, databases.target, few)
+    replica.at_source(*START)
+    replica.activate()
+    replica.at_source(
+        "ALTER TABLE u ADD b int", "CREATE TABLE w (id int)", "INSERT INTO w VALUES (1)", "DROP TABLE w, u"
+    )
+    done = replica.replicate()
+    kinds = ("ALTER TABLE", "CREATE TABLE", "DROP TABLE")
+    assert done.discarded == {f"{kind}: about no table of the channel": 1 for kind in kinds}
+    assert (done.capture.ddl, done.capture.rows) == ({}, 0)
+    replica.at_source("ALTER TABLE t ADD b int")
+    assert replica.settle().discarded == {}
+
+
+def test_what_was_left_out_comes_with_the_next_change_once_the_rule_is_gone(
+    databases: Databases, tmp_path: Path
+) -> None:
+    replica = ruled(databases, tmp_path, negative=[{**T, "dml": False}])
+    replica.at_source("ALTER TABLE t ADD b int DEFAULT 7", "INSERT INTO t VALUES (2, 2)")
+    replica.replicate()
+    ruled_file(databases, tmp_path)
+    replica.at_source("INSERT INTO t VALUES (3, 3)", "ALTER TABLE t ADD c int", "INSERT INTO t VALUES (4, 4, 4, 4)")
+    assert replica.settle().refresh.tables == {"public.t": 4}
+    assert may_differ(replica) == []
+
+
 def test_rules_go_by_the_name_before_a_rename(databases: Databases, tmp_path: Path) -> None:
     replica = ruled(databases, tmp_path, negative=[{"tables": ["public.t"], "dml": False}])
     replica.at_source("ALTER TABLE t RENAME TO v", "INSERT INTO v VALUES (2, 2)", "ALTER TABLE v ADD b int")
