@@ -111,7 +111,7 @@ STORIES: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "schemas and names that need quotes": (
         (
-            'CREATE SCHEMA "My Schema"',
+            'CREATE SCHEMA "My Schema" CREATE TABLE t(id int PRIMARY KEY)',
             'CREATE TABLE "My Schema"."Tab ""le; %s"("Id%" int PRIMARY KEY, "näme ""q""" text)',
             """INSERT INTO "My Schema"."Tab ""le; %s" VALUES (1, '%s; drop ''x'' "')""",
         ),
@@ -121,6 +121,8 @@ STORIES: dict[str, tuple[tuple[str, ...], ...]] = {
             'ALTER SCHEMA "My Schema" RENAME TO other',
             'INSERT INTO other."Tab ""le; %s" VALUES (2, NULL, NULL)',
             'ALTER TABLE other."Tab ""le; %s" SET SCHEMA public',
+            "CREATE TABLE t(id int PRIMARY KEY) PARTITION BY LIST (id); DROP TABLE other.t",
+            "ALTER TABLE t SET SCHEMA other",  # where the kept table has an index of that name
         ),
     ),
     "DDL in blocks and functions, and undone": (

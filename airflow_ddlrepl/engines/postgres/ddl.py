@@ -93,7 +93,7 @@ def _spare_names(table: TableName, schema: str) -> str:
         " SELECT c.oid, c.relname, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'INDEX' END AS kind FROM pg_class c"
         f" WHERE c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = {name}::regclass"
         f" UNION ALL SELECT objid FROM pg_depend WHERE refobjid = {name}::regclass AND deptype IN ('a', 'i')"
-        " AND classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass) AND c.relkind IN ('i', 'S')"
+        " AND classid = 'pg_class'::regclass AND refclassid = 'pg_class'::regclass) AND c.relkind IN ('i', 'I', 'S')"
         " AND EXISTS (SELECT FROM pg_class o JOIN pg_namespace n ON n.oid = o.relnamespace"
         f" WHERE n.nspname = {literal(schema).strip()} AND o.relname = c.relname)"
         " LOOP EXECUTE format('ALTER %s %s RENAME TO %I', part.kind, part.oid::regclass,"
