@@ -40,7 +40,8 @@ class Standing:
     """One table at one target.
 
     shape: the target table's shape, columns carrying the source's ids. snapshot: of its last refresh,
-    while transactions that the refresh already contains may still come by.
+    while transactions that the refresh already contains may still come by. properties: what the channel file said of
+    it when it got this shape (`Channel.properties_at`).
     """
 
     table_id: int
@@ -48,6 +49,7 @@ class Standing:
     shape: Table
     state: State = State.LIVE
     snapshot: Snapshot | None = None
+    properties: str = ""
 
     def has(self, lsn: int, xid: int) -> bool:
         """Does the target table already contain this transaction, by a refresh?"""
@@ -111,17 +113,27 @@ class Program:
     @property
     def first_commit(self) -> Lsn:
         """Just after the first change that must be committed before rows can use it (a new enum label); else `high`."""
-        found = (s.key.lsn + 1 for s in self.steps if s.plan and any(part.own_transaction for part in s.plan.steps))
+        found = (s.event.end for s in self.steps if s.plan and any(part.own_transaction for part in s.plan.steps))
         return Lsn(min(found, default=self.high))
 
     @property
     def last_step(self) -> Lsn:
         """The position just after the last transaction that changes a shape; `low` when there is none."""
-        return max((Lsn(step.key.lsn + 1) for step in self.steps), default=self.low)
+        return max((step.event.end for step in self.steps), default=self.low)
+
+    @property
+    def does_anything(self) -> bool:
+        """False: the target stands where it leads."""
+        return self.high > self.low or bool(self.steps)
 
 
 Planner = Callable[["Standing | None", "Table | None", Event, Mapping[int, "Standing"]], TablePlan]
 ShapeAt = Callable[[int, LogKey], "Table | None"]
+Read = Callable[["Table", "Standing"], "Table"]
+
+
+def _whole(table: Table, standing: Standing) -> Table:
+    return table
 
 
 @dataclass
@@ -129,12 +141,14 @@ class Timeline:
     """Builds a Program. plan: decides one table's schema change. shape_at: the enrolled revision.
 
     enrolled: ids of the tables that are, or ever were, in the channel. rules: which changes the target takes.
+    read: what of a source's table is read for the target's.
     """
 
     plan: Planner
     shape_at: ShapeAt
     enrolled: Container[int]
     rules: RuleSets = field(default_factory=RuleSets)
+    read: Read = _whole
     _standings: dict[int, Standing] = field(default_factory=dict)
     _since: dict[int, LogKey] = field(default_factory=dict)
     _slices: list[Slice] = field(default_factory=list)
@@ -148,11 +162,11 @@ class Timeline:
         self._since = dict.fromkeys(standings, start)
         self._slices, self._steps, self._discarded = [], [], []
         for event in events:
-            if not low <= event.key.lsn < high:
+            if event.key.lsn < low or event.end > high:
                 continue
             stop = self._visit(event)
             if stop is not None:
-                program = self.build(standings, _before(events, event.key.lsn), low, Lsn(event.key.lsn))
+                program = self.build(standings, _before(events, event), low, Lsn(event.key.lsn))
                 return replace(program, stop=stop)
         for table_id in list(self._standings):
             self._close(table_id, LogKey(high, START_OF_TRANSACTION))
@@ -165,7 +179,7 @@ class Timeline:
                 self._truncate(event, table_id, name)
         elif event.kind is EventKind.RELATION and event.layout:
             self._suspend(event, event.layout)
-        elif event.kind is EventKind.DDL:
+        elif event.kind in (EventKind.DDL, EventKind.PROPERTIES):
             for table_id, _ in event.dropped:
                 if stop := self._change(event, table_id, None):
                     return stop
@@ -217,6 +231,8 @@ class Timeline:
             return plan
         if not plan.changes_anything and before is not None:
             self._cut(table_id, event.key)
+            if plan.properties != before.properties:
+                self._stand(Step(event, table_id, None, before, replace(before, properties=plan.properties)))
             return None
         if table_id in self._standings:
             self._close(table_id, event.key)
@@ -245,7 +261,8 @@ class Timeline:
     def _follow(self, event: Event, before: Standing, plan: TablePlan) -> None:
         """A table that was never loaded: only its name matters until then, or that it is gone."""
         gone = plan.is_removed or plan.is_kept
-        after = None if gone else replace(before, name=plan.target, shape=plan.shape or before.shape)
+        shape = plan.shape or before.shape
+        after = None if gone else replace(before, name=plan.target, shape=shape, properties=plan.properties)
         self._stand(Step(event, before.table_id, None, before, after))
 
     def _kept(self, name: TableName) -> list[Standing]:
@@ -267,7 +284,7 @@ class Timeline:
         state, shape = State.LIVE, plan.shape
         if plan.needs_refresh:
             state, shape = State.PENDING, plan.until_refresh or shape
-        return Standing(table_id, plan.target, shape, state, before.snapshot if before else None)
+        return Standing(table_id, plan.target, shape, state, before.snapshot if before else None, plan.properties)
 
     def _cut(self, table_id: int, key: LogKey) -> None:
         """The target stays as it is, but rows from here on may have another shape: they get a slice of their own."""
@@ -279,7 +296,8 @@ class Timeline:
         standing = self._standings[table_id]
         low = self._since.get(table_id, high)
         if standing.state is State.LIVE and low < high and not standing.shape.is_partitioned:
-            source = self.shape_at(table_id, low) or standing.shape
+            known = self.shape_at(table_id, low)
+            source = self.read(known, standing) if known else standing.shape
             if why := self.rules.why_discarded(ChangeKind.DML, source.name):
                 self._discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
             else:
@@ -287,5 +305,5 @@ class Timeline:
         self._since[table_id] = high
 
 
-def _before(events: Iterable[Event], lsn: int) -> Sequence[Event]:
-    return [event for event in events if event.key.lsn < lsn]
+def _before(events: Iterable[Event], stop: Event) -> Sequence[Event]:
+    return [event for event in events if event is not stop and event.end <= stop.key.lsn]

@@ -1,9 +1,10 @@
-"""An AdaptDDL action as one line of text, with HVR's names: `AddTablePattern=t*, KeepExistingStructure`."""
+"""An action as one line of text, with HVR's names: `AddTablePattern=t*, KeepExistingStructure`."""
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 PARAMETERS = {
@@ -20,12 +21,25 @@ PARAMETERS = {
     "KeepOldRows": "keep_old_rows",
     "RefreshOptions": "refresh_options",
 }
-FLAGS = ("KeepExistingStructure", "KeepOldRows")
+FLAGS = ("KeepExistingStructure", "KeepOldRows", "Absent")
 _PARAMETER = re.compile(r'\s*(\w+)\s*(?:=\s*("(?:[^"]|"")*"|[^,"]*?))?\s*(,|$)')
 
 
-def read_action(text: str) -> dict[str, Any]:
+COLUMN_PARAMETERS = {
+    "Table": "tables",
+    "Name": "columns",
+    "BaseName": "name",
+    "Absent": "absent",
+    "Targets": "targets",
+}
+TABLE_PARAMETERS = {"Table": "tables", "BaseName": "name", "Targets": "targets"}
+Parameters = Mapping[str, str]
+
+
+def read_action(text: str, parameters: Parameters = PARAMETERS) -> dict[str, Any]:
     """The keys and values that the line says. A value with a comma stands in double quotes, a quote in it twice.
+
+    parameters: HVR's names and our keys: those of AdaptDDL, ColumnProperties or TableProperties.
 
     Raises ValueError for a parameter that there is not, that stands twice, or that lacks its value.
     """
@@ -36,12 +50,13 @@ def read_action(text: str) -> dict[str, Any]:
         if part is None:
             raise ValueError(f'{text[place:].strip()!r} can\'t be read: write Parameter=value, or Parameter="va,lue"')
         name, value = part[1], part[2]
-        if name not in PARAMETERS:
-            close = difflib.get_close_matches(name, PARAMETERS, n=1)
-            raise ValueError(f"there is no parameter {name}; " + (f"did you mean {close[0]}?" if close else _KNOWN))
-        if PARAMETERS[name] in found:
+        if name not in parameters:
+            close = difflib.get_close_matches(name, parameters, n=1)
+            known = f"did you mean {close[0]}?" if close else f"known: {', '.join(parameters)}"
+            raise ValueError(f"there is no parameter {name}; {known}")
+        if parameters[name] in found:
             raise ValueError(f"{name} stands twice")
-        found[PARAMETERS[name]] = _flag(name, value) if name in FLAGS else _value(name, value)
+        found[parameters[name]] = _flag(name, value) if name in FLAGS else _value(name, value)
         place = part.end()
     return found
 
@@ -56,9 +71,6 @@ def _value(name: str, value: str | None) -> str:
     if value is None:
         raise ValueError(f"{name} needs a value: {name}=…")
     return value[1:-1].replace('""', '"') if value.startswith('"') else value
-
-
-_KNOWN = f"known: {', '.join(PARAMETERS)}"
 
 
 def write_action(values: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from airflow_ddlrepl.config.action_text import read_action, write_action
-from airflow_ddlrepl.config.pattern import is_pattern, joins, matches, matches_table
+from airflow_ddlrepl.config.pattern import is_about, is_pattern, joins
 from airflow_ddlrepl.config.policies import (
     OnAddColumnWithDefault,
     OnDropTable,
@@ -78,7 +78,7 @@ class AdaptAction(Section):
 
     def is_for(self, name: TableName) -> bool:
         """Does the action hold for this table?"""
-        return matches_table(self.table, name) if "." in self.table else matches(self.table, name.name)
+        return is_about(self.table, name)
 
     def text(self) -> str:
         """The action as one line, which can stand in its place."""

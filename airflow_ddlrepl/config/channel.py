@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from itertools import islice
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, WithJsonSchema, field_validator, model_validator
@@ -22,6 +23,7 @@ from airflow_ddlrepl.config.policies import (
     OnPreserveAlterTableFail,
     ReplicaIdentity,
 )
+from airflow_ddlrepl.config.properties import Column, ColumnProperty, Table, digest, seen_as
 from airflow_ddlrepl.config.rules import RuleSets
 from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern, Whole
 from airflow_ddlrepl.model.names import TableName
@@ -151,6 +153,10 @@ class Channel(Section):
     source: Source
     targets: tuple[Target, ...] = Field(min_length=1, description="where changes go to")
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source and for every target")
+    column_properties: tuple[Column, ...] = Field(
+        (), description="what columns are called at the targets, or not there"
+    )
+    table_properties: tuple[Table, ...] = Field((), description="what tables are called at the targets")
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults hold where no action says anything")
     repository: str = Field(
         default_factory=default_repository, repr=False, description="URL; default: under $DDLREPL_HOME"
@@ -179,6 +185,15 @@ class Channel(Section):
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
+        return self
+
+    @model_validator(mode="after")
+    def _properties_name_targets(self) -> Channel:
+        known = [place.name for place in self.places]
+        for key in ("column_properties", "table_properties"):
+            for number, one in enumerate(getattr(self, key)):
+                if unknown := [name for name in one.targets if name not in known]:
+                    raise ValueError(f"{key}[{number}].targets: there is no target or replay {', '.join(unknown)}")
         return self
 
     @property
@@ -211,22 +226,42 @@ class Channel(Section):
         return {target.name: target for target in self.places}[name]
 
     def target_name(self, target: str, name: TableName) -> TableName:
-        """What the source's table is called at that target or replay: its `schemas` come before integrate_schema."""
+        """What the source's table is called at that target or replay.
+
+        Its schema: the target's `schemas` come before integrate_schema. Its name: as table_properties say.
+        """
         schema = self.target(target).schemas.get(name.schema)
         if schema is None:
             actions = (a for a in self.source_actions() if a.integrate_schema is not None and a.adds(name))
             schema = next((a.integrate_schema for a in actions), None)
-        return TableName(schema or name.schema, name.name)
+        called = next((p.name for p in self.table_properties if p.holds(target, name)), name.name)
+        return TableName(schema or name.schema, called)
+
+    def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
+        """The column_properties of a table, named as at the source, at that target or replay."""
+        return tuple(p for p in self.column_properties if p.holds(target, table))
+
+    def properties_at(self, target: str, table: TableName) -> str:
+        """What column_properties and table_properties say of the table; empty when there are none for it."""
+        of_table = (p for p in self.table_properties if p.holds(target, table))
+        return digest((*self.columns_at(target, table), *islice(of_table, 1)))
 
     def holder(self, name: str) -> str:
         """Under which name a target keeps where it stands: a replay may be in the database of a target."""
         return f"{self.name}@{name}" if self.is_replay(name) else self.name
 
     def replaying(self, target: str) -> Channel:
-        """This channel, whose first replay has the policies and rules of a target."""
+        """This channel, whose first replay has the policies, rules and properties of a target."""
         (first, *others), live = self.replays, self.target(target)
         like_it = first.model_copy(update={"adapt_ddl": live.adapt_ddl, "rules": live.rules})
-        return self.model_copy(update={"replays": (like_it, *others)})
+        names = (target, first.name)
+        return self.model_copy(
+            update={
+                "replays": (like_it, *others),
+                "column_properties": seen_as(self.column_properties, *names),
+                "table_properties": seen_as(self.table_properties, *names),
+            }
+        )
 
     def is_replay(self, name: str) -> bool:
         """Is it one of the `replays`?"""

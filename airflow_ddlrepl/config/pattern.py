@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from airflow_ddlrepl.model.names import TableName
 
+MAX_NAME_BYTES = 63
 _PART = r'(?:"(?:[^"]|"")+"|\[[^\]]+\]|[^".\[])+'
 _TWO_PARTS = re.compile(rf"^({_PART})\.({_PART})$")
 _TOKEN = re.compile(r'"((?:[^"]|"")+)"|\[([!^]?)([^\]]+)\]|(\*)|(\?)|(\|)|(.)', re.DOTALL)
@@ -44,6 +45,25 @@ def matches_table(pattern: str, name: TableName) -> bool:
     """Does the `schema.table` pattern match this table?"""
     schema, table = split_table_pattern(pattern)
     return matches(schema, name.schema) and matches(table, name.name)
+
+
+def is_about(pattern: str, name: TableName) -> bool:
+    """Does a pattern for the name alone, or for schema.name, match this table?"""
+    return matches_table(pattern, name) if "." in pattern else matches(pattern, name.name)
+
+
+def impossible(pattern: str) -> bool:
+    """Is there an alternative that no name can match: it is empty, or longer than a name may be?"""
+    sizes, is_open = [0], [False]
+    for quoted, _, chars, star, one, alternative, char in _TOKEN.findall(pattern):
+        if alternative:
+            sizes.append(0)
+            is_open.append(False)
+        elif star:
+            is_open[-1] = True
+        else:
+            sizes[-1] += len(quoted.replace('""', '"').encode()) or bool(chars or one) or len(char.encode())
+    return any(size > MAX_NAME_BYTES or (not size and not more) for size, more in zip(sizes, is_open, strict=True))
 
 
 def joins(name: TableName, pattern: str, but: str | None, schema: str | None) -> bool:

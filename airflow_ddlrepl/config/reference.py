@@ -61,6 +61,8 @@ def markdown() -> str:
         "AdaptAction",
         "RuleSets",
         "Rule",
+        "ColumnProperty",
+        "TableProperty",
         "Capture",
         "Spark",
         "Lock",
@@ -79,6 +81,8 @@ TITLES = {
     "AdaptAction": "`adapt_ddl`, each",
     "RuleSets": "`rules`",
     "Rule": "`positive` and `negative`, each",
+    "ColumnProperty": "`column_properties`, each",
+    "TableProperty": "`table_properties`, each",
     "Capture": "`capture`",
     "Spark": "`spark`",
     "Lock": "`lock`",
@@ -104,7 +108,9 @@ def _section(name: str, part: dict[str, Any], schema: dict[str, Any]) -> Iterato
 
 def _default(value: dict[str, Any]) -> str:
     default = value.get("default")
-    return f"`{default}`" if default not in (None, "", [], {}) and not isinstance(default, dict) else ""
+    if default in (None, "", [], {}, False) or isinstance(default, dict):
+        return ""
+    return f"`{', '.join(default) if isinstance(default, list) else default}`"
 
 
 def _kind(value: dict[str, Any], schema: dict[str, Any]) -> str:

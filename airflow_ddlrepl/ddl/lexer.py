@@ -37,6 +37,12 @@ _COMMENT = re.compile(r"/\*|\*/")
 
 def tokens(text: str) -> Iterator[Token]:
     """The tokens of a statement, comments and white space left out. Never fails: what isn't closed runs to the end."""
+    for token, _, _ in placed_tokens(text):
+        yield token
+
+
+def placed_tokens(text: str) -> Iterator[tuple[Token, int, int]]:
+    """The same with where each begins and ends."""
     at = 0
     while at < len(text):
         if match := _SPACE.match(text, at):
@@ -46,11 +52,12 @@ def tokens(text: str) -> Iterator[Token]:
         elif match := _DOLLAR.match(text, at):
             end = text.find(match.group(), match.end())
             end = len(text) if end < 0 else end + len(match.group())
-            yield Token(Kind.STRING, text[at:end])
+            yield Token(Kind.STRING, text[at:end]), at, end
             at = end
         else:
-            token, at = _next(text, at)
-            yield token
+            token, end = _next(text, at)
+            yield token, at, end
+            at = end
 
 
 def _next(text: str, at: int) -> tuple[Token, int]:
@@ -81,15 +88,6 @@ def _end_of_comment(text: str, at: int) -> int:
 def canonical(text: str) -> str:
     """One spelling for texts that differ only in white space and needless quotes: `"a".b [ ]` is `a.b[]`."""
     return " ".join(_spelled(t) for t in tokens(text))
-
-
-def renamed(text: str, old: str, new: str) -> str:
-    """The canonical text with every name `old` replaced: how an expression reads after a column was renamed.
-
-    What is no column but has its name is replaced, too: the result is a guess to be compared, never run.
-    """
-    names = (Kind.WORD, Kind.QUOTED)
-    return " ".join(_spelled(Token(Kind.QUOTED, new) if t.kind in names and t.text == old else t) for t in tokens(text))
 
 
 def _spelled(token: Token) -> str:

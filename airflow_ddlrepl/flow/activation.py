@@ -24,6 +24,7 @@ from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.following import is_lost, start_over
 from airflow_ddlrepl.flow.holding import hold
+from airflow_ddlrepl.flow.properties import require_possible
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.rereading import require_held, reread
@@ -71,6 +72,8 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     position = found.position if anew else Lsn(max(found.position if is_new else 0, captured or 0))
     begins = anew or is_broken  # a new epoch: no rewind goes across the log that is missing
     tables = _wanted(cycle)
+    for target in cycle.channel.targets:
+        require_possible(cycle.channel, target.name, tables)
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if revisions and not is_new:
         settle(cycle.source.connection)

@@ -27,6 +27,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.discarding import discarded
 from airflow_ddlrepl.flow.planning import Refusals, planner
+from airflow_ddlrepl.flow.properties import changed, read_for
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import seen_by_tasks
@@ -98,13 +99,16 @@ def look(
     rows = cycle.repository.telling_segments(cycle.channel.name, low, until)
     told = [cycle.trail.segment(row.epoch, row.low) for row in rows]
     events = [e for s in told for e in cycle.trail.events(s)] + list(ahead.events)
-    events = sorted((e for e in events if e.key.lsn >= low), key=_by_key)
     history = cycle.repository.histories(cycle.channel.name)
     for revision in ahead.revisions:
         history.setdefault(revision.table_id, []).append(revision)
-    plan = planner(cycle, target, present, _shape_at(history), standings, refused)
+    shape_at = _shape_at(history)
+    said = changed(cycle.channel, target, low, standings, shape_at)
+    events = sorted((e for e in [*events, *([said] if said else [])] if e.key.lsn >= low), key=_by_key)
+    plan = planner(cycle, target, present, shape_at, standings, refused)
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
-    timeline = Timeline(plan, _shape_at(history), enrolled, cycle.channel.target(target).rules)
+    rules = cycle.channel.target(target).rules
+    timeline = Timeline(plan, shape_at, enrolled, rules, partial(read_for, cycle.channel, target))
     high = captured if until is None else max(low, min(captured, until))
     return Stretch(target, low, high, standings, events, timeline)
 

@@ -105,7 +105,7 @@ def _advance(
         if not is_whole:
             program = ahead.program(first)
         try:
-            return program, is_whole, apply(cycle, ahead, program) if program.high > ahead.low else Applied()
+            return program, is_whole, apply(cycle, ahead, program) if program.does_anything else Applied()
         except AlterRefused as error:
             if error.on in refused:
                 raise
@@ -129,7 +129,7 @@ def has_changes(cycle: Cycle) -> bool:
     """Does any target have a schema change before it, or one to record? Reads control records only."""
     if any(has_unrecorded(cycle, target.name) for target in cycle.targets()):
         return True
-    return any(_to_last_change(ahead).high > ahead.low for ahead in _all(cycle))
+    return any(_to_last_change(ahead).does_anything for ahead in _all(cycle))
 
 
 @stage("integrate")

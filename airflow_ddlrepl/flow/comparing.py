@@ -16,6 +16,7 @@ from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.properties import read_for, seen_at
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.model.table import Table
 
@@ -38,7 +39,9 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
                 reports.append(TableReport(table.name, name, structure=(missing,), waits=True))
                 continue
             dsn = cycle.target_dsn(target.name)
-            tasks.append(CompareTask(cycle.source_dsn, dsn, table, standing.name, standing.shape))
+            read = read_for(cycle.channel, target.name, table)
+            wanted = seen_at(cycle.channel, target.name, table)
+            tasks.append(CompareTask(cycle.source_dsn, dsn, read, standing.name, standing.shape, wanted=wanted))
     reports += cycle.runner.map(compare_table, tasks, "compare", size=_bytes(cycle, tasks))
     left_out = {
         str(name): why for name, why in cycle.source.unpublished_reasons().values() if is_selected(name, patterns)

@@ -15,12 +15,15 @@ from airflow_ddlrepl.adapt.timeline import Planner, Standing, State
 from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.present import Present, publishes_generated
+from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.cycle import Cycle
-from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.flow.properties import called, refused, require_like_parent, same_name, seen_at, told
+from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.transform.columns import with_unveiled
 
 Refusals = Mapping[tuple[int, LogKey], Refusal]
 """What the target has refused in this run: by the table's id, and where in the log the change is."""
@@ -50,21 +53,74 @@ class _Planner:
     def __call__(
         self, before: Standing | None, new: Table | None, event: Event, standings: Mapping[int, Standing]
     ) -> TablePlan:
+        try:
+            return self._plan(before, new, event, standings)
+        except Unsupported as error:
+            assert new is not None
+            name = before.name if before else self.cycle.channel.target_name(self.target, new.name)
+            return refused(new, name, before, error)
+
+    def _plan(
+        self, before: Standing | None, new: Table | None, event: Event, standings: Mapping[int, Standing]
+    ) -> TablePlan:
         table_id = new.id if new else before.table_id if before else 0
         name = new.name if new else self._source_name(table_id, event)
         source_before = self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
-        known = _inspected(event, table_id) if event.is_inspected and before else evidence(event, table_id)
+        is_seen = event.is_inspected or event.kind is EventKind.PROPERTIES
+        known = _inspected(event, table_id) if is_seen and before else evidence(event, table_id)
         if before is None and source_before is not None:  # it was there already, and the target had none of it
             known = replace(known, filled=True)
-        return plan(
+        policy = self._policy(name, source_before.name if source_before else name, event)
+        if new is not None:
+            if policy.adapts:
+                self._refuse_impossible(before, new, event, standings)
+            known = called(known, new, self.cycle.channel, self.target)
+        seen = self._seen(new, policy) if new else None
+        found = plan(
             _under(before.shape, standings) if before else None,
-            new,
+            seen,
             render=PostgresDdl(self.present.version),
             evidence=known,
-            policy=self._policy(name, source_before.name if source_before else name, event),
+            policy=policy,
             facts=replace(self._facts(before, new, standings), refusal=self._refusal(table_id, event)),
-            source_before=source_before if before else None,
+            source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
         )
+        if event.kind is EventKind.PROPERTIES and before is not None:
+            found = told(found, before, policy)
+        return replace(found, properties=self.cycle.channel.properties_at(self.target, name))
+
+    def _seen(self, table: Table, policy: Policy) -> Table:
+        """What can't be matters only where the target's table follows."""
+        try:
+            return seen_at(self.cycle.channel, self.target, table)
+        except Unsupported:
+            if policy.adapts:
+                raise
+            return table
+
+    def _seen_before(self, table: Table, after: Table | None, policy: Policy) -> Table:
+        return with_unveiled(self._seen(table, policy), table, after) if after is not None else table
+
+    def _refuse_impossible(
+        self,
+        before: Standing | None,
+        new: Table,
+        event: Event,
+        standings: Mapping[int, Standing],
+    ) -> None:
+        """Raises Unsupported where properties do not go together."""
+        channel, key = self.cycle.channel, event.key
+        family = [(new, self.shape_at(new.partition.of, key) if new.partition else None)]
+        for standing in standings.values() if new.is_partitioned else ():
+            part = standing.shape.partition
+            table = self.shape_at(standing.table_id, key) if part and part.of == new.id else None
+            family += [(table, new)] if table else []
+        for table, parent in family:
+            require_like_parent(channel, self.target, table, parent)
+        name = channel.target_name(self.target, new.name)
+        for other in standings.values() if before is None else ():
+            if other.name == name and other.table_id != new.id and other.state is not State.KEPT:
+                raise same_name(name, self._source_name(other.table_id, event), new.name)
 
     def _source_name(self, table_id: int, event: Event) -> TableName:
         names = dict(event.dropped)

@@ -44,6 +44,7 @@ from airflow_ddlrepl.flow.asking import ask, options_of, targets_at_once
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow
+from airflow_ddlrepl.flow.properties import read_for, same_name, seen_at
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.results import Refreshed
 from airflow_ddlrepl.flow.room import needing
@@ -178,7 +179,7 @@ class Refresh:
             done.append((self.after[table.id], 0))
         self.cycle.check_lock()
         for table in leaves:
-            make_shadow(self.connection, self.after[table.id].shape, self.shadow(table))
+            make_shadow(self.connection, self.shadow_shape(table), self.shadow(table))
         reach("refresh.shadow")
         counts = self._load(leaves)
         reach("refresh.loaded")
@@ -200,16 +201,26 @@ class Refresh:
             parent=parent.name if parent else None,
             has_parent=parent is not None or table.partition is None,
         )
-        channel, held = self.cycle.channel, target_shape(table, facts=facts)
-        for why in become_text(table, held):
+        channel = self.cycle.channel
+        seen = seen_at(channel, self.into, table)
+        held = target_shape(seen, facts=facts)
+        for why in become_text(seen, held):
             log.warning("%s", why)
         policy = policy_at(channel, self.target.name, table.name)
         shape = want(self.standings[table.id].shape, held, policy)
-        return Standing(table.id, name if policy.adapts else shape.name, shape, State.LIVE, self.source.snapshot)
+        name, said = name if policy.adapts else shape.name, channel.properties_at(self.into, table.name)
+        return Standing(table.id, name, shape, State.LIVE, self.source.snapshot, said)
+
+    def read(self, table: Table) -> Table:
+        """What of the source's table is loaded."""
+        return read_for(self.cycle.channel, self.into, table)
 
     def _refuse_foreign(self, table: Table) -> None:
-        """A table with rows that this channel has never filled is not ours to overwrite."""
+        """A table with rows that this channel has never filled, or another one of its tables, is none to overwrite."""
         standing, name = self.standings[table.id], self.after[table.id].name
+        for other in self.standings.values() if standing.state is State.NEW else ():
+            if other.name == name and other.table_id != table.id and other.state is not State.KEPT:
+                raise same_name(name, other.shape.name, table.name)
         if standing.state is not State.NEW or self.target.existing_tables is ExistingTables.REPLACE:
             return
         if self.present.table(name) is None or table.is_partitioned:
@@ -227,6 +238,14 @@ class Refresh:
     def shadow(self, table: Table) -> TableName:
         return TableName(SCHEMA, f"{shadow_stem(self.holder)}{self.cycle.token}_{table.id}")
 
+    def shadow_shape(self, table: Table) -> Table:
+        """The shadow table's columns while it is loaded."""
+        return self.after[table.id].shape
+
+    def finish(self, table: Table) -> tuple[str, ...]:
+        """What the loaded shadow table still needs."""
+        return finish_sql(self.after[table.id].shape, self.shadow(table))
+
     def _load(self, tables: Sequence[Table]) -> dict[int, int]:
         pages = {table.id: self.source.pages[table.id] for table in tables}
         work = self.work(tables)
@@ -234,8 +253,7 @@ class Refresh:
         counts = dict.fromkeys(pages, 0)
         size = sum(pages.values()) * PAGE_BYTES
         tasks = [  # a table that is one chunk is finished with it
-            replace(task, after=finish_sql(self.after[table.id].shape, task.shadow)) if often[table.id] == 1 else task
-            for table, _, task in work
+            replace(task, after=self.finish(table)) if often[table.id] == 1 else task for table, _, task in work
         ]
         groups = together([share for _, share, _ in work], self.cycle.runner.parallelism)
         bundles = [tuple(tasks[place] for place in group) for group in groups]
@@ -246,7 +264,7 @@ class Refresh:
                 counts[work[place][0].id] += count
         large = [table for table in tables if often[table.id] > 1]
         dsn = self.cycle.target_dsn(self.target.name)
-        rest = [FinishTask(dsn, self.after[t.id].shape, self.shadow(t)) for t in large]
+        rest = [FinishTask(dsn, self.after[t.id].name, self.shadow(t), self.finish(t)) for t in large]
         with ThreadPoolExecutor(max(1, self.cycle.runner.parallelism)) as pool:  # the target works, we wait
             list(pool.map(finish_shadow, rest))
         return counts
@@ -260,7 +278,7 @@ class Refresh:
 
     def _task(self, table: Table, chunk: Chunk) -> LoadTask:
         shape = self.after[table.id].shape
-        there = {c.id: c for c in table.columns}
+        there = {c.id: c for c in self.read(table).columns}
         loaded = [(there[c.id], c) for c in shape.columns if not c.generated and c.id in there]
         return LoadTask(
             source_dsn=self.cycle.source_dsn,
@@ -279,7 +297,7 @@ class Refresh:
     def _placer(self, table: Table, rows: int) -> Callable[[], str]:
         standing = self.after[table.id]
         before = self.standings[table.id]
-        ids = {c.id for c in table.columns}
+        ids = {c.id for c in self.read(table).columns}
         kept = [c.name for c in standing.shape.columns if c.id not in ids]
 
         def place() -> str:
@@ -289,7 +307,7 @@ class Refresh:
                 standing,
                 self.shadow(table),
                 rows,
-                previous=before.name,
+                previous=standing.name if before.state is State.NEW else before.name,
                 epoch=self.cycle.epoch,
                 token=self.cycle.token,
                 kept=kept,

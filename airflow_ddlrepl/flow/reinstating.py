@@ -92,7 +92,7 @@ def _at_target(
     cycle: Cycle, target: str, replay: str, wanted: Mapping[int, Standing], way: Course
 ) -> dict[int, Standing]:
     """How the replay's tables stand at the target."""
-    target_name = cycle.channel.target_name
+    target_name = as_target(cycle, target).channel.target_name
     last = {**{shape.id: shape.name for shape in way.shapes}, **way.names}
     names: dict[int, TableName] = {}
     for table_id, standing in wanted.items():
@@ -104,7 +104,7 @@ def _at_target(
         part = standing.shape.partition
         moved = replace(part, of_name=names.get(part.of, part.of_name)) if part else None
         shape = standing.shape.with_(name=names[table_id], partition=moved)
-        found[table_id] = Standing(table_id, names[table_id], shape, standing.state)
+        found[table_id] = Standing(table_id, names[table_id], shape, standing.state, properties=standing.properties)
     return found
 
 
@@ -169,6 +169,10 @@ class _Reinstate(Refresh):
 
     def _after(self, table: Table) -> Standing:
         return self.found[table.id]
+
+    def read(self, table: Table) -> Table:
+        """The replay has the columns of the target."""
+        return table
 
     def _task(self, table: Table, chunk: Chunk) -> LoadTask:
         return replace(super()._task(table, chunk), source_dsn=self.place, table=self.there[table.id])

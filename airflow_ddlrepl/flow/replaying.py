@@ -8,13 +8,18 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.leave import kept_aside
+from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.policies import ExistingTables
+from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.edit import free_name
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
 from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.present import Present
@@ -32,7 +37,7 @@ from airflow_ddlrepl.flow.rereading import reread_where_lost
 from airflow_ddlrepl.flow.survey import waiting_tables
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.trail.loads import LoadedTable
 
 if TYPE_CHECKING:
@@ -236,10 +241,35 @@ class _Restore(Refresh):
                 found.append((table, share, task))
         return found
 
+    def shadow_shape(self, table: Table) -> Table:
+        """With the columns that were kept and are not to be here: what was kept has them all."""
+        shape, spare = self.after[table.id].shape, self._spare(table)
+        if not spare:
+            return shape
+        columns = sorted((*shape.columns, *spare.values()), key=lambda column: column.id)
+        return shape.with_(columns=tuple(columns), types=self._whole(table).types)
+
+    def finish(self, table: Table) -> tuple[str, ...]:
+        shape, render = self.shadow_shape(table).with_(name=self.shadow(table)), PostgresDdl(self.present.version)
+        dropped = (render.sql(DropColumn(column), shape) for column in self._spare(table).values())
+        return (*chain.from_iterable(dropped), *super().finish(table))
+
+    def _whole(self, table: Table) -> Table:
+        """With all columns, under the source's names."""
+        facts = TargetFacts(server_version=self.present.version, extensions=self.present.extensions)
+        return target_shape(table, facts=facts)
+
+    def _spare(self, table: Table) -> dict[int, Column]:
+        """Columns that the channel file says are absent here, as the shadow table has them until it is loaded."""
+        absent = {c.id for c in table.columns if not c.generated} - {c.id for c in self.read(table).columns}
+        taken = {column.name for column in self.after[table.id].shape.columns}
+        spare = [column for column in self._whole(table).columns if column.id in absent]
+        return {c.id: Column(c.id, free_name(f"absent_{c.id}", taken), c.type, collation=c.collation) for c in spare}
+
     def _columns(self, table: Table, kept: LoadedTable) -> tuple[tuple[str, str], ...]:
         """The kept columns and what they are called here. Raises CannotAdapt REW-103 where one does not fit."""
         theirs = {column.name: column for column in table.columns}
-        ours = {column.id: column for column in self.after[table.id].shape.columns}
+        ours = {column.id: column for column in self.after[table.id].shape.columns} | self._spare(table)
         found = []
         for name in kept.columns:
             column = ours.get(theirs[name].id)

@@ -13,6 +13,7 @@ from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.flow.applying import look, reason
 from airflow_ddlrepl.flow.course import Course
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.properties import require_possible
 from airflow_ddlrepl.flow.waiting import waiting
 from airflow_ddlrepl.model.position import Lsn
 
@@ -106,7 +107,8 @@ def survey(cycle: Cycle, into: str, way: Course) -> Survey:
 
 
 def waiting_tables(cycle: Cycle, into: str, way: Course, present: Present) -> dict[int, Standing]:
-    """The tables where the course begins: each waits for its load."""
+    """The tables where the course begins: each waits for its load. Raises what `require_possible` raises."""
+    require_possible(cycle.channel, into, way.before.values())
     return {i: waiting(cycle.channel, into, table, present) for i, table in way.before.items()}
 
 

@@ -10,6 +10,7 @@ from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.policies import Defaults
 from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.flow.properties import seen_at
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 
@@ -28,7 +29,12 @@ def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> 
 
 
 def waiting(channel: Channel, target: str, table: Table, present: Present) -> Standing:
-    """It waits for a load, under the name and with the shape that it will have there. table: as the source has it."""
+    """It waits for a load, under the name and with the shape that it will have there. table: as the source has it.
+
+    Raises Unsupported where its properties ask what can't be.
+    """
     name = channel.target_name(target, table.name)
     facts = TargetFacts(name_after=name, server_version=present.version, extensions=present.extensions)
-    return Standing(table.id, name, target_shape(table, facts=facts), State.NEW)
+    shape = target_shape(seen_at(channel, target, table), facts=facts)
+    said = channel.properties_at(target, table.name)
+    return Standing(table.id, name, shape, State.NEW, properties=said)

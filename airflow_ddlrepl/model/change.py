@@ -7,7 +7,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
 
 
@@ -28,6 +28,7 @@ class EventKind(StrEnum):
     RELATION = "relation"
     MESSAGE = "message"
     GAP = "gap"
+    PROPERTIES = "properties"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Event:
     RELATION: a layout that no enrolled revision explains (servers without event triggers): `layout`.
     MESSAGE: a user's message: `prefix`, `payload` (base64).
     GAP: the event trigger failed; `statement` tells the error: everything must be re-inspected.
+    PROPERTIES: of no log: what the channel file says of `tables` at a target has changed. It stands between the
+    transactions, at `key.lsn`.
     is_inspected: not in the log; we found the shape by inspecting the catalog (D3b), so the
     statements between are unknown.
     """
@@ -65,6 +68,11 @@ class Event:
     payload: str = ""
     layout: dict[str, Any] | None = None
     is_inspected: bool = False
+
+    @property
+    def end(self) -> Lsn:
+        """The position from which on it lies behind."""
+        return Lsn(self.key.lsn + (self.kind is not EventKind.PROPERTIES))
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -42,9 +42,10 @@ KEY_LENGTH = 300
 class CompareTask:
     """One table to compare; picklable, its text never shows a location.
 
-    source: the table's shape at the source. target: its name at the target. shape: what the target should hold,
-    columns with the source's ids; columns that the source doesn't have (kept ones) are not compared.
-    limit: how many differing rows are named.
+    source: the table's shape at the source, without what the target is not to have. target: its name at the target.
+    shape: what the target should hold, columns with the source's ids; columns that the source doesn't have (kept ones)
+    are not compared. limit: how many differing rows are named. wanted: `source` as the target should show it; None:
+    as it is.
     """
 
     source_dsn: str = field(repr=False)
@@ -53,6 +54,7 @@ class CompareTask:
     target: TableName
     shape: Table
     limit: int = 20
+    wanted: Table | None = None
 
 
 def compare_table(task: CompareTask) -> TableReport:
@@ -141,7 +143,7 @@ class _Comparer:
         )
 
     def report(self) -> TableReport:
-        shape = structure(self.task.source, self.task.shape, self.found)
+        shape = structure(self.task.wanted or self.task.source, self.task.shape, self.found)
         base: dict[str, Any] = {"table": self.task.source.name, "target": self.task.target, "structure": shape}
         if self.task.source.is_partitioned or not self.names:
             return TableReport(**base, columns=len(self.names))

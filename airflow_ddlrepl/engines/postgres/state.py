@@ -224,7 +224,7 @@ def _fenced(channel: str, low: Lsn | None) -> Fenced:
 
 
 def _row(channel: str, standing: Standing) -> tuple[Any, ...]:
-    shape = json.dumps(standing.shape.to_json())
+    shape = json.dumps({**standing.shape.to_json(), "properties": standing.properties})
     snapshot = json.dumps(standing.snapshot.to_json()) if standing.snapshot else None
     return (channel, standing.table_id, *standing.name, shape, standing.state.value, snapshot)
 
@@ -237,4 +237,5 @@ def _standing(row: Sequence[Any]) -> Standing:
         Table.from_json(shape),
         State(state),
         Snapshot.from_json(snapshot) if snapshot else None,
+        shape.get("properties", ""),
     )

@@ -68,21 +68,25 @@ def finish_sql(table: Table, shadow: TableName) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FinishTask:
-    """A shadow table that was loaded in several chunks; picklable, its text never shows the location."""
+    """A shadow table that was loaded in several chunks; picklable, its text never shows the location.
+
+    table: what it is to become. statements: what it still needs.
+    """
 
     target_dsn: str = field(repr=False)
-    table: Table
+    table: TableName
     shadow: TableName
+    statements: tuple[str, ...]
 
 
 def finish_shadow(task: FinishTask) -> None:
-    """Its key and statistics; nothing that stands already is done again. Raises TargetError TGT-121."""
+    """What it still needs; nothing that stands already is done again. Raises TargetError TGT-121."""
     import psycopg
 
     with session(task.target_dsn, application_name="ddlrepl refresh") as connection:
         shape = Present(connection).table(task.shadow)
         try:
-            for statement in finish_sql(task.table, task.shadow):
+            for statement in task.statements:
                 if shape is None or shape.key is None or not statement.startswith(("ALTER", "CREATE")):
                     connection.execute(statement.encode())
         except psycopg.Error as error:
@@ -91,7 +95,7 @@ def finish_shadow(task: FinishTask) -> None:
             raise TargetError(
                 f"the loaded rows take no key: {' '.join(str(error).split())}",
                 code="TGT-121",
-                table=task.table.name,
+                table=task.table,
                 hint="the target's table is as it was; the next run starts this refresh over",
                 retryable=True,
             ) from None

@@ -1,0 +1,127 @@
+"""`column_properties` and `table_properties`: what columns and tables are called at a target. HVR's actions."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from airflow_ddlrepl.config.action_text import COLUMN_PARAMETERS, TABLE_PARAMETERS, read_action
+from airflow_ddlrepl.config.pattern import MAX_NAME_BYTES, impossible, is_about, matches, split_table_pattern
+from airflow_ddlrepl.config.section import Section, YesNo
+from airflow_ddlrepl.model.names import TableName
+
+_SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
+_ONE_OR_MORE = WithJsonSchema(
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+)
+
+
+def _as_list(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+Patterns = Annotated[tuple[str, ...], BeforeValidator(_as_list), _ONE_OR_MORE]
+
+
+class _Property(Section):
+    """Which tables, at which targets."""
+
+    tables: Patterns = Field(("*",), min_length=1, description="patterns for the source's name, or for schema.name")
+    targets: Patterns = Field((), description="names of targets and replays; default: all")
+
+    @model_validator(mode="after")
+    def _tables_are_possible(self) -> _Property:
+        for pattern in self.tables:
+            parts = split_table_pattern(pattern) if "." in pattern else (pattern,)
+            if any(map(impossible, parts)):
+                raise ValueError(f"tables: {pattern!r} can be no table's name")
+        return self
+
+    def holds(self, target: str, table: TableName) -> bool:
+        """For this table, named as at the source, at that target?"""
+        return (not self.targets or target in self.targets) and any(is_about(p, table) for p in self.tables)
+
+
+def _possible_name(name: str) -> str:
+    if not 0 < len(name.encode()) <= MAX_NAME_BYTES or "\0" in name:
+        raise ValueError(f"name: {name!r} can be no name: it has 1 to {MAX_NAME_BYTES} bytes")
+    return name
+
+
+class ColumnProperty(_Property):
+    """One ColumnProperties action: the first that matches a column decides, also for columns that come later.
+
+    It may also stand there as one line of text: "Table=orders, Name=note, BaseName=remark" or "Name=secret, Absent".
+    """
+
+    columns: Patterns = Field(min_length=1, description="patterns for the column's name at the source")
+    name: str | None = Field(None, description="what the column is called at the target")
+    absent: YesNo = Field(False, description="the column is not at the target")
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> ColumnProperty:
+        for pattern in self.columns:
+            if impossible(pattern):
+                raise ValueError(f"columns: {pattern!r} can be no column's name")
+        if (self.name is None) != self.absent:
+            raise ValueError("says either `name` or `absent: true`")
+        if self.name is not None and _possible_name(self.name) in _SYSTEM_COLUMNS:
+            raise ValueError(f"name: {self.name} is a system column's")
+        return self
+
+    def is_for(self, column: str) -> bool:
+        return any(matches(pattern, column) for pattern in self.columns)
+
+
+class TableProperty(_Property):
+    """One TableProperties action: the first that matches a table decides, also for tables that come later.
+
+    It may also stand there as one line of text: "Table=orders, BaseName=sales".
+    """
+
+    name: str = Field(description="what the table is called at the target, in the schema that it has there anyway")
+
+    @model_validator(mode="after")
+    def _name_is_possible(self) -> TableProperty:
+        _possible_name(self.name)
+        return self
+
+
+def _column_from_text(value: Any) -> Any:
+    return _listed(read_action(value, COLUMN_PARAMETERS)) if isinstance(value, str) else value
+
+
+def _table_from_text(value: Any) -> Any:
+    return _listed(read_action(value, TABLE_PARAMETERS)) if isinstance(value, str) else value
+
+
+def _listed(found: dict[str, Any]) -> dict[str, Any]:
+    """Names of several targets are one value: "Targets=a|b"."""
+    return {key: tuple(value.split("|")) if key == "targets" else value for key, value in found.items()}
+
+
+Column = Annotated[ColumnProperty, BeforeValidator(_column_from_text, json_schema_input_type=ColumnProperty | str)]
+Table = Annotated[TableProperty, BeforeValidator(_table_from_text, json_schema_input_type=TableProperty | str)]
+
+
+One = TypeVar("One", bound=_Property)
+
+
+def digest(properties: tuple[_Property, ...]) -> str:
+    """Changes when they say something else; empty when there are none. Where they hold is left out."""
+    said = [p.model_dump(mode="json", exclude={"tables", "targets"}, exclude_defaults=True) for p in properties]
+    return json.dumps(said, sort_keys=True, ensure_ascii=False) if said else ""
+
+
+def seen_as(properties: tuple[One, ...], target: str, replay: str) -> tuple[One, ...]:
+    """The same, but that those of the target, and no others, hold for the replay."""
+    found = []
+    for one in properties:
+        others = tuple(name for name in one.targets if name != replay)
+        if one.targets and target in others:
+            found.append(one.model_copy(update={"targets": (*others, replay)}))
+        elif others or not one.targets:
+            found.append(one.model_copy(update={"targets": others}))
+    return tuple(found)

@@ -1,0 +1,147 @@
+"""column_properties: columns that are called otherwise at a target, or are not there. Pure.
+
+What builds on a column follows by the same schema changes that a source would make: `RenameColumn`, `DropColumn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from airflow_ddlrepl.config.properties import ColumnProperty
+from airflow_ddlrepl.ddl.add_column import AddColumn
+from airflow_ddlrepl.ddl.column_names import is_sure, mentions
+from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.edit import free_name, renames_in_order
+from airflow_ddlrepl.ddl.rename_column import RenameColumn
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
+
+Properties = Sequence[ColumnProperty]
+
+
+def names(table: Table, properties: Properties) -> dict[str, str | None]:
+    """What the source's columns are called at the target; None: not there."""
+    return {column.name: _name(column, properties) for column in table.columns}
+
+
+def without_absent(table: Table, properties: Properties) -> Table:
+    """The table as rows are read from it: the source's names, no column that the target is not to have.
+
+    Raises Unsupported ADP-141 for a column of the key, ADP-142 for one that another one or the partitions build on.
+    """
+    gone = [column for column in table.columns if _name(column, properties) is None]
+    gone = sorted(gone, key=lambda column: not column.generated)
+    if not gone:
+        return table
+    left = table
+    for column in gone:
+        left = DropColumn(column).alter(left)
+        _refuse_key(table, column)
+    for column in gone:
+        _refuse_needed(left, column)
+    return left.with_(types=tuple(_used(left)))
+
+
+def shaped(table: Table, properties: Properties) -> Table:
+    """The table as it is to be at the target, but for its own name.
+
+    Raises what `without_absent` raises, ADP-143 where two columns would have one name, and ADP-144 where an
+    expression does not tell what in it is the column.
+    """
+    shape = without_absent(table, properties)
+    found = {c.id: (c.name, _name(c, properties) or c.name) for c in shape.columns}
+    _refuse_twice(shape, found)
+    for old, new in found.values():
+        if old != new:
+            _refuse_unsure(shape, old)
+    for one in renames_in_order(found, frozenset(column.name for column in shape.columns)):
+        shape = RenameColumn(*one).alter(shape)
+    return shape
+
+
+def with_unveiled(shape: Table, source: Table, after: Table) -> Table:
+    """The shape with those columns of the source's table that it hides, and that the one after it shows.
+
+    Their values are in no change of the log. shape: `source` as the target had it.
+    """
+    there, shown = {column.id for column in shape.columns}, {column.id: column.name for column in after.columns}
+    taken = {column.name for column in shape.columns}
+    for column in source.columns:
+        if column.id in shown and column.id not in there:
+            name = free_name(shown[column.id], taken)
+            taken.add(name)
+            shape = AddColumn(replace(column, name=name)).alter(shape)
+    return shape
+
+
+def _name(column: Column, properties: Properties) -> str | None:
+    """The first property that matches decides."""
+    return next((p.name for p in properties if p.is_for(column.name)), column.name)
+
+
+def _refuse_key(table: Table, column: Column) -> None:
+    if table.key is not None and column.id in table.key.columns:
+        raise Unsupported(
+            f"column {column.name} is of the key, and column_properties say that it is absent",
+            code="ADP-141",
+            table=table.name,
+            hint="the target's rows can't be told apart without it: give it a name instead, or take it out of the"
+            " pattern",
+        )
+
+
+def _refuse_needed(left: Table, column: Column) -> None:
+    users = [f"column {user}" for user, expression in _expressions(left) if mentions(expression, column.name)]
+    if mentions((left.partition_key or "").partition(" ")[2], column.name):
+        users.append("the partition key")
+    if users:
+        raise Unsupported(
+            f"column {column.name} is absent by column_properties, and {users[0]} may be computed from it",
+            code="ADP-142",
+            table=left.name,
+            hint="make that one absent, too, or take this one out of the pattern",
+        )
+
+
+def _refuse_twice(shape: Table, found: dict[int, tuple[str, str]]) -> None:
+    called: dict[str, str] = {}
+    for old, new in found.values():
+        if new in called:
+            raise Unsupported(
+                f"columns {called[new]} and {old} would both be called {new} by column_properties",
+                code="ADP-143",
+                table=shape.name,
+                hint="write a property for each, or a pattern that matches one of them",
+            )
+        called[new] = old
+
+
+def _refuse_unsure(shape: Table, name: str) -> None:
+    expressions = [expression for _, expression in _expressions(shape)]
+    for expression in (*expressions, (shape.partition_key or "").partition(" ")[2]):
+        if not is_sure(expression, name):
+            raise Unsupported(
+                f"what in `{expression}` is the column {name}, which column_properties rename, is not sure",
+                code="ADP-144",
+                table=shape.name,
+                hint="take the column out of the pattern, or make the column that is computed from it absent",
+            )
+
+
+def _expressions(table: Table) -> Iterator[tuple[str, str]]:
+    return ((column.name, column.default or "") for column in table.columns if column.generated)
+
+
+def _used(table: Table) -> Iterator[TypeDefinition]:
+    """The types that are left: of a column, or mentioned by one that is; ranges belong to their multiranges."""
+    texts = [column.type.text for column in table.columns]
+    has_multirange = any(column.type.kind is TypeKind.MULTIRANGE for column in table.columns)
+    kept = []
+    for type_ in reversed(table.types):  # what a type builds on stands before it
+        is_used = any(mentions(text, type_.name) for text in texts)
+        if is_used or (has_multirange and type_.kind is TypeKind.RANGE):
+            kept.append(type_)
+            texts += [type_.base or "", *(attribute.type for attribute in type_.attributes)]
+    return reversed(kept)
