@@ -174,7 +174,7 @@ class Timeline:
         return Program(low, high, *found, discarded=tuple(self._discarded))
 
     def _visit(self, event: Event) -> TablePlan | None:
-        if event.kind is EventKind.TRUNCATE:
+        if event.kind in (EventKind.TRUNCATE, EventKind.NO_TRUNCATE):
             for table_id, name in event.dropped:
                 self._truncate(event, table_id, name)
         elif event.kind is EventKind.RELATION and event.layout:

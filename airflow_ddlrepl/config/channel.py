@@ -25,7 +25,7 @@ from airflow_ddlrepl.config.policies import (
 )
 from airflow_ddlrepl.config.properties import Column, ColumnProperty, Table, digest, seen_as
 from airflow_ddlrepl.config.rules import RuleSets
-from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern, Whole
+from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern, Whole, YesNo
 from airflow_ddlrepl.model.names import TableName
 
 Location = Annotated[
@@ -73,6 +73,7 @@ class Capture(Section):
     parallel: Whole | None = Field(None, ge=1, le=256, description="ranges read at once; default: Spark's cores")
     window_bytes: Bytes = Field(1 << 30, ge=1 << 20, description="log bytes that one window reads at most")
     format: CaptureFormat = CaptureFormat.AUTO
+    no_truncate: YesNo = Field(False, description="a TRUNCATE at the source is not captured: the targets' rows stay")
 
 
 _CONF = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})

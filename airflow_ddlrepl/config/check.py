@@ -28,7 +28,8 @@ TARGET_ONLY = (
 
 def warnings(channel: Channel) -> list[str]:
     """One sentence per parameter or setting without effect; empty when all is well."""
-    return [*_sides(channel), *_actions(channel), *_schemas(channel), *_rules(channel), *_rewinds(channel)]
+    found = (*_sides(channel), *_actions(channel), *_schemas(channel), *_rules(channel), *_rewinds(channel))
+    return [*found, *_truncates(channel)]
 
 
 def _sides(channel: Channel) -> Iterator[str]:
@@ -86,6 +87,14 @@ def _rules(channel: Channel) -> Iterator[str]:
 def _rewinds(channel: Channel) -> Iterator[str]:
     if channel.replays and channel.rewind_horizon is None:
         yield "replays do nothing without rewind_horizon: the trail keeps no rows that a rewind could begin with"
+
+
+def _truncates(channel: Channel) -> Iterator[str]:
+    if channel.capture.no_truncate:
+        yield (
+            "capture.no_truncate lets source and target differ after a TRUNCATE; integrate stops where a row comes"
+            " again under a key that the target still has"
+        )
 
 
 def _places(channel: Channel) -> Iterator[tuple[str, Target]]:

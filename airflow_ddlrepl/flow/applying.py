@@ -16,7 +16,7 @@ from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Timeline
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.policies import OnEnrollBreak
-from airflow_ddlrepl.engines.postgres.apply import Applied, StagedSlice, run_program
+from airflow_ddlrepl.engines.postgres.apply import TRUNCATED, Applied, StagedSlice, run_program
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, groups, sections
@@ -31,7 +31,7 @@ from airflow_ddlrepl.flow.properties import changed, read_for
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import seen_by_tasks
-from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.record import Record, RefreshAsked, RefreshDeclined, StepApplied
 from airflow_ddlrepl.model.revision import Revision
@@ -254,8 +254,10 @@ def _records(cycle: Cycle, program: Program) -> list[Record]:
 
 
 def _declined(program: Program) -> Iterator[Record]:
-    """Changes after which the target's rows may differ, because a policy says WARNING."""
+    """Changes after which the target's rows may differ, because a policy says WARNING, or a TRUNCATE is left out."""
     for step in program.steps:
+        if step.event.kind is EventKind.NO_TRUNCATE:
+            yield RefreshDeclined(step.table_id, TRUNCATED, Lsn(step.key.lsn))
         for part in step.plan.steps if step.plan and not step.plan.needs_refresh else ():
             if part.kind is StepKind.WARN and part.policy.endswith(f"={OnEnrollBreak.WARNING}"):
                 yield RefreshDeclined(step.table_id, f"{part.policy}: {part.why}", Lsn(step.key.lsn))

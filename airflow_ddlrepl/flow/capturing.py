@@ -53,7 +53,7 @@ from airflow_ddlrepl.trail.store import INSPECTED_FILE, data_folder
 RANGE_BYTES = 16 << 20
 INSPECTED = "inspected"
 NOT_OURS = "about no table of the channel"
-STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.GAP, EventKind.RELATION)
+STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.NO_TRUNCATE, EventKind.GAP, EventKind.RELATION)
 
 
 @stage("capture")
@@ -276,6 +276,7 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runne
                 types=tuple(wire_types(tables).items()),
                 reader=reader,
                 timeline=cycle.timeline,
+                no_truncate=cycle.channel.capture.no_truncate,
             )
             for index, (start, end) in enumerate(cuts)
         ]

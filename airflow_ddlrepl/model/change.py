@@ -25,6 +25,7 @@ class EventKind(StrEnum):
 
     DDL = "ddl"
     TRUNCATE = "truncate"
+    NO_TRUNCATE = "no truncate"
     RELATION = "relation"
     MESSAGE = "message"
     GAP = "gap"
@@ -42,6 +43,7 @@ class Event:
     of tables that are gone), `rewritten` (ids of tables whose rows the server rewrote),
     `filled` (ids of tables that already had rows before they joined the publication).
     TRUNCATE: `dropped` lists the emptied tables, `settings["restart_identity"]`, `settings["cascade"]`.
+    NO_TRUNCATE: a note that a TRUNCATE of the tables in `dropped` was not captured (`capture: {no_truncate: true}`).
     RELATION: a layout that no enrolled revision explains (servers without event triggers): `layout`.
     MESSAGE: a user's message: `prefix`, `payload` (base64).
     GAP: the event trigger failed; `statement` tells the error: everything must be re-inspected.

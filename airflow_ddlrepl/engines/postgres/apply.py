@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg import Cursor
 
+TRUNCATED = "no_truncate: the source's table was truncated, and the rows at the target stay"
+
 
 @dataclass
 class StagedSlice:
@@ -179,6 +181,8 @@ class _Run:
             self._truncate(step.before.name, restart=bool(step.event.settings.get("restart_identity")))
             self.applied.changes["truncate"] += 1
             return
+        if step.event.kind is EventKind.NO_TRUNCATE and step.before is not None:
+            self.applied.warnings.append(f"{step.before.name}: {TRUNCATED}")
         if step.plan is None:
             return
         for change in step.plan.changes:

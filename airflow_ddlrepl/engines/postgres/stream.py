@@ -11,7 +11,7 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from itertools import pairwise
@@ -29,6 +29,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.types import binary_safe, wire_ty
 from airflow_ddlrepl.engines.postgres.pgoutput.walsender import set_all, stream
 from airflow_ddlrepl.errors import ConfigError, SourceError
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
@@ -71,6 +72,7 @@ class RangeTask:
     reader: PROTOCOL where the SQL functions are not granted; then count must be 1 (see `choose_reader`).
     timeline: that the run began with; 0: any. is_behind: the slot stands far before `low`, a copy is moved up.
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
+    no_truncate: a TRUNCATE makes no change, only a note.
     """
 
     dsn: str = field(repr=False)
@@ -91,6 +93,7 @@ class RangeTask:
     reader: Reader = Reader.FUNCTIONS
     timeline: int = 0
     is_behind: bool = False
+    no_truncate: bool = False
 
     @property
     def location(self) -> str:
@@ -152,7 +155,8 @@ def _capture(task: RangeTask, writer: PartWriter) -> Part:
             for layout, batch in decoded.rows:
                 writer.rows(layout, batch)
             for event in decoded.events:
-                writer.event(event)
+                is_left = task.no_truncate and event.kind is EventKind.TRUNCATE
+                writer.event(replace(event, kind=EventKind.NO_TRUNCATE) if is_left else event)
             if decoded.transactions is not None:
                 writer.transactions(decoded.transactions)
         decoder.finish()
