@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_ddlrepl.config.transforms import NOT_TOGETHER, SAP_UNPACK
+
 PARAMETERS = {
     "Table": "table",
     "AddTablePattern": "add_table_pattern",
@@ -50,6 +52,8 @@ def read_action(text: str, parameters: Parameters = PARAMETERS) -> dict[str, Any
         if part is None:
             raise ValueError(f'{text[place:].strip()!r} can\'t be read: write Parameter=value, or Parameter="va,lue"')
         name, value = part[1], part[2]
+        if name == SAP_UNPACK and parameters is PARAMETERS:
+            raise ValueError(NOT_TOGETHER)
         if name not in parameters:
             close = difflib.get_close_matches(name, parameters, n=1)
             known = f"did you mean {close[0]}?" if close else f"known: {', '.join(parameters)}"

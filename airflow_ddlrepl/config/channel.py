@@ -8,7 +8,7 @@ import re
 from itertools import islice
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from airflow_ddlrepl.config.adapt import Action, AdaptAction
 from airflow_ddlrepl.config.location import default_repository, default_trail, redact
@@ -26,6 +26,7 @@ from airflow_ddlrepl.config.policies import (
 from airflow_ddlrepl.config.properties import Column, ColumnProperty, Table, digest, seen_as
 from airflow_ddlrepl.config.rules import RuleSets
 from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern, Whole, YesNo
+from airflow_ddlrepl.config.transforms import Transforms, refuse
 from airflow_ddlrepl.model.names import TableName
 
 Location = Annotated[
@@ -158,6 +159,7 @@ class Channel(Section):
         (), description="what columns are called at the targets, or not there"
     )
     table_properties: tuple[Table, ...] = Field((), description="what tables are called at the targets")
+    transform: Transforms = Field((), description="HVR's Transform: there is none, and asking for one is an error")
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults hold where no action says anything")
     repository: str = Field(
         default_factory=default_repository, repr=False, description="URL; default: under $DDLREPL_HOME"
@@ -178,6 +180,14 @@ class Channel(Section):
     def _is_cron(cls, value: str | None) -> str | None:
         if value is not None and not _CRON.fullmatch(value.strip()):
             raise ValueError('is no cron expression: write for example "*/5 * * * *" or "@hourly"')
+        return value
+
+    @field_validator("transform")
+    @classmethod
+    def _transforms_are_there(cls, value: tuple[str, ...], known: ValidationInfo) -> tuple[str, ...]:
+        places = (known.data.get("source"), *known.data.get("targets", ()))
+        actions = [known.data.get("adapt_ddl"), *(place.adapt_ddl for place in places if place)]
+        refuse(value, adapts=any(actions))
         return value
 
     @model_validator(mode="after")
