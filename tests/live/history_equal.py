@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import psycopg
@@ -21,19 +21,26 @@ Name = tuple[str, str]
 Column = tuple[str | None, str | None]
 
 
+Called = Callable[[str], str | None]
+
+
+def _the_same(name: str) -> str | None:
+    return name
+
+
 class Locked(Exception):
     """An open transaction holds a table."""
 
 
-def difference(source: str, target: str, but: Collection[int] = ()) -> str:
+def difference(source: str, target: str, but: Collection[int] = (), called: Called = _the_same) -> str:
     """The first table of the source that the target has not, or has otherwise; "" when there is none but these.
 
-    but: ids of tables. Raises Locked.
+    but: ids of tables. called: what a column is called at the target; None: not there. Raises Locked.
     """
     with psycopg.connect(source) as here, psycopg.connect(target) as there:
         here.execute("SET lock_timeout = '50ms'")
         try:
-            return _difference(here, there, but)
+            return _difference(here, there, but, called)
         except psycopg.errors.LockNotAvailable as error:
             raise Locked from error
 
@@ -50,14 +57,20 @@ def contents(url: str, but: Collection[int] = ()) -> dict[Name, tuple[Any, ...]]
     return {name: (columns, *sums[name]) for name, columns in tables.items()}
 
 
-def _difference(here: psycopg.Connection[Any], there: psycopg.Connection[Any], but: Collection[int]) -> str:
+def _difference(
+    here: psycopg.Connection[Any], there: psycopg.Connection[Any], but: Collection[int], called: Called
+) -> str:
     ours, theirs = _tables(here, but), _tables(there)
-    for name, columns in ours.items():
-        if theirs.get(name) != columns:
+    ours = {
+        name: tuple(c for c in columns if c[0] is None or called(c[0]) is not None) for name, columns in ours.items()
+    }
+    as_named = {n: tuple((None if c is None else called(c), of) for c, of in columns) for n, columns in ours.items()}
+    for name, columns in as_named.items():
+        if sorted(theirs.get(name, ())) != sorted(columns):
             return f"{'.'.join(name)} has {columns}, at the target {theirs.get(name)}"
     if not ours:
         return ""
-    mine, other = _checksums(here, ours), _checksums(there, ours)
+    mine, other = _checksums(here, ours), _checksums(there, as_named)
     for name in ours:
         if mine[name] != other[name]:
             return f"{'.'.join(name)}: rows and checksum {mine[name]}, at the target {other[name]}"

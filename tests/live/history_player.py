@@ -94,6 +94,10 @@ class Player:
         """The steps of a random history, and what this player does besides."""
         return steps
 
+    def called(self, column: str) -> str | None:
+        """What a column of the source is called at the targets."""
+        return column
+
     def play(self, step: Step) -> bool:
         """False: refused by the server."""
         if step.session is None:
@@ -130,7 +134,7 @@ class Player:
         with flow.open_channel(self.replica.file, InProcess()) as cycle:
             left_out = set(cycle.source.unpublished_reasons())
         for number, target in enumerate(self.targets):
-            if found := difference(self.source, target, left_out):
+            if found := difference(self.source, target, left_out, self.called):
                 raise AssertionError(f"target {number} differs: {found}")
 
     def end_all(self) -> bool:

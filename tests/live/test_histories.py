@@ -1,6 +1,7 @@
 """Random histories, reproducible from their seeds: whatever happens at the source, the target equals it at the end.
 
-DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 20 that are rewound);
+DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 20 that are rewound, 20 of a channel
+whose columns have other names at the target);
 DDLREPL_HISTORIES_FROM: the first.
 """
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests.live.histories import generate, report, script, shrink
 from tests.live.history_player import Player
+from tests.live.history_properties import Renaming
 from tests.live.history_rewinds import Rememberer
 
 FIRST = int(os.environ.get("DDLREPL_HISTORIES_FROM", "1"))
@@ -48,6 +50,13 @@ class Sampled(Rememberer):
 def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
     """Every point of them that was noted is gone back to, and what stood there then stands there again."""
     _check(pg18, first, Sampled)
+
+
+@pytest.mark.req("HVR-O-16")
+@pytest.mark.parametrize("first", _starts(20, FIRST + 80))
+def test_histories_with_properties(pg18: Any, first: int) -> None:
+    """The channel file gives columns other names, or leaves them out, and says otherwise every few cycles."""
+    _check(pg18, first, Renaming)
 
 
 @pytest.mark.parametrize("first", _starts(20, FIRST + 1000))

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.model.work import InProcess
 from tests.live.replayable import HORIZON, captured, read
 from tests.live.replica import Replica, channel_file
 
@@ -86,3 +88,21 @@ def test_a_live_target_gets_back_what_its_own_properties_say(
     assert {*replica.rows(f"SELECT to_jsonb(x) FROM {table} x")[0][0]} == names
     replica.at_source("INSERT INTO t VALUES (3, 'd', 3)", "ALTER TABLE t ADD z int DEFAULT 1")
     replica.settle()
+
+
+def test_a_place_that_does_not_follow_takes_what_it_has_columns_for(databases: Any, tmp_path: Path, past: str) -> None:
+    replica = replica_of(
+        databases, tmp_path, past, column_properties=PROPERTIES[:2], defaults="hvr", adapt_ddl=[{"table": "other"}]
+    )
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, note text, secret int)", "INSERT INTO t VALUES (1, 'a', 1)")
+    replica.activate()
+    replica.at_source("UPDATE t SET note = 'b', secret = 2")
+    replica.replicate()
+    replica.refresh("public.t")
+    replica.at_source("UPDATE t SET note = 'c'")
+    replica.replicate()
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        at = str(cycle.captured())
+    replica.rewind(at)
+    assert read(past, "SELECT to_jsonb(t) FROM t") == replica.rows("SELECT to_jsonb(t) FROM t")
+    assert replica.rows("SELECT to_jsonb(t) FROM t") == [({"id": 1, "comment": "c"},)]
