@@ -15,6 +15,7 @@ from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
 from airflow_ddlrepl.ddl.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.create_table import CreateTable
 from airflow_ddlrepl.ddl.create_type import CreateType
@@ -50,7 +51,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     if refreshes:
         steps.append(Step(StepKind.REFRESH, JOINS))
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
-    gives_way = existing is not None and existing.partition_key != wanted.partition_key
+    gives_way = existing is not None and not partitioned_alike(existing, wanted)
     return TablePlan(
         name=new.name,
         target=wanted.name,
@@ -69,7 +70,7 @@ def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]
     existing: as inspected at the target. Types are not created here. Raises Unsupported ADP-107 where an ALTER
     can't get there (partitioned or not is fixed for life).
     """
-    if existing.partition_key != wanted.partition_key:
+    if not partitioned_alike(existing, wanted):
         raise Unsupported("the table is partitioned in another way", code="ADP-107", table=wanted.name)
     shape: Table = as_seen(existing, wanted).with_(types=wanted.types)
     sql = [*render.sql(Truncate(), shape)]
@@ -89,7 +90,7 @@ def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]
 def _structure(existing: Table | None, wanted: Table, refreshes: bool, render: Renderer) -> list[Step]:
     if existing is None:
         return [Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None))]
-    if existing.partition_key != wanted.partition_key:
+    if not partitioned_alike(existing, wanted):
         away = RenameTable(existing.name, kept_aside(existing))
         return [
             Step(StepKind.SQL, f"{away}: it can't become what the source has now", render.sql(away, existing)),

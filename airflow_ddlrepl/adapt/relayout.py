@@ -10,6 +10,7 @@ from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES
 from airflow_ddlrepl.config.refresh_options import Difference
 from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
 from airflow_ddlrepl.ddl.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.errors import Unsupported
@@ -37,7 +38,7 @@ def relayout(
     mask: rows may stay as they are then, and a mandatory column is filled with its default. Types are not created
     here. Raises Unsupported ADP-107 or ADP-112 where no ALTER gets there.
     """
-    if existing.partition_key != wanted.partition_key:
+    if not partitioned_alike(existing, wanted):
         raise Unsupported("the table is partitioned in another way", code="ADP-107", table=wanted.name)
     shape = _recognized(existing, stood, wanted).with_(types=wanted.types)
     open_ = _open(shape, wanted, mask)

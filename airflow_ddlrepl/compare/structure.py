@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
 from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
 from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Table
@@ -50,7 +51,7 @@ def _differences(wanted: Table, found: Table) -> Iterator[str]:
             yield f"column {name} is only at the target"
     if _key(wanted) != _key(found):
         yield f"key is ({_text(_key(found))}), should be ({_text(_key(wanted))})"
-    if wanted.partition_key != found.partition_key:
+    if not partitioned_alike(wanted, found):
         yield f"partitioned {found.partition_key or 'not at all'}, should be {wanted.partition_key or 'not at all'}"
 
 

@@ -28,5 +28,10 @@ class ChangePartitionKey(TableChange):
 
 def spot(old: Table, new: Table) -> Iterator[ChangePartitionKey]:
     """Partition keys differ."""
-    if canonical(old.partition_key or "") != canonical(new.partition_key or ""):
+    if not partitioned_alike(old, new):
         yield ChangePartitionKey(old.partition_key, new.partition_key)
+
+
+def partitioned_alike(one: Table, other: Table) -> bool:
+    """In the same way, however it is spelled; or both not at all."""
+    return canonical(one.partition_key or "") == canonical(other.partition_key or "")

@@ -120,10 +120,13 @@ DAY = {"columns": "day", "name": "date of order"}
 def test_partitions_have_the_properties_of_their_table(databases: Any, tmp_path: Path) -> None:
     """By name, also in the partition key; a new one, one that is attached, and a change of the file between runs."""
     absent = {"columns": "v", "absent": True}
-    replica = replica_of(databases, tmp_path, column_properties=[DAY, {"columns": "v", "name": "w"}])
+    replica = replica_of(databases, tmp_path, column_properties=[{"columns": "day", "name": "moved"}])
     replica.at_source(*PARTED)
     replica.activate()
     replica.check_equal()
+    replica.refresh("public.p", "public.p_1")
+    replica.check_equal()
+    now(replica, column_properties=[DAY, {"columns": "v", "name": "w"}])
     replica.at_source(
         "CREATE TABLE p_2 PARTITION OF p FOR VALUES FROM ('2025-01-01') TO ('2026-01-01')",
         "INSERT INTO p VALUES (2, '2025-02-02', 20)",

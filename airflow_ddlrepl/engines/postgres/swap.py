@@ -17,6 +17,7 @@ from airflow_ddlrepl.adapt.arrive import reshape
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.refresh_options import BULK, BY_ROW, RefreshOptions
+from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.connect import CONTENTION, passing, session
@@ -188,7 +189,7 @@ def place_parent(connection: Connection[Any], channel: str, standing: Standing, 
                 cursor.execute(statement.encode())
             if standing.shape.partition:
                 cursor.execute(attach(standing.name, standing.shape.partition).encode())
-        elif found.partition_key != standing.shape.partition_key:
+        elif not partitioned_alike(found, standing.shape):
             raise CannotAdapt(
                 "the target's table is partitioned in another way",
                 code="ADP-107",
