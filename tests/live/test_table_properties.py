@@ -166,3 +166,28 @@ def test_a_partition_that_would_be_unlike_its_table_is_refused(databases: Any, t
     now(replica, column_properties=[{**DAY, "tables": ["p|p_*", "q"]}])
     replica.settle()
     assert names(replica) == ["p_1", "q"]
+
+
+def test_a_target_whose_rules_leave_a_table_out_minds_no_properties_of_it(databases: Any, tmp_path: Path) -> None:
+    """What would be impossible is nothing to it; of a table whose schema changes it discards the names stay."""
+    rules = {"negative": [{"tables": ["public.out"]}, {"tables": ["public.t"], "dml": False}]}
+    replica = replica_of(
+        databases,
+        tmp_path,
+        targets=[{"name": "warehouse", "location": databases.target, "rules": rules}],
+        column_properties=[{"tables": "out", "columns": "id", "absent": True}, {"columns": "v", "name": "w"}],
+    )
+    replica.at_source(
+        *(f"CREATE TABLE {name} (id int PRIMARY KEY, v int)" for name in ("t", "out", "mine")),
+        "INSERT INTO t VALUES (1, 1)",
+    )
+    replica.activate()
+    now(replica, column_properties=[{"tables": "out", "columns": "id", "absent": True}, {"columns": "v", "name": "x"}])
+    replica.at_source("ALTER TABLE out ADD n int", "ALTER TABLE t ADD n int", "INSERT INTO t VALUES (2, 2, 2)")
+    told = replica.replicate()
+    assert [w for w in told.adapt.warnings if w.startswith("public.t: the channel file says otherwise")]
+    assert names(replica) == ["mine", "t"]
+    assert replica.rows("SELECT to_jsonb(t) FROM t ORDER BY id") == [({"id": i, "w": i},) for i in (1, 2)]
+    replica.at_source("INSERT INTO mine VALUES (1, 1)")
+    replica.replicate()
+    assert replica.rows("SELECT to_jsonb(mine) FROM mine") == [({"id": 1, "x": 1},)]
