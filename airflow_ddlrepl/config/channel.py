@@ -248,6 +248,11 @@ class Channel(Section):
         called = next((p.name for p in self.table_properties if p.holds(target, name)), name.name)
         return TableName(schema or name.schema, called)
 
+    @property
+    def has_properties(self) -> bool:
+        """Does the file say anything of names at targets?"""
+        return bool(self.column_properties or self.table_properties)
+
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
         """The column_properties of a table, named as at the source, at that target or replay."""
         return tuple(p for p in self.column_properties if p.holds(target, table))

@@ -31,7 +31,8 @@ class ShapeAt(Protocol):
 
 def seen_at(channel: Channel, target: str, table: Table) -> Table:
     """The source's table as the target is to have it. Raises what `transform.columns.shaped` raises."""
-    return shaped(table, channel.columns_at(target, table.name))
+    said = channel.columns_at(target, table.name)
+    return shaped(table, said) if said else table
 
 
 def read_for(channel: Channel, target: str, table: Table, standing: Standing | None = None) -> Table:
@@ -39,11 +40,12 @@ def read_for(channel: Channel, target: str, table: Table, standing: Standing | N
 
     A table that does not follow, or stands as the file did not say yet, takes what it has columns for.
     """
-    if not policy_at(channel, target, table.name).adapts:
+    said = channel.columns_at(target, table.name)
+    if not said or not policy_at(channel, target, table.name).adapts:
         return table
     if standing is not None and standing.properties != channel.properties_at(target, table.name):
         return table
-    return without_absent(table, channel.columns_at(target, table.name))
+    return without_absent(table, said)
 
 
 def changed(
@@ -53,6 +55,8 @@ def changed(
 
     It comes when the log has passed what their refreshes have seen already: they may show later columns.
     """
+    if not channel.has_properties and not any(standing.properties for standing in standings.values()):
+        return None
     start = LogKey(low, START_OF_TRANSACTION)
     stale = []
     for standing in standings.values():
