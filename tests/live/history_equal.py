@@ -21,6 +21,7 @@ Name = tuple[str, str]
 Column = tuple[str | None, str | None]
 
 
+NO_COLUMN: tuple[Column, ...] = ((None, None),)
 Called = Callable[[str], str | None]
 
 
@@ -61,9 +62,7 @@ def _difference(
     here: psycopg.Connection[Any], there: psycopg.Connection[Any], but: Collection[int], called: Called
 ) -> str:
     ours, theirs = _tables(here, but), _tables(there)
-    ours = {
-        name: tuple(c for c in columns if c[0] is None or called(c[0]) is not None) for name, columns in ours.items()
-    }
+    ours = {n: tuple(c for c in of if c[0] and called(c[0]) is not None) or NO_COLUMN for n, of in ours.items()}
     as_named = {n: tuple((None if c is None else called(c), of) for c, of in columns) for n, columns in ours.items()}
     for name, columns in as_named.items():
         if sorted(theirs.get(name, ())) != sorted(columns):
