@@ -17,6 +17,9 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND n.nspname NOT IN ('pg_catal
   AND c.oid <> ALL (%s::oid[])
 GROUP BY n.nspname, c.relname ORDER BY 1, 2
 """
+PATIENCE = "SET lock_timeout = '50ms'"
+WHOLE_NAMES = "SET search_path = pg_catalog"
+"""Types and what refers to objects are told with their schemas."""
 Name = tuple[str, str]
 Column = tuple[str | None, str | None]
 
@@ -39,7 +42,8 @@ def difference(source: str, target: str, but: Collection[int] = (), called: Call
     but: ids of tables. called: what a column is called at the target; None: not there. Raises Locked.
     """
     with psycopg.connect(source) as here, psycopg.connect(target) as there:
-        here.execute("SET lock_timeout = '50ms'")
+        here.execute(f"{PATIENCE}; {WHOLE_NAMES}")
+        there.execute(WHOLE_NAMES)
         try:
             return _difference(here, there, but, called)
         except psycopg.errors.LockNotAvailable as error:
@@ -49,7 +53,7 @@ def difference(source: str, target: str, but: Collection[int] = (), called: Call
 def contents(url: str, but: Collection[int] = ()) -> dict[Name, tuple[Any, ...]]:
     """What a database holds: of each table its columns, how many rows, and a checksum of them. Raises Locked."""
     with psycopg.connect(url) as connection:
-        connection.execute("SET lock_timeout = '50ms'")
+        connection.execute(f"{PATIENCE}; {WHOLE_NAMES}")
         try:
             tables = _tables(connection, but)
             sums = _checksums(connection, tables) if tables else {}
