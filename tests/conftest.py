@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import secrets
 from collections.abc import Iterator
 from functools import cached_property
@@ -15,7 +16,9 @@ from tests import memory
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "req(*ids): requirement IDs that this test shows")
-    PrivateServer.parent = memory.folder()
+    if (folder := memory.folder()) is not None:
+        PrivateServer.parent = folder
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))  # where pytest makes `tmp_path`
 
 
 class Databases:
