@@ -9,6 +9,8 @@ HISTORIES ?= 5000
 REWINDS ?= 1000
 FROM ?= 1
 VERSION ?= 18
+# Every test that starts a process would compile the product anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup setup-pg15 demo test unit lint bench chaos requirements clean
 
@@ -19,8 +21,10 @@ setup: $(STAMP) ## make .venv with the locked versions; quick when it is up to d
 
 $(STAMP): setup.cfg pyproject.toml constraints.txt .ci/make-venv
 	@.ci/make-venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -q \
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -q --no-compile \
 		-c constraints.txt -e '.[postgres,demo,test,s3]'
+	@# pip would compile on one core, for a minute. Files that can't be compiled are nothing new: pip is silent, too.
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	$(BIN)/python -m airflow_ddlrepl.spark.quickstart
 	@touch $(STAMP)
 
