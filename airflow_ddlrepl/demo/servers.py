@@ -218,12 +218,15 @@ class PrivateServer:
             )
 
     def _answers(self, deadline: float) -> bool:
-        """True when it accepts connections, False when it ended."""
+        """True when it accepts connections, False when it ended.
+
+        Asks for template1: its first session leaves a cache of the catalog there, which new databases are born with.
+        """
         while time.monotonic() < deadline:
             if self._process is None or self._process.poll() is not None:
                 return False
             try:
-                connect(self.dsn()).close()
+                connect(self.dsn("template1")).close()
                 return True
             except Unreachable:
                 time.sleep(0.03)
