@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, insert, select, update
+from sqlalchemy import Connection, Table, Update, and_, bindparam, insert, select, update
 
 from airflow_ddlrepl.errors import Fenced
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.tables import locks
+
+# Statements that a cycle runs again and again are made once: making one costs more than SQLite takes to run it.
+_HOLDER = select(locks.c.token, locks.c.holder).where(locks.c.channel == bindparam("channel")).with_for_update()
 
 
 class Base:
@@ -26,8 +30,7 @@ class Base:
         The lock's row stays locked to the end: nobody takes the channel over in between.
         """
         with self._database.write() as connection:
-            query = select(locks.c.token, locks.c.holder).where(locks.c.channel == channel).with_for_update()
-            row = connection.execute(query).first()
+            row = connection.execute(_HOLDER, {"channel": channel}).first()
             if row is None or row.token != token or row.holder is None:
                 raise fenced(channel, token, row.token if row else 0, row.holder if row else None)
             yield connection
@@ -46,16 +49,30 @@ def fenced(channel: str, token: int, newest: int, holder: str | None) -> Fenced:
 
 def put(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Update the row with that key, or insert it. Needs a fenced transaction."""
-    where = and_(*(table.c[name] == value for name, value in key.items()))
-    if connection.execute(update(table).where(where).values(**values)).rowcount == 0:
+    if not change(connection, table, key, values):
         connection.execute(insert(table).values(**key, **values))
+
+
+def change(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    """Update the row with that key. False when there is none. Needs a fenced transaction."""
+    at = {f"at_{name}": value for name, value in key.items()}
+    return connection.execute(_update(table, tuple(key)), {**at, **values}).rowcount > 0
+
+
+@cache
+def _update(table: Table, key: tuple[str, ...]) -> Update:
+    """The row with the key that the parameters at_… give; the other parameters are its new values."""
+    return update(table).where(and_(*(table.c[name] == bindparam(f"at_{name}") for name in key)))
 
 
 def put_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """Insert unless a row with the same key is there; also when two processes try at once. True when inserted."""
-    statement: Any = _insert(connection.dialect.name)(table).values(**values).on_conflict_do_nothing()
-    statement = statement.returning(*table.primary_key.columns)
-    return connection.execute(statement).first() is not None
+    return connection.execute(_insert_new(connection.dialect.name, table), dict(values)).first() is not None
+
+
+@cache
+def _insert_new(dialect: str, table: Table) -> Any:
+    return _insert(dialect)(table).on_conflict_do_nothing().returning(*table.primary_key.columns)
 
 
 def _insert(dialect: str) -> Callable[[Table], Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.lineage import Lineage
@@ -15,6 +15,10 @@ from airflow_ddlrepl.repository.rows import ChannelRow, ChannelState, TableRow, 
 from airflow_ddlrepl.repository.tables import OF_A_CHANNEL, channels, locks, positions, tables
 
 CAPTURED = "captured"
+_CHANNEL = select(channels).where(channels.c.name == bindparam("name"))
+_POSITION = select(positions.c.lsn).where(
+    positions.c.channel == bindparam("channel"), positions.c.kind == bindparam("kind")
+)
 
 
 class Channels(Base):
@@ -28,12 +32,12 @@ class Channels(Base):
             epoch = connection.execute(select(locks.c.next_epoch).where(locks.c.channel == name)).scalar_one()
             values = {"name": name, "fingerprint": fingerprint, "state": ChannelState.NEW, "epoch": epoch}
             put_new(connection, channels, {**values, "created": now, "updated": now})
-            return _channel(connection.execute(select(channels).where(channels.c.name == name)).one())
+            return _channel(connection.execute(_CHANNEL, {"name": name}).one())
 
     def channel(self, name: str) -> ChannelRow | None:
         """The channel's row, None when the repository doesn't know it."""
         with self._database.read() as connection:
-            row = connection.execute(select(channels).where(channels.c.name == name)).first()
+            row = connection.execute(_CHANNEL, {"name": name}).first()
             return _channel(row) if row else None
 
     def channels(self) -> list[ChannelRow]:
@@ -108,9 +112,8 @@ class Channels(Base):
 
     def position(self, channel: str, kind: str) -> Lsn | None:
         """A named position of the channel, None when it was never set."""
-        query = select(positions.c.lsn).where(positions.c.channel == channel, positions.c.kind == kind)
         with self._database.read() as connection:
-            lsn = connection.execute(query).scalar()
+            lsn = connection.execute(_POSITION, {"channel": channel, "kind": kind}).scalar()
             return None if lsn is None else Lsn(lsn)
 
     def positions(self, channel: str) -> dict[str, Lsn]:
@@ -129,8 +132,7 @@ class Channels(Base):
 
 def move(connection: Connection, channel: str, kind: str, lsn: Lsn, now: Any) -> None:
     """Move a position forward inside a fenced transaction."""
-    query = select(positions.c.lsn).where(positions.c.channel == channel, positions.c.kind == kind)
-    before = connection.execute(query).scalar()
+    before = connection.execute(_POSITION, {"channel": channel, "kind": kind}).scalar()
     if before is not None and lsn < before:
         raise RepositoryError(
             f"position {kind} of channel {channel} would go back from {Lsn(before)} to {lsn}",

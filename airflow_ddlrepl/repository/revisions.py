@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.change import Event
@@ -21,6 +21,9 @@ from airflow_ddlrepl.repository.rows import EventRow, SegmentFacts, SegmentRow, 
 from airflow_ddlrepl.repository.tables import channels, controls, events, positions, revisions, segments, tables
 
 _MARK = [revisions.c[name] for name in ("channel", "table_id", "number", "lsn", "seq", "created")]
+_STAND = select(
+    func.count(), func.sum(revisions.c.number), func.max(revisions.c.created), func.max(revisions.c.lsn)
+).where(revisions.c.channel == bindparam("channel"))
 
 
 class Revisions(Base):
@@ -159,10 +162,8 @@ class Revisions(Base):
     def latest_revisions(self, channel: str) -> dict[int, Revision]:
         """Each table's newest revision by table id; a dropped table's has no shape."""
         here = revisions.c.channel == channel
-        latest = (func.max(revisions.c.created), func.max(revisions.c.lsn))
-        stand = select(func.count(), func.sum(revisions.c.number), *latest).where(here)
         with self._database.read() as connection:
-            now = tuple(connection.execute(stand).one())
+            now = tuple(connection.execute(_STAND, {"channel": channel}).one())
         if self._newest.get(channel, (None, {}))[0] != now:
             newest = select(revisions.c.table_id, func.max(revisions.c.number).label("number"))
             top = newest.where(here).group_by(revisions.c.table_id).subquery()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, select
 
 from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.repository.base import Base, put
+from airflow_ddlrepl.repository.base import Base, change, put
 from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
 from airflow_ddlrepl.repository.tables import errors, locks, runs
 
@@ -27,10 +27,9 @@ class Runs(Base):
         self, channel: str, token: int, run_id: str, stage: str, status: RunStatus, result: dict[str, Any] | None = None
     ) -> None:
         """A stage ended; result: small JSON of what it did."""
-        where = (runs.c.channel == channel, runs.c.run_id == run_id, runs.c.stage == stage)
         with self._fenced(channel, token) as connection:
             values = {"ended": self._database.now(connection), "status": RunStatus(status), "result": result}
-            connection.execute(update(runs).where(*where).values(**values))
+            change(connection, runs, {"channel": channel, "run_id": run_id, "stage": stage}, values)
 
     def runs(self, channel: str, run_id: str | None = None, limit: int = 100) -> list[RunRow]:
         """Stages of runs, newest first; one that never ended although the channel went on is `lost`."""
