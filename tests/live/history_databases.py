@@ -21,6 +21,11 @@ BEGIN
     FOR one IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP
         EXECUTE format('DROP SCHEMA %I CASCADE', one.nspname);
     END LOOP;
+    -- made with search_path = pg_catalog
+    FOR one IN SELECT typname FROM pg_type
+        WHERE typnamespace = 'pg_catalog'::regnamespace AND oid >= 16384 AND typtype IN ('c', 'd', 'e', 'r') LOOP
+        EXECUTE format('DROP TYPE IF EXISTS pg_catalog.%I CASCADE', one.typname);
+    END LOOP;
     CREATE SCHEMA public;
 END $do$
 """
