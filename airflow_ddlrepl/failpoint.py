@@ -22,7 +22,7 @@ FAIL_POINTS = {
     "activate.targets": "the targets are prepared, the repository knows no table yet",
     "activate.enrolled": "the repository knows the tables, the channel is not active",
     "capture.published": "tables that could not be published when they were created are now",
-    "capture.rows": "one table's rows are in a file of the trail, others of its range are not",
+    "capture.rows": "one table's rows are written to the trail, others of its range are not",
     "capture.range": "a range's files are written, its task has not said so",
     "capture.files": "the rows are in the trail's files, no manifest names them",
     "trail.temporary": "a manifest (or the trail's marker) is written, not under its name yet",

@@ -14,8 +14,8 @@ from airflow_ddlrepl.trail.store import Trail
 def check_arrived(trail: Trail, parts: Sequence[Part]) -> None:
     """Raises TrailError TRL-111 when what tasks have just written is not here."""
     for part in parts:
-        for blob in (*(file.blob for file in part.files), part.control, part.transactions):
-            if blob is not None and trail.place.size(blob.path) is None:
+        for blob in part.blobs():
+            if trail.place.size(blob.path) is None:
                 raise _not_shared(trail, f"tasks have written {blob.path}, it is not here")
 
 

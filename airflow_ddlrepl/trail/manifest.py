@@ -39,11 +39,15 @@ class ColumnLayout:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """One file of the trail: path relative to the channel's folder, bytes, checksum."""
+    """One file of the trail, or a piece of one: path relative to the channel's folder, bytes, checksum.
+
+    offset: where in the file the piece begins; None: it is the whole file.
+    """
 
     path: str
     size: int
     checksum: str
+    offset: int | None = None
 
     def to_json(self) -> list[Any]:
         return [self.path, self.size, self.checksum]
@@ -55,6 +59,7 @@ class RowFile:
 
     key_updates: updates that may have changed the key; under replica identity full the log does not
     tell, so every update counts. absent: rows with at least one column whose value is not there.
+    offset: where they begin in a file that holds rows of several tables (trail.pack); None: the file is theirs.
     """
 
     path: str
@@ -73,10 +78,11 @@ class RowFile:
     absent: int
     size: int
     checksum: str
+    offset: int | None = None
 
     @property
     def blob(self) -> Blob:
-        return Blob(self.path, self.size, self.checksum)
+        return Blob(self.path, self.size, self.checksum, self.offset)
 
     def to_json(self) -> dict[str, Any]:
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -105,7 +111,7 @@ class RowFile:
 class Part:
     """What one capture task wrote: the log between low (included) and high (excluded).
 
-    control: events as JSON lines. transactions: Parquet. None when there are none.
+    control: events as JSON lines. transactions: Parquet. pack: rows of many tables. None when there are none.
     bytes_read: bytes of messages the source delivered.
     """
 
@@ -119,11 +125,12 @@ class Part:
     change_count: int = 0
     event_count: int = 0
     bytes_read: int = 0
+    pack: Blob | None = None
 
     def blobs(self) -> Iterator[Blob]:
         """Every file of the part."""
-        yield from (file.blob for file in self.files)
-        yield from (blob for blob in (self.control, self.transactions) if blob)
+        yield from (file.blob for file in self.files if file.offset is None)
+        yield from (blob for blob in (self.control, self.transactions, self.pack) if blob)
 
     def to_json(self) -> dict[str, Any]:
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -134,6 +141,7 @@ class Part:
             "files": [f.to_json() for f in self.files],
             "control": self.control.to_json() if self.control else None,
             "transactions": self.transactions.to_json() if self.transactions else None,
+            "pack": self.pack.to_json() if self.pack else None,
         }
 
     @classmethod
@@ -146,6 +154,7 @@ class Part:
                 "files": tuple(RowFile.from_json(f) for f in data["files"]),
                 "control": Blob(*data["control"]) if data["control"] else None,
                 "transactions": Blob(*data["transactions"]) if data["transactions"] else None,
+                "pack": Blob(*data["pack"]) if data.get("pack") else None,
             }
         )
 

@@ -50,10 +50,13 @@ class Place:
                 hint="for s3:// install s3fs",
             ) from None
         self.root = root.rstrip("/")
+        self._checked = ("", "")
         self.is_local = isinstance(self.fs, LocalFileSystem)
 
     def full(self, path: str) -> str:
         """The file system's own path. Raises TrailError TRL-105 when it would leave the root."""
+        if path == self._checked[0]:  # piece after piece of one pack
+            return self._checked[1]
         parts = path.split("/")
         if not path or any(part in ("", ".", "..") for part in parts) or _UNSAFE.search(path):
             raise TrailError(
@@ -64,6 +67,7 @@ class Place:
         full = f"{self.root}/{path}"
         if self.is_local and not os.path.realpath(full).startswith(os.path.realpath(self.root) + os.sep):
             raise TrailError(f"{path!r} leads out of the trail", code="TRL-105", hint="remove the symbolic link")
+        self._checked = (path, full)
         return full
 
     def create(self, path: str) -> Sink:
@@ -102,12 +106,13 @@ class Place:
             with _beside(full, data) as temporary:
                 os.replace(temporary, full)
 
-    def read(self, path: str) -> bytes | None:
-        """The whole file, None when it is not there."""
+    def read(self, path: str, offset: int | None = None, size: int = 0) -> bytes | None:
+        """The whole file, or so many bytes of it at most from an offset on; None when it is not there."""
         full = self.full(path)
+        piece = (None, None) if offset is None else (offset, offset + size)
         with reached():
             try:
-                return bytes(self.fs.cat_file(full))
+                return bytes(self.fs.cat_file(full, *piece))
             except FileNotFoundError:
                 return None
 

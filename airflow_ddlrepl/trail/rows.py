@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
+from airflow_ddlrepl.trail.pack import read_piece
 from airflow_ddlrepl.trail.place import Place, crc_text
 
 _CHUNK = 1 << 22
@@ -40,7 +41,8 @@ class RowReader:
         batches = list(self.batches(file, low, high, columns))
         if batches:
             return pa.concat_tables(batches)
-        schema = pq.read_schema(self.open(file.blob))
+        packed = file.offset is not None
+        schema = read_piece(self.bytes_of(file.blob)).schema if packed else pq.read_schema(self.open(file.blob))
         return schema.empty_table().select(list(columns) if columns is not None else schema.names)
 
     def batches(
@@ -49,8 +51,14 @@ class RowReader:
         """The same piece by piece, so that a large file never stands in memory as a whole."""
         if file.last < low or file.first >= high:
             return
-        source = pq.ParquetFile(self.open(file.blob))
         whole = file.first >= low and file.last < high
+        if file.offset is not None:
+            table = read_piece(self.bytes_of(file.blob))
+            kept = table if whole else table.filter(_within(table, low, high))
+            if kept.num_rows:
+                yield kept if columns is None else kept.select(list(columns))
+            return
+        source = pq.ParquetFile(self.open(file.blob))
         wanted = list(columns) if columns is not None else source.schema_arrow.names
         read = None if columns is None else list(dict.fromkeys([*wanted, "lsn", "seq"]))
         for group in range(source.num_row_groups):
@@ -66,7 +74,7 @@ class RowReader:
         size = self.place.size(blob.path)
         if size is None:
             raise _missing(blob)
-        if size != blob.size:
+        if size != blob.size if blob.offset is None else size < blob.offset + blob.size:
             raise _wrong_size(blob, size)
 
     def open(self, blob: Blob) -> pa.BufferReader:
@@ -92,12 +100,15 @@ class RowReader:
 
     def _load(self, blob: Blob) -> Any:
         if not self.place.is_local:
-            data = self.place.read(blob.path)
+            data = self.place.read(blob.path, blob.offset, blob.size)
             if data is None:
                 raise _missing(blob)
             return data
         try:
             with open(self.place.full(blob.path), "rb") as file:
+                if blob.offset is not None:
+                    file.seek(blob.offset)
+                    return file.read(blob.size)
                 return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if blob.size else file.read()
         except FileNotFoundError:
             raise _missing(blob) from None

@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
@@ -79,9 +80,10 @@ class Trail(RowReader):
             )
         self.check(segment)
         still_ours()
-        text = json.dumps(segment.to_json(), separators=(",", ":")).encode()
+        content = segment.to_json()
+        text = json.dumps(content, separators=(",", ":")).encode()
         if self.place.put_if_absent(manifest_path(segment.epoch, segment.low), text):
-            return Segment.from_json(json.loads(text))
+            return replace(segment, created=content["created"])
         standing = self.find(segment.epoch, segment.low)
         if standing is None:
             raise TrailError(

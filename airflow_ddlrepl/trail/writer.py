@@ -1,7 +1,8 @@
 """Write one part of a segment while memory stays flat.
 
 Rows are buffered per table layout; the largest buffer is flushed as a Parquet row group when all
-buffers together exceed a budget. A layout that stops being current has its file closed.
+buffers together exceed a budget. A layout that stops being current has its file closed. What few rows many tables
+have at the end go into one file (trail.pack).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event, Op
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Identity
-from airflow_ddlrepl.trail.manifest import ColumnLayout, Part, RowFile
+from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, RowFile
+from airflow_ddlrepl.trail.pack import LEAST_PIECES, PIECE_BYTES, add_piece
 from airflow_ddlrepl.trail.place import Sink
 from airflow_ddlrepl.trail.store import TRANSACTIONS, Trail, data_folder
 
@@ -54,28 +56,32 @@ class PartWriter:
         self._trail = trail
         self._stem = f"{data_folder(epoch, segment_low)}/{index:04d}-{token}-{uuid.uuid4().hex[:12]}"
         self._index = index
-        self._open: dict[Layout, _TableWriter] = {}
+        self._open: dict[int, _TableWriter] = {}
+        self._buffered = 0
         self._done: list[tuple[int, RowFile]] = []
         self._opened = 0
         self._paths: list[str] = []
         self._control: Sink | None = None
+        self._pack: Sink | None = None
         self._events = 0
         self._transactions = _TransactionWriter()
         self._changes = 0
 
     def rows(self, layout: Layout, batch: pa.RecordBatch) -> None:
         """Row changes of one table, later than all that came before for it."""
-        writer = self._open.get(layout)
+        writer = self._open.get(layout.table_id)
+        if writer is not None and writer.layout is not layout and writer.layout != layout:
+            self._close(writer)
+            writer = None
         if writer is None:
-            self._close_others(layout.table_id)
             path = self._new(f"{self._opened:05d}.parquet")
-            writer = self._open[layout] = _TableWriter(layout, self._opened, path)
+            writer = self._open[layout.table_id] = _TableWriter(layout, self._opened, path)
             self._opened += 1
-        writer.add(batch)
+        self._buffered += writer.add(batch)
         self._changes += batch.num_rows
         if writer.buffered >= ROW_GROUP_BYTES:
             self._flush(writer)
-        while sum(w.buffered for w in self._open.values()) > BUFFER_BYTES:
+        while self._buffered > BUFFER_BYTES:
             self._flush(max(self._open.values(), key=lambda w: w.buffered))
 
     def event(self, event: Event) -> None:
@@ -91,10 +97,14 @@ class PartWriter:
 
     def finish(self, low: Lsn, high: Lsn, bytes_read: int) -> Part:
         """Close every file; nothing is visible to readers until a manifest names the part."""
-        for layout in list(self._open):
-            self._close(layout)
-        if self._control:
-            self._control.close()
+        small = [writer for writer in self._open.values() if writer.is_small]
+        if len(small) >= LEAST_PIECES:
+            self._pack = self._trail.create(self._new("pack.arrows"))
+        for writer in list(self._open.values()):
+            self._close(writer)
+        for sink in (self._control, self._pack):
+            if sink:
+                sink.close()
         count = self._transactions.count
         return Part(
             index=self._index,
@@ -109,14 +119,16 @@ class PartWriter:
             change_count=self._changes,
             event_count=self._events,
             bytes_read=bytes_read,
+            pack=self._pack.blob if self._pack else None,
         )
 
     def discard(self) -> None:
         """Remove what was written so far: the part failed."""
         for writer in self._open.values():
             writer.abandon()
-        if self._control:
-            self._control.abandon()
+        for sink in (self._control, self._pack):
+            if sink:
+                sink.abandon()
         for path in self._paths:
             with suppress(DdlReplError):  # the first error matters more; what stays, no manifest names
                 self._trail.place.remove(path)
@@ -129,19 +141,16 @@ class PartWriter:
 
     def _flush(self, writer: _TableWriter) -> None:
         if not writer.is_open and sum(w.is_open for w in self._open.values()) >= OPEN_FILES:
-            self._close(min((w for w in self._open.values() if w.is_open), key=lambda w: w.last).layout)
+            self._close(min((w for w in self._open.values() if w.is_open), key=lambda w: w.last))
+        self._buffered -= writer.buffered
         writer.flush(self._trail)
         if writer.size >= FILE_BYTES or writer.rows >= FILE_ROWS:
-            self._close(writer.layout)
+            self._close(writer)
 
-    def _close_others(self, table_id: int) -> None:
-        for layout in [one for one in self._open if one.table_id == table_id]:
-            self._close(layout)
-
-    def _close(self, layout: Layout) -> None:
-        writer = self._open[layout]
-        self._done.append((writer.number, writer.finish(self._trail)))
-        del self._open[layout]
+    def _close(self, writer: _TableWriter) -> None:
+        self._buffered -= writer.buffered
+        self._done.append((writer.number, writer.finish(self._trail, self._pack)))
+        del self._open[writer.layout.table_id]
         reach("capture.rows")
 
 
@@ -167,6 +176,11 @@ class _TableWriter:
         return self._sink is not None
 
     @property
+    def is_small(self) -> bool:
+        """Nothing of it is in a file yet, and what there is fits into a pack."""
+        return not self.is_open and self.buffered <= PIECE_BYTES
+
+    @property
     def size(self) -> int:
         return self._sink.size if self._sink else 0
 
@@ -174,7 +188,8 @@ class _TableWriter:
     def rows(self) -> int:
         return int(self._counts.sum())
 
-    def add(self, batch: pa.RecordBatch) -> None:
+    def add(self, batch: pa.RecordBatch) -> int:
+        """Returns the batch's bytes."""
         lsn, seq = batch.column("lsn"), batch.column("seq")
         end = batch.num_rows - 1
         self._first = self._first or LogKey(lsn[0].as_py(), seq[0].as_py())
@@ -184,7 +199,9 @@ class _TableWriter:
         self._key_updates += int(np.count_nonzero((op == Op.UPDATE) & (before != 0)))
         self._absent += batch.num_rows - int(batch.column("absent").null_count)
         self._batches.append(batch)
-        self.buffered += batch.nbytes
+        size = int(batch.nbytes)
+        self.buffered += size
+        return size
 
     def flush(self, trail: Trail) -> None:
         if not self._batches:
@@ -200,12 +217,9 @@ class _TableWriter:
         if self._sink:
             self._sink.abandon()
 
-    def finish(self, trail: Trail) -> RowFile:
-        self.flush(trail)
-        assert self._writer and self._sink and self._first
-        self._writer.close()
-        self._sink.close()
-        blob, counts = self._sink.blob, self._counts
+    def finish(self, trail: Trail, pack: Sink | None) -> RowFile:
+        blob, counts = self._written(trail, pack), self._counts
+        assert self._first
         return RowFile(
             path=blob.path,
             table_id=self.layout.table_id,
@@ -223,7 +237,17 @@ class _TableWriter:
             absent=self._absent,
             size=blob.size,
             checksum=blob.checksum,
+            offset=blob.offset,
         )
+
+    def _written(self, trail: Trail, pack: Sink | None) -> Blob:
+        if pack is not None and self.is_small:
+            return add_piece(pack, self._batches)
+        self.flush(trail)
+        assert self._writer and self._sink
+        self._writer.close()
+        self._sink.close()
+        return self._sink.blob
 
 
 class _TransactionWriter:
