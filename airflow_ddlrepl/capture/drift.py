@@ -61,8 +61,8 @@ def unexplained(
     for table_id in [i for i in standing if i not in present and i not in busy]:
         found.append(_dropped(key, table_id, standing.pop(table_id).name))
     news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, admits)]
-    places = Counter(t.id for t in untangle(standing, news))
-    for table in untangle(standing, news):
+    places = Counter(t.id for t in untangle(standing, news)) if news else Counter[int]()
+    for table in untangle(standing, news) if news else ():
         places[table.id] -= 1
         before = standing.get(table.id)
         place = LogKey(key.lsn, key.seq - places[table.id])
@@ -97,6 +97,8 @@ def _is_news(table: Table, latest: Mapping[int, Revision], admits: Callable[[Tab
     if not belongs(table, latest, admits):
         return False
     known = shape_of(latest, table.id)
+    if known is table:
+        return False
     if known is None:
         return not table.unlogged
     return (known, known.storage) != (table, table.storage) and bool(spot(known, table))

@@ -72,6 +72,8 @@ def options_of(cycle: Cycle, target: str, table: TableName, reason: str) -> Refr
 def targets_at_once(cycle: Cycle, why: Mapping[str, Mapping[int, str]]) -> int:
     """The largest number that a waiting table's options say. why: reasons by target and table."""
     latest = cycle.repository.latest_revisions(cycle.channel.name)
-    tables = {i: revision.table.name for i, revision in latest.items() if revision.table is not None}
-    waiting = [(target, i, reason) for target, reasons in why.items() for i, reason in reasons.items() if i in tables]
-    return max([options_of(cycle, target, tables[i], reason).targets for target, i, reason in waiting], default=1)
+    waiting = [(target, latest.get(i), reason) for target, reasons in why.items() for i, reason in reasons.items()]
+    known = [
+        (target, one.table, reason) for target, one, reason in waiting if one is not None and one.table is not None
+    ]
+    return max([options_of(cycle, target, table.name, reason).targets for target, table, reason in known], default=1)

@@ -89,6 +89,11 @@ class Table:
     def is_partitioned(self) -> bool:
         return self.partition_key is not None
 
+    @property
+    def type_oids(self) -> frozenset[int]:
+        """Of its columns' types, and of those that they are made of."""
+        return frozenset(c.type.oid for c in self.columns) | {t.oid for t in self.types}
+
     def column(self, column_id: int) -> Column:
         for column in self.columns:
             if column.id == column_id:

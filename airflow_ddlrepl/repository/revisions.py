@@ -6,21 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Select, Text, bindparam, cast, delete, func, insert, select, type_coerce, update
 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.stored import stored as stored_table
 from airflow_ddlrepl.repository.base import Base, put, put_new
 from airflow_ddlrepl.repository.channels import CAPTURED, mark_table, move
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.rows import EventRow, SegmentFacts, SegmentRow, TableState
 from airflow_ddlrepl.repository.tables import channels, controls, events, positions, revisions, segments, tables
 
-_MARK = [revisions.c[name] for name in ("channel", "table_id", "number", "lsn", "seq", "created")]
+_RAW = {"created": type_coerce(revisions.c.created, Text), "shape": cast(revisions.c.shape, Text)}
+_ALL = {c.name: _RAW[c.name].label(c.name) if c.name in _RAW else c for c in revisions.c}
+_MARK = [_ALL[name] for name in ("channel", "table_id", "number", "lsn", "seq", "created")]
 _STAND = select(
     func.count(), func.sum(revisions.c.number), func.max(revisions.c.created), func.max(revisions.c.lsn)
 ).where(revisions.c.channel == bindparam("channel"))
@@ -33,6 +35,7 @@ class Revisions(Base):
         super().__init__(database)
         self._known: dict[tuple[Any, ...], Revision] = {}
         self._newest: dict[str, tuple[tuple[Any, ...] | None, dict[int, Revision]]] = {}
+        self._whole: dict[str, tuple[tuple[Any, ...] | None, list[Revision]]] = {}
 
     def enroll(self, channel: str, token: int, found: Sequence[Revision], captured: Lsn | None = None) -> None:
         """Store revisions outside of a capture (activation); the same ones again change nothing.
@@ -147,10 +150,13 @@ class Revisions(Base):
 
     def revisions(self, channel: str, table_id: int | None = None) -> list[Revision]:
         """Every revision, or one table's, in order."""
-        where = revisions.c.channel == channel
+        here = revisions.c.channel == channel
         if table_id is not None:
-            where &= revisions.c.table_id == table_id
-        return self._read(lambda query: query.where(where))
+            return self._read(lambda query: query.where(here, revisions.c.table_id == table_id))
+        now = self._stand(channel)
+        if self._whole.get(channel, (None, []))[0] != now:
+            self._whole[channel] = (now, self._read(lambda query: query.where(here)))
+        return list(self._whole[channel][1])
 
     def histories(self, channel: str) -> dict[int, list[Revision]]:
         """Each table's revisions in order, by table id."""
@@ -161,9 +167,7 @@ class Revisions(Base):
 
     def latest_revisions(self, channel: str) -> dict[int, Revision]:
         """Each table's newest revision by table id; a dropped table's has no shape."""
-        here = revisions.c.channel == channel
-        with self._database.read() as connection:
-            now = tuple(connection.execute(_STAND, {"channel": channel}).one())
+        here, now = revisions.c.channel == channel, self._stand(channel)
         if self._newest.get(channel, (None, {}))[0] != now:
             newest = select(revisions.c.table_id, func.max(revisions.c.number).label("number"))
             top = newest.where(here).group_by(revisions.c.table_id).subquery()
@@ -172,13 +176,20 @@ class Revisions(Base):
             self._newest[channel] = (now, {revision.table_id: revision for revision in found})
         return dict(self._newest[channel][1])
 
+    def _stand(self, channel: str) -> tuple[Any, ...]:
+        """Another one whenever a revision came, or went, or was moved."""
+        with self._database.read() as connection:
+            return tuple(connection.execute(_STAND, {"channel": channel}).one())
+
     def _read(self, narrow: Callable[[Select[Any]], Select[Any]]) -> list[Revision]:
         """By table and number. What stands at a position never changes: each is read once."""
         order = (revisions.c.table_id, revisions.c.number)
         with self._database.read() as connection:
-            marks = [tuple(row) for row in connection.execute(narrow(select(*_MARK)).order_by(*order))]
-            if not self._known.keys() >= set(marks):
-                rows = {_mark(row): row for row in connection.execute(narrow(select(revisions)).order_by(*order))}
+            query = narrow(select(*_MARK)).order_by(*order)
+            marks = [tuple(row) for row in connection.execute(query)] if self._known else None
+            if marks is None or not self._known.keys() >= set(marks):
+                query = narrow(select(*_ALL.values())).order_by(*order)
+                rows = {_mark(row): row for row in connection.execute(query)}
                 self._known.update((mark, _revision(row)) for mark, row in rows.items() if mark not in self._known)
                 marks = list(rows)
         return [self._known[mark] for mark in marks]
@@ -252,7 +263,7 @@ def _must_equal(connection: Connection, channel: str, revision: Revision) -> Non
         revisions.c.table_id == revision.table_id,
         revisions.c.number == revision.number,
     )
-    stored = _revision(connection.execute(select(revisions).where(*where)).one())
+    stored = _revision(connection.execute(select(*_ALL.values()).where(*where)).one())
     if (stored.key, stored.table) != (revision.key, revision.table):
         raise RepositoryError(
             f"revision {revision.number} of table {revision.table_id} is stored with another shape or position",
@@ -294,7 +305,7 @@ def _event_values(channel: str, epoch: int, event: Event) -> dict[str, Any]:
 
 
 def _revision(row: Any) -> Revision:
-    table = None if row.shape is None else Table.from_json(row.shape)
+    table = None if row.shape in (None, "null") else stored_table(row.shape)
     key = LogKey(row.lsn, row.seq)
     origin = Origin(row.origin)
     return Revision(row.table_id, row.number, key, table, origin, row.statement, row.is_ambiguous, row.xid)

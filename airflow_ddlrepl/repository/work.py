@@ -122,17 +122,19 @@ class Work(Base):
 
     def declined_refreshes(self, channel: str, target: str) -> list[RefreshRow]:
         """Why rows of tables may differ there, oldest first."""
-        return [row for row in self.refreshes(channel, target) if row.state == "declined"]
+        return self.refreshes(channel, target, "declined")
 
     def pending_refreshes(self, channel: str, target: str | None = None) -> list[RefreshRow]:
         """Tables that wait to be loaded, oldest request first."""
-        return [row for row in self.refreshes(channel, target) if row.state == "pending"]
+        return self.refreshes(channel, target, "pending")
 
-    def refreshes(self, channel: str, target: str | None = None) -> list[RefreshRow]:
-        """Every refresh asked for, oldest first."""
+    def refreshes(self, channel: str, target: str | None = None, state: str | None = None) -> list[RefreshRow]:
+        """Every refresh asked for, or those of a state, oldest first."""
         query = select(refreshes).where(refreshes.c.channel == channel).order_by(refreshes.c.id)
         if target is not None:
             query = query.where(refreshes.c.target == target)
+        if state is not None:
+            query = query.where(refreshes.c.state == state)
         with self._database.read() as connection:
             return [_refresh(row) for row in connection.execute(query)]
 

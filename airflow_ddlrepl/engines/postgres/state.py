@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres.trusted import require_trusted
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn, Snapshot
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.stored import stored
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
@@ -130,7 +130,7 @@ def _read_standings(connection: Connection[Any], channel: str) -> dict[int, Stan
     marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
     found = {table_id: known.get((channel, mark)) for table_id, mark in marks}
     if news := [table_id for table_id, standing in found.items() if standing is None]:
-        columns = f"{version}, table_id, schema_name, table_name, shape, state, snapshot"
+        columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot"
         rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
         for mark, *row in rows:
             found[row[0]] = known[channel, mark] = _standing(row)
@@ -234,7 +234,7 @@ def _standing(row: Sequence[Any]) -> Standing:
     return Standing(
         int(table_id),
         TableName(schema, name),
-        Table.from_json(shape),
+        stored(shape),
         State(state),
         Snapshot.from_json(snapshot) if snapshot else None,
         shape.get("properties", ""),

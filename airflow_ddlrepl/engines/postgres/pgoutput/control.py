@@ -50,6 +50,9 @@ class Stamp:
     origin: str
 
 
+_NUMBERS = {kind: struct.Struct(f">{kind}") for kind in "bhiIQ"}
+
+
 class Cursor:
     """Reads one message from its start; running over its end is Malformed."""
 
@@ -59,8 +62,8 @@ class Cursor:
 
     def number(self, kind: str) -> int:
         """One big-endian number in struct's notation."""
-        size = struct.calcsize(">" + kind)
-        return int(struct.unpack(">" + kind, self.take(size))[0])
+        number = _NUMBERS[kind]
+        return int(number.unpack(self.take(number.size))[0])
 
     def take(self, size: int) -> bytes:
         if size < 0 or self._at + size > len(self._bytes):

@@ -160,6 +160,8 @@ def text_codec(oid: int) -> Codec:
 
 def binary_safe(table: Table) -> bool:
     """Can the table's rows travel in binary format?"""
+    if table.type_oids <= SAFE_OIDS:
+        return True
     extra = wire_types([table])
     return all(column.type.oid in SAFE_OIDS or column.type.oid in extra for column in table.columns)
 
@@ -167,7 +169,7 @@ def binary_safe(table: Table) -> bool:
 def wire_types(tables: Iterable[Table]) -> dict[int, int]:
     """Enums and domains that the columns use → the built-in type whose binary format they share."""
     found: dict[int, int] = {}
-    for table in tables:
+    for table in (table for table in tables if not table.type_oids <= SAFE_OIDS):
         definitions = {(one.schema, one.name): one for one in table.types}
         for column in table.columns:
             base = _wire_type(column.type, definitions)
@@ -199,6 +201,11 @@ def _base_oid(domain: TypeDefinition, definitions: Mapping[tuple[str, str], Type
     if inner.kind is TypeKind.ENUM:
         return TEXT_OID
     return _base_oid(inner, definitions) if inner.kind is TypeKind.DOMAIN else None
+
+
+def plain_oid(text: str) -> int:
+    """The oid of a built-in type by what DDL calls it, with modifiers or without; 0 for an array or another type."""
+    return 0 if text.endswith("]") else _BY_NAME.get(_without_modifiers(text), 0)
 
 
 def _without_modifiers(text: str) -> str:
