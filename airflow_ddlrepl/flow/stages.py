@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import update_wrapper
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -36,13 +37,27 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
                     cycle.raise_unreachable()
                 return result
 
-            with _errors_kept(cycle, name), cycle.locked(name):
+            alone = _old_objects_left_alone() if is_outermost else nullcontext()
+            with _errors_kept(cycle, name), cycle.locked(name), alone:
                 return _recorded(cycle, name, whole)
 
         update_wrapper(run, work)
         return run
 
     return decorate
+
+
+@contextmanager
+def _old_objects_left_alone() -> Iterator[None]:
+    """The garbage collector does not visit what is there already: the modules, and the shapes of thousands of tables.
+
+    It would again and again while rows of many tables pass, for a fifth of the time that they take.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _recorded(cycle: Cycle, name: str, work: Callable[[], Result]) -> Result:
