@@ -19,7 +19,7 @@ START = (
     "create schema kept",
     "create table kept.orders (id int primary key, note text)",
     "insert into kept.orders select i, 'order ' || i from generate_series(1, 200) i",
-    "create table kept.log (what text, n int)",
+    "create table kept.log (what text, n int, marks int[] default '{1}')",  # an array: staged in a table of its own
     "insert into kept.log select 'twice', i % 5 from generate_series(1, 40) i",
     "create table kept.rates (id int primary key, rate text)",
     "insert into kept.rates select i, i::text from generate_series(1, 300) i",

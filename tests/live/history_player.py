@@ -17,13 +17,13 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres import exported, stage_task, stream
+from airflow_ddlrepl.engines.postgres import exported, given, stage_task, stream
 from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow import activation, capturing
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.trail import writer
+from airflow_ddlrepl.trail import pack, writer
 from tests import memory
 from tests.live.history_databases import databases
 from tests.live.history_equal import Locked, difference
@@ -35,9 +35,9 @@ IDLE, OPEN = TransactionStatus.IDLE, TransactionStatus.INTRANS
 DROPS = [{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET", "refresh_options": "-gr"}]
 VARIANTS: tuple[dict[str, Any], ...] = (
     {},
-    {"two": True},  # targets
-    {"capture": {"format": "text"}},
-    {"adapt_ddl": DROPS},
+    {"two": True, "packed": 1},  # targets; tables whose rows make a pack
+    {"capture": {"format": "text"}, "given": 0},  # rows that need no staging table
+    {"adapt_ddl": DROPS, "packed": 1, "given": 0},
     {"piece": 3},  # rows of one table that are staged and merged together
 )
 OF_THE_CHANNEL = ("capture", "adapt_ddl", "retention", "rewind_horizon", "replays")
@@ -209,6 +209,8 @@ def player(server: Any, variant: int, kind: type[Player] = Player) -> Iterator[P
         databases(server, (3 if options.get("two") else 2) + kind.spare) as urls,
         _impatient(),
         _in_pieces(options.get("piece")),
+        mock.patch.object(writer, "LEAST_PIECES", options.get("packed", pack.LEAST_PIECES)),
+        mock.patch.object(given, "MOST_ROWS", options.get("given", given.MOST_ROWS)),
     ):
         _repository(Path(folder))
         playing = kind(urls, Path(folder), options)

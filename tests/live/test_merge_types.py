@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from airflow_ddlrepl.engines.postgres import staging
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.pgoutput.types import wire_types
 from tests.live.merging import Pair
@@ -47,6 +49,46 @@ def test_every_builtin_type(pair: Pair, wire_format: str, key: str) -> None:
     pair.do('delete from "all"')
     pair.replicate(wire_format=wire_format)
     assert pair.target.execute('select count(*) from "all"').fetchone() == (0,)
+
+
+@VERSIONS
+@FORMATS
+@pytest.mark.parametrize("key", ["primary key", ""], ids=["key", "no key"])
+def test_every_type_that_needs_no_staging_table(pair: Pair, wire_format: str, key: str) -> None:
+    """An array of it travels with the statement; arrays themselves, and the types that are arrays inside, don't."""
+    plain = [(name, kind) for name, kind in columns() if not kind.endswith(("[]", "vector"))]
+    names = sql.SQL(", ").join(sql.Identifier(name) for name, _ in plain)
+    shape = sql.SQL(", ").join(sql.SQL("{} " + kind).format(sql.Identifier(name)) for name, kind in plain)
+    whole = sql.SQL(", ").join(sql.SQL("{} " + kind).format(sql.Identifier(name)) for name, kind in columns())
+    pair.source.execute(sql.SQL('create table "all" ("id;" int, {})').format(whole))
+    for connection in (pair.source, pair.target):
+        connection.execute(sql.SQL("create table plain (id int " + key + ", {})").format(shape))
+        connection.execute("alter table plain replica identity full")
+    fill(pair.source)
+    pair.start()
+    pair.source.execute(sql.SQL('insert into plain select "id;", {} from "all"').format(names))
+    for statement in ("select 1", "update plain set id = id + 100 where id < 3", "delete from plain where id > 4"):
+        pair.do(statement)
+        staged = pair.stage(pair.tasks(pair.capture(wire_format)))
+        assert all(one.given and not one.stored for one in staged)
+        pair.merge(staged)
+        assert pair.same("plain")
+
+
+def test_what_is_too_much_to_give_is_copied(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables that are staged together have a budget; what is left of it shows in no text."""
+    pair.both(*(f"create table t{n} (id int primary key, secret text)" for n in (1, 2, 3)))
+    pair.start()
+    pair.do("insert into t1 values (1, 'hidden')", "insert into t2 select i, 'hidden' from generate_series(1, 1001) i")
+    pair.do("insert into t3 values (1, 'hidden')")
+    tasks = sorted(pair.tasks(pair.capture()), key=lambda task: task.target_name.name)
+    monkeypatch.setattr(staging, "MOST_TOGETHER", 100)
+    staged = staging.stage_all(tasks)
+    assert [bool(one.given) for one in staged] == [True, False, False]
+    assert [len(one.stored) for one in staged] == [0, 1, 1] and "hidden" not in repr(staged)
+    assert pickle.loads(pickle.dumps(staged)) == staged
+    pair.merge(staged)
+    assert pair.same("t1", "t2", "t3") and pair.leftovers() == []
 
 
 def without_empty_vectors() -> str:

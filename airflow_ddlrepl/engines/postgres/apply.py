@@ -49,7 +49,7 @@ class StagedSlice:
 
     def names(self) -> list[str]:
         """Every staging table; each holds rows."""
-        return [name for buckets in self.sections.values() for staged in buckets for name in staged.tables.values()]
+        return [name for buckets in self.sections.values() for staged in buckets for name in staged.stored]
 
 
 @dataclass
@@ -262,7 +262,8 @@ class _Run:
 
     def _merge(self, due: list[StagedSlice]) -> None:
         """All tables together, but the sections of one table one after the other, in the order of the log."""
-        self.waiting = [s for s in self.waiting if s not in due]
+        taken = set(map(id, due))
+        self.waiting = [s for s in self.waiting if id(s) not in taken]
         sections: dict[int, list[Sequence[Staged]]] = {}
         for one in sorted(due, key=lambda s: s.piece.low):
             found = sections.setdefault(one.piece.table_id, [])

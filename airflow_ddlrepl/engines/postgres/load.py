@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.connect import arrow_connection, passing
+from airflow_ddlrepl.engines.postgres.given import CHAR, NUMERIC_OID, WRAPPED
 from airflow_ddlrepl.engines.postgres.names import MAX_NAME_BYTES, literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.staged import SCHEMA, Stage
 from airflow_ddlrepl.errors import TargetError
@@ -19,9 +20,6 @@ from airflow_ddlrepl.model.names import TableName
 
 BATCH_ROWS = 1 << 16
 ANALYZE_ROWS = 50_000
-CHAR = '"char"'
-WRAPPED = "numeric[1]"
-_NUMERIC_OID = 1700
 
 
 @contextmanager
@@ -110,7 +108,7 @@ def packed(values: pa.ChunkedArray, type_: str) -> pa.ChunkedArray:
 def _one_element_arrays(values: pa.Array) -> pa.Array:
     """Send format of a numeric → send format of the numeric[] that holds only it."""
     heads = np.zeros((len(values), 6), ">i4")  # dimensions, has nulls, element type, size, lower bound, length
-    heads[:] = (1, 0, _NUMERIC_OID, 1, 1, 0)
+    heads[:] = (1, 0, NUMERIC_OID, 1, 1, 0)
     heads[:, 5] = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
     ends = np.arange(len(values) + 1, dtype=np.int32) * 24
     head = pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(ends), pa.py_buffer(heads)])

@@ -21,6 +21,7 @@ from airflow_ddlrepl.engines.postgres.constraints import (
     refuse_cascades,
     table_order,
 )
+from airflow_ddlrepl.engines.postgres.given import taking
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.staged import Stage, Staged
 from airflow_ddlrepl.errors import DdlReplError, TargetError
@@ -52,10 +53,11 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
     groups: dict[TableName, list[Staged]] = {}
     for one in staged:
         groups.setdefault(one.target, []).append(one)
-    touched = [name for name, group in groups.items() if any(one.tables for one in group)]
+    touched = [name for name, group in groups.items() if any(one.rows for one in group)]
+    given = taking(cursor.connection)
     names = table_order(cursor, touched) if session.enforces and touched else touched
     with _told(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
-        merges = [_Merge(cursor, name, groups[name], session) for name in names]
+        merges = [_Merge(cursor, given, name, groups[name], session) for name in names]
         for one_table in reversed(merges):
             one_table.delete()
         for one_table in merges:
@@ -63,7 +65,7 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
         for one_table in merges:
             one_table.insert()
     for one in staged:
-        if one.tables:
+        if one.stored:
             cursor.execute(merge_sql.drop(one).encode())
     return [_counts(group) for group in groups.values()]
 
@@ -84,10 +86,11 @@ def _counts(group: Sequence[Staged]) -> MergeCounts:
 
 
 class _Merge:
-    """One table's part: its three phases."""
+    """One table's part: its three phases. given: a cursor for statements whose rows travel with them."""
 
-    def __init__(self, cursor: Any, name: TableName, group: Sequence[Staged], session: Session) -> None:
+    def __init__(self, cursor: Any, given: Any, name: TableName, group: Sequence[Staged], session: Session) -> None:
         self.cursor = cursor
+        self.given = given
         self.name = name
         self.group = group
         self.session = session
@@ -97,9 +100,9 @@ class _Merge:
         """Phase 1: rows that go; rows whose key changes step aside."""
         with _told(self.name, self.cursor):
             for one in self._with(Stage.DELETES):
-                self._run(merge_sql.delete(one, Stage.DELETES), one.count(Stage.DELETES), "delete")
+                self._run(merge_sql.delete(one, Stage.DELETES), one, Stage.DELETES, "delete")
             for one in self._with(Stage.REMOVED):
-                self._run(merge_sql.delete_copies(one), one.count(Stage.REMOVED), "delete")
+                self._run(merge_sql.delete_copies(one), one, Stage.REMOVED, "delete")
             self._take_out(Stage.MOVES)
 
     def change(self) -> None:
@@ -112,20 +115,22 @@ class _Merge:
         """Phase 3: new rows."""
         with _told(self.name, self.cursor):
             for one in self._with(Stage.INSERTS):
-                self._run(merge_sql.insert(one), one.count(Stage.INSERTS), "insert")
+                self._run(merge_sql.insert(one), one, Stage.INSERTS, "insert")
             for one in self._with(Stage.ADDED):
-                self._run(merge_sql.insert_copies(one), one.count(Stage.ADDED), "insert")
+                self._run(merge_sql.insert_copies(one), one, Stage.ADDED, "insert")
 
     def _update(self) -> None:
         """In place; where unique values wander between rows, by taking all of them out first."""
         updates = self._with(Stage.UPDATES)
+        if not updates:
+            return
         if not any(one.replaces for one in updates):
             try:
                 with self.cursor.connection.transaction():
                     for one in updates:
                         statement = merge_sql.update(one)
                         if statement is not None:
-                            self._run(statement, one.count(Stage.UPDATES), "update")
+                            self._run(statement, one, Stage.UPDATES, "update")
                 return
             except self.cursor.connection.IntegrityError as error:
                 if error.sqlstate not in (UNIQUE, EXCLUSION):
@@ -138,24 +143,32 @@ class _Merge:
         if group:
             refuse_cascades(self.cursor, self.name, self.session)
         for one in group:
-            self.cursor.execute(merge_sql.set_aside(one, stage, self._row()).encode())
+            self._execute(merge_sql.set_aside(one, stage, self._row()), one, stage)
         for one in group:
-            self._run(merge_sql.delete(one, stage), one.count(stage), "update")
+            self._run(merge_sql.delete(one, stage), one, stage, "update")
 
     def _put_back(self, stage: Stage) -> None:
         for one in self._with(stage):
-            self._run(merge_sql.put_back(one, stage, self._row(), self._insertable()), one.count(stage), "update")
+            self._run(merge_sql.put_back(one, stage, self._row(), self._insertable()), one, stage, "update")
+            self.cursor.execute(merge_sql.drop_aside(one, stage).encode())
 
     def _with(self, stage: Stage) -> list[Staged]:
         return [one for one in self.group if one.count(stage)]
 
-    def _run(self, statement: str, rows: int, verb: str) -> None:
-        self.cursor.execute(statement.encode())
-        if self.cursor.rowcount != rows:
+    def _execute(self, statement: str, one: Staged, stage: Stage) -> int:
+        """Returns how many rows it was about."""
+        if (given := one.given.get(stage)) is None:
+            return int(self.cursor.execute(statement.encode()).rowcount)
+        return int(self.given.execute(statement.encode(), given.values, prepare=False).rowcount)
+
+    def _run(self, statement: str, one: Staged, stage: Stage, verb: str) -> None:
+        rows = one.count(stage)
+        found = self._execute(statement, one, stage)
+        if found != rows:
             raise TargetError(
-                f"rows are missing in the target: {rows} to {verb}, {self.cursor.rowcount} found"
-                if self.cursor.rowcount < rows
-                else f"rows are there more than once: {rows} to {verb}, {self.cursor.rowcount} found",
+                f"rows are missing in the target: {rows} to {verb}, {found} found"
+                if found < rows
+                else f"rows are there more than once: {rows} to {verb}, {found} found",
                 code="INT-101",
                 table=self.name,
                 hint=REPAIR,

@@ -37,6 +37,11 @@ def update(staged: Staged) -> str | None:
     )
 
 
+def drop_aside(staged: Staged, stage: Stage) -> str:
+    """Once its rows are put back."""
+    return f"DROP TABLE {aside(staged, stage)}"
+
+
 def set_aside(staged: Staged, stage: Stage, row: str) -> str:
     """The target's rows as they are, every column, ours or not.
 
@@ -65,10 +70,8 @@ def aside(staged: Staged, stage: Stage) -> str:
 
 
 def drop(staged: Staged) -> str:
-    """Every table that staging and merging made for it."""
-    tables = [staged.from_(stage) for stage in staged.tables]
-    tables += [aside(staged, stage) for stage in (Stage.UPDATES, Stage.MOVES) if stage in staged.tables]
-    return f"DROP TABLE IF EXISTS {', '.join(tables)}"
+    """Every table that staging made for it."""
+    return f"DROP TABLE IF EXISTS {', '.join(qualified(TableName(SCHEMA, name)) for name in staged.stored)}"
 
 
 def insert(staged: Staged) -> str:

@@ -28,9 +28,8 @@ class StageReader:
         self.columns = columns
         self.layout = layout
 
-    def read(self) -> pa.Table:
+    def read(self, trail: Trail) -> pa.Table:
         """The rows of this bucket, in log order."""
-        trail = Trail(self.task.trail_url, self.task.channel)
         if self.task.buckets > 1 and not self._can_split(trail):
             return pa.table({"op": pa.array([], pa.int8())}) if self.task.bucket else self._all(trail)
         return self._all(trail, split=self.task.buckets > 1)
@@ -61,12 +60,12 @@ class StageReader:
                 tables.append(batch)
         if not tables:
             return pa.table({"op": pa.array([], pa.int8())})
-        return _in_order(pa.concat_tables(tables))
+        return _in_order(pa.concat_tables(tables) if len(tables) > 1 else tables[0])
 
     def _batches(self, trail: Trail, file: RowFile, columns: list[str]) -> Iterator[pa.Table]:
-        skipped = pa.array(sorted(self.task.skip_lsns), pa.int64())
+        skipped = pa.array(sorted(self.task.skip_lsns), pa.int64()) if self.task.skip_lsns else None
         for batch in trail.batches(file, self.task.low, self.task.high, columns):
-            kept = batch.filter(pc.invert(pc.is_in(batch["lsn"], skipped))) if len(skipped) else batch
+            kept = batch if skipped is None else batch.filter(pc.invert(pc.is_in(batch["lsn"], skipped)))
             if kept.num_rows:
                 yield kept
 

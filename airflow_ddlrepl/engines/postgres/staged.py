@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from airflow_ddlrepl.engines.postgres.given import Given
 from airflow_ddlrepl.engines.postgres.names import qualified, quote
 from airflow_ddlrepl.integrate.underlying import ENUM, schema_of, underlying
 from airflow_ddlrepl.model.names import TableName
@@ -78,10 +79,10 @@ class StagedColumn:
 class Staged:
     """One table's (or one bucket's) net change, staged and ready to be merged.
 
-    tables: staging table and row count per kind; only those that hold rows. held: ids of the columns that
-    have an `h` flag, per kind. fills: SQL of target columns that the rows do not know, for inserts.
-    replaces: updates must delete and insert (they set a column that UPDATE can't set).
-    changes: rows read from the trail.
+    tables: staging table and row count per kind; only those that hold rows. given: of these kinds the rows are
+    here, and no such table was made. held: ids of the columns that have an `h` flag, per kind. fills: SQL of target
+    columns that the rows do not know, for inserts. replaces: updates must delete and insert (they set a column that
+    UPDATE can't set). changes: rows read from the trail.
     """
 
     table_id: int
@@ -89,6 +90,7 @@ class Staged:
     columns: tuple[StagedColumn, ...]
     tables: Mapping[Stage, str] = field(default_factory=dict)
     rows: Mapping[Stage, int] = field(default_factory=dict)
+    given: Mapping[Stage, Given] = field(default_factory=dict)
     held: Mapping[Stage, tuple[int, ...]] = field(default_factory=dict)
     fills: tuple[tuple[str, str], ...] = ()
     replaces: bool = False
@@ -106,8 +108,15 @@ class Staged:
     def count(self, stage: Stage) -> int:
         return self.rows.get(stage, 0)
 
+    @property
+    def stored(self) -> list[str]:
+        """The staging tables that were made."""
+        return [name for stage, name in self.tables.items() if stage not in self.given]
+
     def from_(self, stage: Stage) -> str:
-        """The staging table as SQL."""
+        """The staged rows as SQL; those that are given are the statement's values."""
+        if stage in self.given:
+            return self.given[stage].sql()
         return qualified(TableName(SCHEMA, self.tables[stage]))
 
 

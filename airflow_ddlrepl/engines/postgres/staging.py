@@ -1,17 +1,22 @@
 """Stage: read one table's rows from the trail, net them, copy the result into staging tables of the target.
 
 Independent per table (and per bucket of a big one), so it runs in parallel; nothing a reader of the
-target sees changes. A stage may run twice: it drops what an earlier run left.
+target sees changes. A stage may run twice: it drops what an earlier run left. A few rows are not copied: they are
+given to the merge as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.engines.postgres.given import MOST_TOGETHER, Given, give
 from airflow_ddlrepl.engines.postgres.load import all_names, drop_stages, load, loading, stage_table
 from airflow_ddlrepl.engines.postgres.names import literal
 from airflow_ddlrepl.engines.postgres.sessions import session_name
@@ -25,6 +30,7 @@ from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, equality
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.net import NetRows, net
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.trail.store import Trail
 
 
 def stage(task: StageTask) -> Staged:
@@ -38,23 +44,62 @@ def stage(task: StageTask) -> Staged:
 
 def stage_all(tasks: Sequence[StageTask]) -> list[Staged]:
     """Stages several tasks of one target over one connection, in one transaction; errors as `stage`."""
-    name = session_name("integrate", tasks[0].channel, tasks[0].token)
-    with loading(tasks[0].location, tasks[0].target_name, name) as cursor:
-        return [_stage(task, cursor) for task in tasks]
+    with _Stager(tasks[0]) as stager:
+        return [stager.stage(task) for task in tasks]
 
 
-def _stage(task: StageTask, cursor: Any) -> Staged:
-    plan = _Plan(task)
-    changes = plan.reader().read()
-    if not changes.num_rows:
-        return plan.staged({}, 0)
-    plan.require_key()
-    drop_stages(cursor, all_names(task.stage_name))
-    rows = plan.images(changes) if task.table.key is None else plan.net(changes, cursor)
-    for kind, table in rows.items():
-        load(cursor, stage_table(task.stage_name, kind), plan.staging_columns(table), table)
-        reach("integrate.loaded")
-    return plan.staged(rows, changes.num_rows)
+class _Stager:
+    """The connection that tasks share, opened when rows are copied, and how much they may give yet."""
+
+    def __init__(self, task: StageTask) -> None:
+        self._place = (task.location, task.target_name, session_name("integrate", task.channel, task.token))
+        self._trail = Trail(task.trail_url, task.channel)
+        self._left = MOST_TOGETHER
+        self._cursor: Any = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> bool | None:
+        return self._stack.__exit__(kind, error, at)
+
+    def cursor(self) -> Any:
+        if self._cursor is None:
+            self._cursor = self._stack.enter_context(loading(*self._place))
+        return self._cursor
+
+    def stage(self, task: StageTask) -> Staged:
+        plan = _Plan(task)
+        changes = plan.reader().read(self._trail)
+        if not changes.num_rows:
+            return plan.staged({}, 0)
+        plan.require_key()
+        rows = plan.images(changes) if task.table.key is None else plan.net(changes, self.cursor)
+        given = self._given(plan, rows)
+        if given is None:
+            self._load(plan, rows)
+        return plan.staged(rows, changes.num_rows, given or {})
+
+    def _given(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, Given] | None:
+        """All of the task's rows, or none: they fit together."""
+        found: dict[Stage, Given] = {}
+        for kind, table in rows.items():
+            one = give(plan.staging_columns(table), table)
+            if one is None or one.size > self._left:
+                return None
+            found[kind] = one
+            self._left -= one.size
+        return found
+
+    def _load(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> None:
+        name = plan.task.stage_name
+        drop_stages(self.cursor(), all_names(name))
+        for kind, table in rows.items():
+            load(self.cursor(), stage_table(name, kind), plan.staging_columns(table), table)
+            reach("integrate.loaded")
 
 
 class _Plan:
@@ -92,12 +137,13 @@ class _Plan:
     def reader(self) -> StageReader:
         return StageReader(self.task, self.key, [column.source_name for column in self.columns], self.names)
 
-    def net(self, changes: pa.Table, cursor: Any) -> dict[Stage, pa.Table]:
-        """The net change by key."""
+    def net(self, changes: pa.Table, cursor: Callable[[], Any]) -> dict[Stage, pa.Table]:
+        """The net change by key. cursor: opens one on the target."""
         ids = None
         if any(key.equality is Equality.TARGET for key in self.key):
             name = stage_table(self.task.stage_name, "k")
-            ids = numbered(cursor, name, changes, self.names, self.key, self.columns)
+            drop_stages(cursor(), [name])
+            ids = numbered(cursor(), name, changes, self.names, self.key, self.columns)
         rows: NetRows = net(changes, self.names, self.key, [c.source_name for c in self.columns], ids)
         tables = {
             Stage.DELETES: rows.deletes,
@@ -138,11 +184,15 @@ class _Plan:
         fixed = {"n": "int8", "h": "bool"}
         return [(name, fixed.get(name[0]) or types[name[1:]]) for name in table.column_names]
 
-    def staged(self, rows: dict[Stage, pa.Table], changes: int) -> Staged:
+    def staged(self, rows: Mapping[Stage, pa.Table], changes: int, given: Mapping[Stage, Given] = {}) -> Staged:
+        columns = (
+            tuple(replace(c, in_array=False) if c.in_array else c for c in self.columns) if given else self.columns
+        )
         return Staged(
             table_id=self.task.table.id,
             target=self.task.target_name,
-            columns=self.columns,
+            columns=columns,
+            given=given,
             tables={kind: stage_table(self.task.stage_name, kind) for kind in rows},
             rows={kind: _row_count(table) for kind, table in rows.items()},
             held={
