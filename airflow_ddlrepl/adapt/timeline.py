@@ -298,7 +298,7 @@ class Timeline:
         if standing.state is State.LIVE and low < high and not standing.shape.is_partitioned:
             known = self.shape_at(table_id, low)
             source = self.read(known, standing) if known else standing.shape
-            if why := self.rules.why_discarded(ChangeKind.DML, source.name):
+            if not self.rules.are_none and (why := self.rules.why_discarded(ChangeKind.DML, source.name)):
                 self._discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
             else:
                 self._slices.append(Slice(table_id, low, high, source, standing.shape, standing.name))

@@ -46,6 +46,11 @@ class RuleSets(Section):
     positive: tuple[Rule, ...] | None = Field(None, description="none: every change; an empty list: no change at all")
     negative: tuple[Rule, ...] | None = Field(None, description="looked at first: one that is true discards")
 
+    @property
+    def are_none(self) -> bool:
+        """Every change is taken."""
+        return self.positive is None and not self.negative
+
     def why_discarded(self, kind: ChangeKind, name: TableName) -> str:
         """Which rule, or which lack of one, discards this kind of change of the table; empty when it is taken."""
         against = _first_true(self.negative or (), kind, name)
