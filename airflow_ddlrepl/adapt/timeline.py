@@ -132,7 +132,7 @@ ShapeAt = Callable[[int, LogKey], "Table | None"]
 Read = Callable[["Table", "Standing"], "Table"]
 
 
-def _whole(table: Table, standing: Standing) -> Table:
+def whole(table: Table, standing: Standing) -> Table:
     return table
 
 
@@ -148,7 +148,7 @@ class Timeline:
     shape_at: ShapeAt
     enrolled: Container[int]
     rules: RuleSets = field(default_factory=RuleSets)
-    read: Read = _whole
+    read: Read = whole
     _standings: dict[int, Standing] = field(default_factory=dict)
     _since: dict[int, LogKey] = field(default_factory=dict)
     _slices: list[Slice] = field(default_factory=list)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import Field, model_validator
 
 from airflow_ddlrepl.config.ddl_table import ROWS, Ddl
@@ -134,6 +133,8 @@ def _read(file: Path) -> Profile:
 
 def _keys(file: Path) -> dict[str, Any]:
     """`like` names the profile that says whatever this one does not; but how a location is spelled."""
+    import yaml
+
     keys: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     base = keys.pop("like", None)
     return keys if base is None else {**_keys(FOLDER / f"{base}.yaml"), "schemes": (), **keys}

@@ -13,7 +13,7 @@ from functools import partial
 from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
-from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Timeline
+from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Timeline, whole
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.policies import OnEnrollBreak
 from airflow_ddlrepl.engines.postgres.apply import TRUNCATED, Applied, StagedSlice, run_program
@@ -108,7 +108,8 @@ def look(
     plan = planner(cycle, target, present, shape_at, standings, refused)
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     rules = cycle.channel.target(target).rules
-    timeline = Timeline(plan, shape_at, enrolled, rules, partial(read_for, cycle.channel, target))
+    read = partial(read_for, cycle.channel, target) if cycle.channel.has_properties else whole
+    timeline = Timeline(plan, shape_at, enrolled, rules, read)
     high = captured if until is None else max(low, min(captured, until))
     return Stretch(target, low, high, standings, events, timeline)
 

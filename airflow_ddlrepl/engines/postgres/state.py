@@ -130,7 +130,7 @@ def _read_standings(connection: Connection[Any], channel: str) -> dict[int, Stan
     marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
     found = {table_id: known.get((channel, mark)) for table_id, mark in marks}
     if news := [table_id for table_id, standing in found.items() if standing is None]:
-        columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot"
+        columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot, shape ->> 'properties'"
         rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
         for mark, *row in rows:
             found[row[0]] = known[channel, mark] = _standing(row)
@@ -230,12 +230,12 @@ def _row(channel: str, standing: Standing) -> tuple[Any, ...]:
 
 
 def _standing(row: Sequence[Any]) -> Standing:
-    table_id, schema, name, shape, state, snapshot = row
+    table_id, schema, name, shape, state, snapshot, properties = row
     return Standing(
         int(table_id),
         TableName(schema, name),
         stored(shape),
         State(state),
         Snapshot.from_json(snapshot) if snapshot else None,
-        shape.get("properties", ""),
+        properties or "",
     )
