@@ -77,6 +77,10 @@ class TargetError(DdlReplError):
     """The target refuses or lacks something (TGT-…)."""
 
 
+class UnreadableRows(TargetError):
+    """A row that is to be merged holds text that the type of the target's column does not take (INT-105)."""
+
+
 class Unreachable(DdlReplError):
     """A source, target, repository or trail does not answer (CON-…)."""
 

@@ -109,7 +109,7 @@ class Rendering:
         occupant = self.case.facts.occupant
         if occupant is None:
             return
-        if not self.case.facts.is_kept:
+        if not self.case.facts.is_kept and not self.case.facts.is_renamed:
             raise Unsupported(
                 f"another table stands under the new name {change.new}",
                 code="ADP-104",
@@ -117,7 +117,8 @@ class Rendering:
                 hint="rename or drop that table at the target",
             )
         away = RenameTable(occupant.name, kept_aside(occupant))
-        yield Step(StepKind.SQL, f"{away}: dropped at the source, makes way", self.render.sql(away, occupant))
+        gone = "dropped" if self.case.facts.is_kept else "called otherwise"
+        yield Step(StepKind.SQL, f"{away}: {gone} at the source, makes way", self.render.sql(away, occupant))
 
     def _check_free(self, change: AddColumn) -> None:
         existing, name = self.case.facts.existing, change.column.name

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.config.rules import ChangeKind, RuleSets
 from airflow_ddlrepl.ddl.respell import moves, respelled
@@ -242,6 +243,7 @@ class Timeline:
             self._tell_users(event, after.shape.types)
             for kept in self._kept(after.name):
                 self._stand(Step(event, kept.table_id, None, kept, None))
+            self._step_aside(event, after)
         self._since[table_id] = event.key
         return None
 
@@ -268,6 +270,15 @@ class Timeline:
     def _kept(self, name: TableName) -> list[Standing]:
         """A kept table whose name a live one gets is that table then, or has stepped aside: ours no more."""
         return [s for s in self._standings.values() if s.state is State.KEPT and s.name == name]
+
+    def _step_aside(self, event: Event, now: Standing) -> None:
+        """Whose name a table takes has another one at the source: until that is told it goes by a name of ours."""
+        for other in list(self._standings.values()):
+            if other.name == now.name and other.table_id != now.table_id and other.state is not State.KEPT:
+                self._close(other.table_id, event.key)
+                aside = kept_aside(other.shape)
+                shape = other.shape.with_(name=aside)
+                self._stand(Step(event, other.table_id, None, other, replace(other, name=aside, shape=shape)))
 
     def _stand(self, step: Step) -> None:
         self._steps.append(step)

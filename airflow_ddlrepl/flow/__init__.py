@@ -57,6 +57,8 @@ def replicate(cycle: Cycle, until: Until | None = None) -> Replicated:
         raise
     refreshed = _refresh(cycle, high)
     integrated = integrate(cycle, high)
+    if high is None and is_waiting(cycle):  # rows came that a target can't read
+        return Replicated(captured, adapted, refreshed.and_then(refresh(cycle)), integrated.and_then(integrate(cycle)))
     return Replicated(captured, adapted, refreshed, integrated)
 
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.arrive import JOINS
 from airflow_ddlrepl.adapt.plan import LATE
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.timeline import State
+from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.pattern import any_matches
 from airflow_ddlrepl.config.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
-from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshAsked
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 BY_HAND = "asked for by hand"
 JOINED = "the table joined the channel at activation"
@@ -47,11 +51,33 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
                 code="CFG-131",
                 hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
             )
-        with connection.transaction(), connection.cursor() as cursor:
-            state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
-            state.write_standings(cursor, cycle.channel.name, asked)
-            leave(cursor, cycle.channel.name, [RefreshAsked(i, reason, now.lsn, is_by_hand=True) for i in asked])
+        _wait(cycle, connection, asked, [RefreshAsked(i, reason, now.lsn, is_by_hand=True) for i in asked])
     record(cycle, target)
+
+
+def suspend_unreadable(cycle: Cycle, target: str, error: UnreadableRows) -> bool:
+    """The table that the error names waits for a refresh from where the target is. False: no table can.
+
+    A transaction that was open while a label of an enum was renamed wrote rows that the log shows with the former one.
+    """
+    with session(cycle.target_dsn(target)) as connection:
+        now = state.read_state(connection, cycle.channel.holder(target))
+        live = {i: s for i, s in now.standings.items() if s.state is State.LIVE and str(s.name) == error.table}
+        if cycle.channel.is_replay(target) or not live:
+            return False
+        waits = {i: replace(standing, state=State.PENDING) for i, standing in live.items()}
+        _wait(cycle, connection, waits, [RefreshAsked(i, error.message, now.lsn) for i in waits])
+    record(cycle, target)
+    return True
+
+
+def _wait(
+    cycle: Cycle, connection: Connection[Any], waits: Mapping[int, Standing], asked: Sequence[RefreshAsked]
+) -> None:
+    with connection.transaction(), connection.cursor() as cursor:
+        state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
+        state.write_standings(cursor, cycle.channel.name, waits)
+        leave(cursor, cycle.channel.name, asked)
 
 
 def options_of(cycle: Cycle, target: str, table: TableName, reason: str) -> RefreshOptions:

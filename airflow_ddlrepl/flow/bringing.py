@@ -10,9 +10,10 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.facts import Refusal
 from airflow_ddlrepl.adapt.timeline import Program, State
 from airflow_ddlrepl.engines.postgres.apply import Applied
-from airflow_ddlrepl.errors import AlterRefused, DdlReplError
+from airflow_ddlrepl.errors import AlterRefused, DdlReplError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stopped, stretch
+from airflow_ddlrepl.flow.asking import suspend_unreadable
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.keeping import expire
@@ -95,7 +96,10 @@ def _advance(
     until: Lsn | None,
     only: Container[int] | None,
 ) -> tuple[Program, bool, Applied]:
-    """One transaction at the target; is it all that is wanted? What the target refuses there is planned once more."""
+    """One transaction at the target; is it all that is wanted?
+
+    What the target refuses there is planned once more; a table whose rows it can't read waits for a refresh.
+    """
     refused: dict[tuple[int, LogKey], Refusal] = {}
     while True:
         ahead = stretch(cycle, target, until=until, only=only, refused=refused)
@@ -111,6 +115,10 @@ def _advance(
                 raise
             log.warning("%s: %s", error.table, error.message)
             refused[error.on] = Refusal(error.message, error.by_rows)
+        except UnreadableRows as error:
+            if not suspend_unreadable(cycle, target, error):
+                raise
+            log.warning("%s waits for a refresh: %s", error.table, error.message)
 
 
 def to_the_end(ahead: Stretch) -> Program:

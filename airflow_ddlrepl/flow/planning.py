@@ -82,7 +82,7 @@ class _Planner:
             render=PostgresDdl(self.present.version),
             evidence=known,
             policy=policy,
-            facts=replace(self._facts(before, new, standings), refusal=self._refusal(table_id, event)),
+            facts=replace(self._facts(before, new, event, standings), refusal=self._refusal(table_id, event)),
             source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
         )
         if event.kind is EventKind.PROPERTIES and before is not None:
@@ -152,8 +152,10 @@ class _Planner:
     def _publishes_generated(self) -> bool:
         return publishes_generated(self.cycle.source.connection, self.cycle.channel.publication)
 
-    def _facts(self, before: Standing | None, new: Table | None, standings: Mapping[int, Standing]) -> TargetFacts:
-        name = self.cycle.channel.target_name(self.target, new.name) if new else None
+    def _facts(
+        self, before: Standing | None, new: Table | None, event: Event, standings: Mapping[int, Standing]
+    ) -> TargetFacts:
+        name, key = self.cycle.channel.target_name(self.target, new.name) if new else None, event.key
         other = self._occupant(new.id, name, before, standings) if new and name else None
         parent = standings.get(new.partition.of) if new and new.partition else None
         fresh = other if before is None else None
@@ -165,6 +167,7 @@ class _Planner:
             existing=fresh.shape if fresh else None,
             occupant=other.shape if other and before is not None else None,
             is_kept=other is not None and other.state is State.KEPT,
+            is_renamed=new is not None and other is not None and self._is_renamed(other, new, key),
             types=_types_elsewhere(new.id if new else before.table_id if before else 0, standings),
             parent=parent.name if parent else None,
             has_parent=parent is not None or new is None or new.partition is None,
@@ -172,6 +175,14 @@ class _Planner:
             publishes_generated=self._publishes_generated,
             is_pending=before is not None and before.state is State.PENDING,
         )
+
+    def _is_renamed(self, other: Standing, new: Table, key: LogKey) -> bool:
+        """Two tables of one name at the source at a time: the other's new name is told later.
+
+        A transaction whose snapshot is older than a table does not record what it does to that.
+        """
+        known = self.shape_at(other.table_id, key)
+        return other.state in (State.LIVE, State.PENDING) and known is not None and known.name == new.name
 
     def _occupant(
         self, table_id: int, name: TableName, before: Standing | None, standings: Mapping[int, Standing]

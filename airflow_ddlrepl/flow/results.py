@@ -80,6 +80,11 @@ class Refreshed(Printable):
     reasons: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
+    def and_then(self, more: Refreshed) -> Refreshed:
+        """Both together."""
+        seconds = round(self.seconds + more.seconds, 2)
+        return Refreshed(self.tables | more.tables, self.reasons | more.reasons, seconds)
+
 
 @dataclass(frozen=True)
 class Integrated(Printable):
@@ -93,6 +98,12 @@ class Integrated(Printable):
     seconds: float = 0.0
     expired: int = 0
     discarded: dict[str, int] = field(default_factory=dict)
+
+    def and_then(self, more: Integrated) -> Integrated:
+        """Both together."""
+        rows, left = Counter(self.rows) + Counter(more.rows), Counter(self.discarded) + Counter(more.discarded)
+        seconds, expired = round(self.seconds + more.seconds, 2), self.expired + more.expired
+        return Integrated(dict(rows), more.positions, seconds, expired, dict(left))
 
 
 @dataclass(frozen=True)

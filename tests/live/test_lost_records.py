@@ -78,3 +78,35 @@ def test_a_new_table_uses_a_type_whose_label_was_renamed(make: Make) -> None:
     )
     replica.settle()
     assert replica.rows("SELECT m::text FROM u ORDER BY id") == [("quiet",), ("angry",)]
+
+
+@BOTH
+def test_a_label_is_renamed_while_a_transaction_that_used_it_is_open(make: Make) -> None:
+    """Its rows come after the renaming, and the log shows them with the former label."""
+    replica = make("CREATE TYPE mood AS ENUM ('calm', 'glad')", "CREATE TABLE t (id int PRIMARY KEY, m mood)")
+    with psycopg.connect(replica.source) as late:
+        late.execute("INSERT INTO t VALUES (1, 'calm')")
+        replica.at_source("ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'", "INSERT INTO t VALUES (2, 'quiet')")
+        replica.settle()
+    assert replica.settle().refresh.tables == {"public.t": 2}
+    replica.at_source("INSERT INTO t VALUES (3, 'quiet')")
+    assert replica.settle().refresh.tables == {}
+
+
+@BOTH
+def test_names_are_exchanged_by_a_transaction_that_is_older_than_one_of_the_tables(make: Make) -> None:
+    """What it does to that table it can't record; it comes to light at the end of the window."""
+    replica = make("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY, of text)")
+    replica.at_source("INSERT INTO u VALUES (1, 'u')")
+    with psycopg.connect(replica.source) as old:
+        old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        old.execute("SELECT now()")  # a snapshot, and no lock
+        replica.at_source("DROP TABLE t", "CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (7)")
+        replica.settle()
+        for one, other in (("t", "between"), ("u", "t"), ("between", "u")):
+            old.execute(f"ALTER TABLE {one} RENAME TO {other}")
+        old.execute("INSERT INTO t VALUES (2, 't')")
+    replica.at_source("INSERT INTO u VALUES (8)")
+    replica.settle()
+    assert replica.rows("SELECT id, of FROM t ORDER BY 1") == [(1, "u"), (2, "t")]
+    assert replica.rows("SELECT id FROM u ORDER BY 1") == [(7,), (8,)]

@@ -24,10 +24,11 @@ from airflow_ddlrepl.engines.postgres.constraints import (
 from airflow_ddlrepl.engines.postgres.given import taking
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.staged import Stage, Staged
-from airflow_ddlrepl.errors import DdlReplError, TargetError
+from airflow_ddlrepl.errors import DdlReplError, TargetError, UnreadableRows
 from airflow_ddlrepl.model.names import TableName
 
 UNIQUE, EXCLUSION, FOREIGN_KEY = "23505", "23P01", "23503"
+UNREADABLE = "22P02"
 REPAIR = "see what differs: ddlrepl compare --repair; or load the table again: ddlrepl refresh --table"
 
 
@@ -218,7 +219,7 @@ def _refused(name: TableName | None, error: Any) -> DdlReplError:
             table=name,
             hint=f"replicate both tables, or let the target's foreign keys rest: {GRANT}",
         )
-    return TargetError(
+    return (UnreadableRows if state == UNREADABLE else TargetError)(
         f"the target refuses rows: {detail}",
         code="INT-105",
         table=name,
