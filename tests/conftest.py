@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -13,12 +15,17 @@ import pytest
 from airflow_ddlrepl.demo.servers import PrivateServer
 from tests import memory
 
+TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
+"""Where pytest makes `tmp_path`: in memory a folder of this run's own, which goes with it."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "req(*ids): requirement IDs that this test shows")
     if (folder := memory.folder()) is not None:
         PrivateServer.parent = folder
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(folder))  # where pytest makes `tmp_path`
+        if TEMPORARY not in os.environ:  # not a worker
+            os.environ[TEMPORARY] = place = tempfile.mkdtemp(prefix="ddlrepl-tests-", dir=folder)
+            config.add_cleanup(lambda: shutil.rmtree(place, ignore_errors=True))
 
 
 class Databases:
