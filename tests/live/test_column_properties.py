@@ -55,7 +55,6 @@ def columns(replica: Replica, table: str = "t") -> dict[str, str]:
     return dict(replica.rows(query))
 
 
-@pytest.mark.req("HVR-O-16")
 def test_a_new_column_and_a_new_table_have_the_name_of_the_property(begin: Begin) -> None:
     """It was written for all tables before either was there."""
     replica = begin(NOTE, {"columns": "nr", "name": "number"}, SECRET)
@@ -76,7 +75,6 @@ def test_a_new_column_and_a_new_table_have_the_name_of_the_property(begin: Begin
     assert [row["comment"] for row in rows(replica)] == ["n", "n"]
 
 
-@pytest.mark.req("HVR-O-16")
 def test_a_rename_at_the_source_goes_through_the_pattern(begin: Begin) -> None:
     """Within it nothing changes; out of it and into it the target renames. No row is brought anew."""
     replica = begin(NOTE)
@@ -97,7 +95,6 @@ def test_a_rename_at_the_source_goes_through_the_pattern(begin: Begin) -> None:
     assert rows(replica) == [{"id": 1, "shown": "one"}, {"id": 2, "shown": "note"}, {"id": 3, "shown": "three"}]
 
 
-@pytest.mark.req("HVR-O-16")
 def test_types_of_renamed_columns_change_as_the_statement_says(begin: Begin) -> None:
     """The statement names the source's column; another one has that name at the target."""
     replica = begin(
@@ -118,7 +115,6 @@ def test_types_of_renamed_columns_change_as_the_statement_says(begin: Begin) -> 
     assert rows(replica) == [{"id": 1, "a": 22, "b": 12}]
 
 
-@pytest.mark.req("HVR-O-16")
 def test_a_key_column_an_index_a_check_and_what_is_computed_follow(begin: Begin) -> None:
     replica = begin(
         {"columns": "id", "name": "nr"},
@@ -176,7 +172,6 @@ def test_a_table_without_a_key_has_rows_that_differ_in_what_is_absent(begin: Beg
     assert rows(replica) == [{"id": 1}, {"id": 5}, {"id": 5}]
 
 
-@pytest.mark.req("HVR-O-16")
 def test_the_file_changes_between_two_runs(begin: Begin) -> None:
     """A rename is made, what is absent goes, what is not absent any more is filled; also where nothing else happens."""
     replica = begin(NOTE)

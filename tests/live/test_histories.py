@@ -52,7 +52,6 @@ def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
     _check(pg18, first, Sampled)
 
 
-@pytest.mark.req("HVR-O-16")
 @pytest.mark.parametrize("first", _starts(20, FIRST + 80))
 def test_histories_with_properties(pg18: Any, first: int) -> None:
     """The channel file gives columns other names, or leaves them out, and says otherwise every few cycles."""

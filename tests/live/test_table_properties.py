@@ -33,7 +33,6 @@ def names(replica: Replica) -> list[str]:
     return [name for (name,) in replica.rows(query)]
 
 
-@pytest.mark.req("HVR-O-16")
 def test_a_table_that_comes_later_has_the_name_of_the_property(databases: Any, tmp_path: Path) -> None:
     replica = replica_of(databases, tmp_path, table_properties=[SALES])
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY)")
@@ -116,7 +115,6 @@ PARTED = (
 DAY = {"columns": "day", "name": "date of order"}
 
 
-@pytest.mark.req("HVR-O-16")
 def test_partitions_have_the_properties_of_their_table(databases: Any, tmp_path: Path) -> None:
     """By name, also in the partition key; a new one, one that is attached, and a change of the file between runs."""
     absent = {"columns": "v", "absent": True}
