@@ -26,7 +26,7 @@ from tests.live.replica import Replica, channel_file
 START = (
     "create table orders (id int primary key, note text)",
     "insert into orders select i, 'order ' || i from generate_series(1, 20) i",
-    "create table log (what text, n int)",
+    "create table log (what text, n int, marks int[] default '{1}')",  # an array: staged in a table of its own
     "create table rates (id int primary key, rate text)",
     "insert into rates select i, i::text from generate_series(1, 300) i",
 )
