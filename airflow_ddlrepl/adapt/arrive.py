@@ -40,6 +40,8 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     try:
         warned = [Step(StepKind.WARN, why) for why in become_text(new, held)]
         structure = _structure(existing, wanted, refreshes and (keeps or not facts.is_kept), render)
+        if facts.is_renamed and facts.occupant is not None:
+            structure.insert(0, makes_way(facts.occupant, "called otherwise, or dropped, at the source", render))
         steps = [*warned, *_types(held, facts, render), *structure]
     except Unsupported as refusal:
         steps = [Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint)]
@@ -91,14 +93,19 @@ def _structure(existing: Table | None, wanted: Table, refreshes: bool, render: R
     if existing is None:
         return [Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None))]
     if not partitioned_alike(existing, wanted):
-        away = RenameTable(existing.name, kept_aside(existing))
         return [
-            Step(StepKind.SQL, f"{away}: it can't become what the source has now", render.sql(away, existing)),
+            makes_way(existing, "it can't become what the source has now", render),
             Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None)),
         ]
     if refreshes:
         return []
     return [Step(StepKind.SQL, f"use {existing.name} again: emptied, altered", reshape(existing, wanted, render))]
+
+
+def makes_way(occupant: Table, why: str, render: Renderer) -> Step:
+    """A table of the channel gets out of the way of one that has its name now."""
+    away = RenameTable(occupant.name, kept_aside(occupant))
+    return Step(StepKind.SQL, f"{away}: {why}", render.sql(away, occupant))
 
 
 def _types(held: Table, facts: TargetFacts, render: Renderer) -> list[Step]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from airflow_ddlrepl.adapt.arrive import makes_way
 from airflow_ddlrepl.adapt.facts import Renderer
 from airflow_ddlrepl.adapt.judge import Case
-from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.partitions import is_carried_by_parent, parent_fill
 from airflow_ddlrepl.adapt.steps import Step, StepKind
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
@@ -116,9 +116,8 @@ class Rendering:
                 table=self.case.source.name,
                 hint="rename or drop that table at the target",
             )
-        away = RenameTable(occupant.name, kept_aside(occupant))
         gone = "dropped" if self.case.facts.is_kept else "called otherwise"
-        yield Step(StepKind.SQL, f"{away}: {gone} at the source, makes way", self.render.sql(away, occupant))
+        yield makes_way(occupant, f"{gone} at the source, makes way", self.render)
 
     def _check_free(self, change: AddColumn) -> None:
         existing, name = self.case.facts.existing, change.column.name

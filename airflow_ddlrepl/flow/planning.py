@@ -119,7 +119,8 @@ class _Planner:
             require_like_parent(channel, self.target, table, parent)
         name = channel.target_name(self.target, new.name)
         for other in standings.values() if before is None else ():
-            if other.name == name and other.table_id != new.id and other.state is not State.KEPT:
+            is_ours = other.name == name and other.table_id != new.id and other.state is not State.KEPT
+            if is_ours and not self._is_renamed(other, new, key):
                 raise same_name(name, self._source_name(other.table_id, event), new.name)
 
     def _source_name(self, table_id: int, event: Event) -> TableName:
@@ -158,16 +159,17 @@ class _Planner:
         name, key = self.cycle.channel.target_name(self.target, new.name) if new else None, event.key
         other = self._occupant(new.id, name, before, standings) if new and name else None
         parent = standings.get(new.partition.of) if new and new.partition else None
-        fresh = other if before is None else None
+        is_renamed = new is not None and other is not None and self._is_renamed(other, new, key)
+        fresh = other if before is None and not is_renamed else None
         return TargetFacts(
             name_before=before.name if before else None,
             name_after=name,
             server_version=self.present.version,
             extensions=self.present.extensions,
             existing=fresh.shape if fresh else None,
-            occupant=other.shape if other and before is not None else None,
+            occupant=other.shape if other and (before is not None or is_renamed) else None,
             is_kept=other is not None and other.state is State.KEPT,
-            is_renamed=new is not None and other is not None and self._is_renamed(other, new, key),
+            is_renamed=is_renamed,
             types=_types_elsewhere(new.id if new else before.table_id if before else 0, standings),
             parent=parent.name if parent else None,
             has_parent=parent is not None or new is None or new.partition is None,

@@ -110,3 +110,20 @@ def test_names_are_exchanged_by_a_transaction_that_is_older_than_one_of_the_tabl
     replica.settle()
     assert replica.rows("SELECT id, of FROM t ORDER BY 1") == [(1, "u"), (2, "t")]
     assert replica.rows("SELECT id FROM u ORDER BY 1") == [(7,), (8,)]
+
+
+@BOTH
+def test_a_name_is_taken_by_a_transaction_that_is_older_than_the_table_that_had_it(make: Make) -> None:
+    replica = make("CREATE TABLE t (id int PRIMARY KEY)")
+    with psycopg.connect(replica.source) as old:
+        old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        old.execute("SELECT now()")  # a snapshot, and no lock
+        replica.at_source("DROP TABLE t", "CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (7)")
+        replica.settle()
+        old.execute("ALTER TABLE t RENAME TO before")
+        old.execute("CREATE TABLE t (id int PRIMARY KEY, a text)")
+        old.execute("INSERT INTO t VALUES (1, 'new')")
+    replica.at_source("INSERT INTO before VALUES (8)")
+    replica.settle()
+    assert replica.rows("SELECT id, a FROM t") == [(1, "new")]
+    assert replica.rows("SELECT id FROM before ORDER BY 1") == [(7,), (8,)]
