@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BY_HAND = "asked for by hand"
 JOINED = "the table joined the channel at activation"
+UNREADABLE = "rows came that the target can't read"  # no value of theirs is kept
 
 
 def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOptions) -> None:
@@ -66,7 +67,7 @@ def suspend_unreadable(cycle: Cycle, target: str, error: UnreadableRows) -> bool
         if cycle.channel.is_replay(target) or not live:
             return False
         waits = {i: replace(standing, state=State.PENDING) for i, standing in live.items()}
-        _wait(cycle, connection, waits, [RefreshAsked(i, error.message, now.lsn) for i in waits])
+        _wait(cycle, connection, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
     record(cycle, target)
     return True
 
@@ -74,6 +75,7 @@ def suspend_unreadable(cycle: Cycle, target: str, error: UnreadableRows) -> bool
 def _wait(
     cycle: Cycle, connection: Connection[Any], waits: Mapping[int, Standing], asked: Sequence[RefreshAsked]
 ) -> None:
+    """These tables wait for a refresh, in one transaction with what tells the repository of it."""
     with connection.transaction(), connection.cursor() as cursor:
         state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
         state.write_standings(cursor, cycle.channel.name, waits)

@@ -118,7 +118,7 @@ def _advance(
         except UnreadableRows as error:
             if not suspend_unreadable(cycle, target, error):
                 raise
-            log.warning("%s waits for a refresh: %s", error.table, error.message)
+            log.warning("%s waits for a refresh: %s: %s", error.table, error.code, error.message)
 
 
 def to_the_end(ahead: Stretch) -> Program:
