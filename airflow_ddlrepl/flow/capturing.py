@@ -338,12 +338,12 @@ class _Xids:
 
 
 def _warn_of_left_out(cycle: Cycle) -> None:
-    """A table that waits to be published, and that our role may not publish, would stay without its rows unseen."""
+    """A table that waits to be published, be it for another right, would stay without its rows unseen."""
     for name in cycle.source.waiting():
         log.warning(
-            "%s could not be published when it was created (another transaction did the same), and the source's role"
-            " may not do it now: its rows are left out. `ddlrepl activate` as the role that activated the channel"
-            " publishes and loads it",
+            "%s is not published yet: another transaction is in the way (maybe a prepared one), or the source's role"
+            " may not publish it. Its rows are left out until a later capture can publish and load it, or"
+            " `ddlrepl activate` as the role that activated the channel does",
             name,
         )
 
@@ -358,9 +358,8 @@ def _join(cycle: Cycle, drift: Sequence[Event]) -> None:
             continue
         names = ", ".join(str(t.name) for t in event.tables) or ", ".join(str(n) for _, n in event.dropped)
         log.warning("no DDL record explains the shape of %s: inspected instead", names)
-    if drift:
-        cycle.source.tend()
-    if any(event.filled for event in drift):
+    tended = cycle.source.tend() if drift else {}  # one left out is refreshed once more when it is published
+    if any(tended.get(i) != "left out" for event in drift for i in event.filled):
         settle(cycle.source.connection)
 
 

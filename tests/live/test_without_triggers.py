@@ -232,6 +232,26 @@ def test_a_table_that_loses_its_key_gets_another_identity_at_the_cycle(databases
     replica.settle()
 
 
+@both
+def test_a_new_table_that_a_transaction_holds_is_published_when_it_has_ended(
+    databases: Databases, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    replica = start(databases, tmp_path, ["t"], source={"ddl": "relations"})
+    replica.at_source("create table late (v text)", "insert into late values ('a'), ('a')")
+    with psycopg.connect(replica.source) as writer:
+        writer.execute("insert into late values ('b')")
+        writer.execute("prepare transaction 'p'")
+    replica.settle(left_out=["public.late"])
+    replica.at_source("update late set v = 'c'", "insert into t values (101, 1, 'x')")
+    assert replica.settle(left_out=["public.late"]).refresh.tables == {}
+    assert any("late is not published yet: another transaction" in message for message in caplog.messages)
+    replica.at_source("commit prepared 'p'")
+    assert set(replica.settle().refresh.tables) == {"public.late"}
+    assert replica.rows("select v from late order by v") == [("b",), ("c",), ("c",)]
+    replica.at_source("update late set v = 'd'", "delete from t where id < 3")
+    assert replica.settle().refresh.tables == {}
+
+
 def test_silenced_triggers(databases: Databases, tmp_path: Path) -> None:
     replica = start(databases, tmp_path, ["t", "u", "gone"])
     off = "set event_triggers = off; "

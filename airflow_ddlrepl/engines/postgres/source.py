@@ -36,9 +36,10 @@ NEWS_PEEK_BYTES = 64 << 20
 PATIENCE_SECONDS = 20.0
 # helper.sql knows it by how it begins
 _LATE = "published late: its first rows come by a refresh"
-_IS_LATE = "state = 'left out' AND right(reason, 7) = '(55P03)'"
-_TEND_LATE = f"""
-SELECT table_id::bigint, ddlrepl.tend(channel, table_id) FROM ddlrepl.member WHERE channel = %s AND {_IS_LATE}
+_WAITS = "right(reason, 7) = '(55P03)'"
+_IS_LATE = f"state = 'left out' AND {_WAITS}"
+_TEND_WAITING = f"""
+SELECT table_id::bigint, state, ddlrepl.tend(channel, table_id) FROM ddlrepl.member WHERE channel = %s AND {_WAITS}
 """
 PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
 
@@ -256,45 +257,49 @@ class PostgresSource:
         """Joins new tables and mends replica identities where no event trigger did; what became of each table.
 
         Values as ddlrepl.tend returns them: "published", "filled" (has rows from before), "tracked", "left out".
+        A table that another transaction holds is left to the next capture: `publish_late`.
         Empty when the helper schema is not there or not ours.
         """
         if not helper.present(self.connection).is_readable:
             return {}
+        statement = (activation.FOLDER / "tend.sql").read_text()
+        return {int(i): outcome for i, outcome in self._tended(statement)}
+
+    def _tended(self, statement: str) -> list[tuple[Any, ...]]:
+        """Rows of a statement that calls ddlrepl.tend, which waits for no lock for long; none without the right."""
         try:
-            rows = self.connection.execute((activation.FOLDER / "tend.sql").read_bytes(), [self.channel]).fetchall()
+            with self.connection.transaction():
+                self.connection.execute("SET LOCAL lock_timeout = '500ms'")
+                return self.connection.execute(statement.encode(), [self.channel]).fetchall()
         except errors().InsufficientPrivilege:
-            return {}
-        return {int(i): outcome for i, outcome in rows}
+            return []
 
     def has_late(self) -> bool:
         """Would `publish_late` have anything to do?"""
         if not helper.present(self.connection).is_readable:
             return False
         row = self.connection.execute(
-            f"SELECT EXISTS (SELECT FROM ddlrepl.member WHERE channel = %s AND ({_IS_LATE} OR reason = %s))".encode(),
+            f"SELECT EXISTS (SELECT FROM ddlrepl.member WHERE channel = %s AND ({_WAITS} OR reason = %s))".encode(),
             [self.channel, _LATE],
         ).fetchone()
         return bool(row and row[0])
 
     def publish_late(self) -> set[int]:
-        """Publish tables that could not be when they were created, because another open transaction did the same.
+        """Publish tables that could not be when they were created, because another transaction was in the way.
 
         Returns ids of those published now, and of those that `forget_late` has not been told of: the log lacks
         their first rows. A table that still can't be published waits for the next call.
         """
         if not helper.present(self.connection).is_readable:
             return set()
-        try:
-            with self.connection.transaction():
-                self.connection.execute("SET LOCAL lock_timeout = '500ms'")
-                tended = self.connection.execute(_TEND_LATE.encode(), [self.channel]).fetchall()
-                joined = [int(i) for i, outcome in tended if outcome in ("published", "filled")]
+        with self.connection.transaction():
+            tended = self._tended(_TEND_WAITING)
+            joined = [int(i) for i, was, now in tended if was == "left out" and now in ("published", "filled")]
+            if joined:
                 self.connection.execute(
                     "UPDATE ddlrepl.member SET reason = %s WHERE channel = %s AND table_id = ANY(%s::oid[])",
                     [_LATE, self.channel, joined],
                 )
-        except errors().InsufficientPrivilege:
-            pass
         rows = self.connection.execute(
             "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND reason = %s", [self.channel, _LATE]
         )
