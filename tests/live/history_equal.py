@@ -50,16 +50,26 @@ def difference(source: str, target: str, but: Collection[int] = (), called: Call
             raise Locked from error
 
 
-def contents(url: str, but: Collection[int] = ()) -> dict[Name, tuple[Any, ...]]:
-    """What a database holds: of each table its columns, how many rows, and a checksum of them. Raises Locked."""
+def contents(url: str, but: Collection[int] = (), called: Called = _the_same) -> dict[Name, tuple[Any, ...]]:
+    """What a database holds, or a target that calls its columns so: each table's columns, rows, and their checksum.
+
+    Raises Locked.
+    """
     with psycopg.connect(url) as connection:
         connection.execute(f"{PATIENCE}; {WHOLE_NAMES}")
         try:
-            tables = _tables(connection, but)
+            tables = {name: _in_order(columns, called) for name, columns in _tables(connection, but).items()}
             sums = _checksums(connection, tables) if tables else {}
         except psycopg.errors.LockNotAvailable as error:
             raise Locked from error
-    return {name: (columns, *sums[name]) for name, columns in tables.items()}
+    as_named = {name: tuple((c and called(c), of) for c, of in columns) for name, columns in tables.items()}
+    return {name: (columns, *sums[name]) for name, columns in as_named.items()}
+
+
+def _in_order(columns: tuple[Column, ...], called: Called) -> tuple[Column, ...]:
+    """Those that the target has, by their names there."""
+    there = {name: column for column in columns if column[0] and (name := called(column[0])) is not None}
+    return tuple(there[name] for name in sorted(there)) or NO_COLUMN
 
 
 def _difference(

@@ -1,19 +1,28 @@
-"""Plays a history on a channel whose file gives columns other names, and says otherwise now and then."""
+"""Plays a history on a channel whose file gives columns other names, and says otherwise now and then.
+
+    python -m tests.live.history_properties 18 1-100
+
+goes back through such histories, as tests.live.history_rewinds does.
+"""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from airflow_ddlrepl.errors import CannotAdapt
+from tests.live import histories
 from tests.live.history_player import Player
+from tests.live.history_rewinds import Memory, Rememberer
 
 SWAPPED = {"a": "b", "b": "a", "x y": "order", "id": "nr"}
 ABSENT: dict[str, str | None] = {"a": "A b", "c": None, "Ä%s": None, 'q"t': "c"}
 ALL_OTHERS = {"z" * 63: "z", "id": "x y", "x y": "id"}
-SAID: list[dict[str, str | None]] = [{}, {**SWAPPED}, ABSENT, {**ALL_OTHERS}, {**SWAPPED, "c": None}]
+SAID: list[Mapping[str, str | None]] = [{}, SWAPPED, ABSENT, ALL_OTHERS, {**SWAPPED, "c": None}]
 IMPOSSIBLE = ("ADP-141", "ADP-142", "ADP-143")
 
 
@@ -23,29 +32,50 @@ class Renaming(Player):
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
         super().__init__(urls, folder, options)
         self.acts = 0
-        self.said: dict[str, str | None] = {}
-        self._say_of_columns(SAID[1])
+        self.naming = 0
+        self._say_of_columns(1)
 
     def called(self, column: str) -> str | None:
-        return self.said.get(column, column)
+        return SAID[self.naming].get(column, column)
 
     def _act(self, what: str) -> None:
         self.acts += 1
         if self.acts % 2:
-            self._say_of_columns(SAID[self.acts // 2 % len(SAID)])
+            self._say_of_columns(self.acts // 2 % len(SAID))
         try:
             super()._act(what)
         except CannotAdapt as error:
             if error.code not in IMPOSSIBLE:
                 raise
-            self._say_of_columns({})
+            self._say_of_columns(0)
             super()._act(what)
 
-    def _say_of_columns(self, said: dict[str, str | None]) -> None:
-        self.said = said
+    def _say_of_columns(self, naming: int) -> None:
+        self.naming = naming
         data = yaml.safe_load(self.replica.file.read_text())
         data["column_properties"] = [
             {"columns": '"' + column.replace('"', '""') + '"', **({"absent": True} if name is None else {"name": name})}
-            for column, name in said.items()
+            for column, name in SAID[naming].items()
         ]
         self.replica.file.write_text(yaml.safe_dump(data))
+
+
+class RenamingRememberer(Renaming, Rememberer):
+    """Goes back to every point under the names that hold at the end."""
+
+    namings: Sequence[Mapping[str, str | None]] = SAID
+
+    def possible(self, memory: Memory, into: str) -> set[str]:
+        try:
+            return super().possible(memory, into)
+        except CannotAdapt as error:
+            if error.code not in IMPOSSIBLE:
+                raise
+            self._say_of_columns(0)
+            return super().possible(memory, into)
+
+
+if __name__ == "__main__":
+    first, _, last = sys.argv[2].partition("-")
+    seeds, wish = range(int(first), int(last or first) + 1), "".join(sys.argv[3:])
+    sys.exit(histories.main(int(sys.argv[1]), seeds, wish, RenamingRememberer))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.work import InProcess
 from tests.live import histories
-from tests.live.history_equal import Locked, Name, contents
+from tests.live.history_equal import Called, Locked, Name, contents
 from tests.live.history_player import ACTIVATE, Player, Step
 
 REMEMBER = Step(None, "remember")
@@ -33,19 +33,22 @@ LIVE, PAST = "target0", "past"
 
 @dataclass(frozen=True)
 class Memory:
-    """What the source held at a position."""
+    """What the source held at a position, once for each way in which the target may call its columns."""
 
     position: str
-    tables: dict[Name, tuple[Any, ...]]
+    tables: list[dict[Name, tuple[Any, ...]]]
 
 
 class Rememberer(Player):
     """Notes what the source holds, and at the end goes back to each of these moments.
 
-    live_every: to every how many of them the live target goes back as well.
+    live_every: to every how many of them the live target goes back as well. namings: what columns may be called at the
+    targets; naming: which of these holds.
     """
 
     spare = 1
+    namings: Sequence[Mapping[str, str | None]] = ({},)
+    naming = 0
     live_every = 1
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
@@ -71,7 +74,7 @@ class Rememberer(Player):
         with flow.open_channel(self.replica.file, InProcess()) as cycle:
             left_out = set(cycle.source.unpublished_reasons())
         try:
-            held = contents(self.source, left_out)
+            held = [contents(self.source, left_out, caller(naming)) for naming in self.namings]
         except Locked:
             return
         with psycopg.connect(self.source) as connection:
@@ -102,7 +105,7 @@ class Rememberer(Player):
     def check_past(self, memory: Memory, wanted: set[str]) -> None:
         """The replay holds these tables as they were, and nothing else."""
         there = contents(self.past)
-        for name, held in memory.tables.items():
+        for name, held in memory.tables[self.naming].items():
             if ".".join(name) in wanted:
                 self.compared += 1
                 found = there.get(name)
@@ -139,6 +142,11 @@ class Rememberer(Player):
             wanted = [pattern(t["table"]) for t in plan.tables if t["verdict"] != "unsafe"]
             if not wanted:
                 return set()
+
+
+def caller(naming: Mapping[str, str | None]) -> Called:
+    """What a column is called; those that are not in it, as at the source."""
+    return lambda column: naming.get(column, column)
 
 
 def pattern(name: str) -> str:

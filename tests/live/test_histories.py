@@ -1,7 +1,7 @@
 """Random histories, reproducible from their seeds: whatever happens at the source, the target equals it at the end.
 
 DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 20 that are rewound, 20 of a channel
-whose columns have other names at the target);
+whose columns have other names at the target, and 8 of such a one that are rewound);
 DDLREPL_HISTORIES_FROM: the first.
 """
 
@@ -14,7 +14,7 @@ import pytest
 
 from tests.live.histories import generate, report, script, shrink
 from tests.live.history_player import Player
-from tests.live.history_properties import Renaming
+from tests.live.history_properties import Renaming, RenamingRememberer
 from tests.live.history_rewinds import Rememberer
 
 FIRST = int(os.environ.get("DDLREPL_HISTORIES_FROM", "1"))
@@ -56,6 +56,18 @@ def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
 def test_histories_with_properties(pg18: Any, first: int) -> None:
     """The channel file gives columns other names, or leaves them out, and says otherwise every few cycles."""
     _check(pg18, first, Renaming)
+
+
+class SampledToo(RenamingRememberer):
+    """As Sampled."""
+
+    live_every = 5
+
+
+@pytest.mark.parametrize("first", _starts(8, FIRST + 100))
+def test_histories_with_properties_that_are_rewound(pg18: Any, first: int) -> None:
+    """A replay shows what stood there by the names that the file gives it now."""
+    _check(pg18, first, SampledToo)
 
 
 @pytest.mark.parametrize("first", _starts(20, FIRST + 1000))
