@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl import java
 from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.spark.archives import prefer_installed
 from airflow_ddlrepl.spark.connected import connected
 from airflow_ddlrepl.spark.private_file import properties_file
-from airflow_ddlrepl.spark.settings import SparkSettings, is_local
+from airflow_ddlrepl.spark.settings import PYTHON, SparkSettings, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +58,7 @@ def _served(spark: SparkSession) -> int:
 
 def _submitted(app_name: str, settings: SparkSettings) -> SparkSession:
     """spark-submit has read the user's options; ours only fill the gaps."""
+    prefer_installed()
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -85,7 +87,7 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
     os.environ.pop("SPARK_HOME", None)
     _stay_local(settings.effective_master)
     ours = {"spark.master": settings.effective_master, "spark.app.name": app_name, **settings.properties()}
-    if python := settings.conf.get("spark.pyspark.python"):
+    if python := settings.conf.get(PYTHON):
         os.environ["PYSPARK_PYTHON"] = python
     builder = SparkSession.builder
     for name, value in ours.items():

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.config.channel import Channel
 
 CONNECT = "sc://"
+PYTHON = "spark.pyspark.python"
+DAEMON = "spark.python.daemon.module"
 
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
@@ -83,7 +85,10 @@ class SparkSettings:
 
     def properties(self) -> dict[str, str]:
         """All Spark properties for the master, ours first, the user's on top."""
-        return {**ALWAYS, **(local_properties() if is_local(self.effective_master) else {}), **self.conf}
+        local = local_properties() if is_local(self.effective_master) else {}
+        if self.conf.get(PYTHON, sys.executable) != sys.executable:
+            local.pop(DAEMON, None)  # that Python may not have it
+        return {**ALWAYS, **local, **self.conf}
 
 
 def _place_of_environment() -> str:
@@ -107,6 +112,7 @@ def local_properties() -> dict[str, str]:
     return {
         **LOCAL,
         "spark.driver.extraJavaOptions": java_options(java.home()),
-        "spark.pyspark.python": sys.executable,
+        PYTHON: sys.executable,
         "spark.pyspark.driver.python": sys.executable,
+        DAEMON: "airflow_ddlrepl.spark.daemon",
     }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl import __version__
 from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.spark.archives import forget_archives
 from airflow_ddlrepl.spark.parcel import unpack
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def attempt(parcel: bytes, secrets: Sequence[str]) -> tuple[str, bytes]:
         return REFUSED, pickle.dumps(error)
     except Exception as error:  # noqa: BLE001 - Spark logs it: not as it is, it may hold a location
         told = redact("".join(traceback.format_exception(error)))
+    finally:
+        forget_archives()
     raise TaskFailed(told)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from zipimport import zipimporter
 
 from airflow_ddlrepl.errors import TrailError
 
@@ -28,3 +29,9 @@ def divide(number: int) -> float:
 
 def tell(location: str) -> None:
     raise ValueError(f"can't read {location}")
+
+
+def archives_in_sight(_: int) -> list[str]:
+    """Archives in which this Python looks for modules, and lists before its next task."""
+    lister = [finder.archive for finder in sys.path_importer_cache.values() if isinstance(finder, zipimporter)]
+    return [place for place in (*sys.path, *lister) if place.endswith((".zip", ".jar"))]

@@ -1,0 +1,14 @@
+"""What forks the Python workers of a local Spark: pyspark.daemon, from the files that are installed.
+
+`spark.python.daemon.module` names it; Spark runs it as a program.
+"""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.spark.archives import prefer_installed
+
+if __name__ == "__main__":
+    prefer_installed()
+    from pyspark.daemon import manager
+
+    manager()  # type: ignore[no-untyped-call]
