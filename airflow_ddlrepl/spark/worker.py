@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,9 +43,10 @@ def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], It
         for batch in batches:
             for item, parcel in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
                 if found == expected:
-                    from airflow_ddlrepl.spark.worker import attempt
+                    from airflow_ddlrepl.spark.worker import attempt, spare_the_next
 
                     state, payload = attempt(parcel, secrets)
+                    spare_the_next()
                 else:
                     state, payload = "foreign", f"{sys.executable}\n{found}".encode()
                 columns = [pyarrow.array([item], pyarrow.int64()), pyarrow.array([state])]
@@ -67,9 +69,15 @@ def attempt(parcel: bytes, secrets: Sequence[str]) -> tuple[str, bytes]:
         return REFUSED, pickle.dumps(error)
     except Exception as error:  # noqa: BLE001 - Spark logs it: not as it is, it may hold a location
         told = redact("".join(traceback.format_exception(error)))
-    finally:
-        forget_archives()
     raise TaskFailed(told)
+
+
+def spare_the_next() -> None:
+    """What this Python has imported is not looked at before and after each further task."""
+    forget_archives()
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
 
 
 def foreign(payload: bytes) -> DdlReplError:

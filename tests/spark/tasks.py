@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from zipimport import zipimporter
@@ -35,3 +36,8 @@ def archives_in_sight(_: int) -> list[str]:
     """Archives in which this Python looks for modules, and lists before its next task."""
     lister = [finder.archive for finder in sys.path_importer_cache.values() if isinstance(finder, zipimporter)]
     return [place for place in (*sys.path, *lister) if place.endswith((".zip", ".jar"))]
+
+
+def passed_over(_: int) -> int:
+    """How many objects this Python passes over when it collects garbage, as it does after each task."""
+    return gc.get_freeze_count()

@@ -26,6 +26,11 @@ def test_workers_read_pyspark_from_its_files(runner: SparkRunner) -> None:
         assert {Path(place).name for place in found} <= python
 
 
+@pytest.mark.xdist_group("spark")
+def test_what_the_first_task_has_imported_is_not_looked_at_after_the_others(runner: SparkRunner) -> None:
+    assert any(runner.map(tasks.passed_over, [1, 2, 3, 4, 5], "who"))
+
+
 def test_after_a_task_no_archive_of_sparks_is_listed_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     mine = tmp_path / "mine.zip"
     with zipfile.ZipFile(mine, "w") as archive:
