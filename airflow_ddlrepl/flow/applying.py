@@ -33,7 +33,7 @@ from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import seen_by_tasks
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import Record, RefreshAsked, RefreshDeclined, StepApplied
+from airflow_ddlrepl.model.record import Record, RefreshAsked, RefreshDeclined, RefreshDone, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.manifest import RowFile
@@ -238,7 +238,7 @@ def _files_by_table(cycle: Cycle, ahead: Stretch, program: Program) -> dict[int,
 
 
 def _records(cycle: Cycle, program: Program) -> list[Record]:
-    """The ledger's rows and the refreshes that the program asks for."""
+    """The ledger's rows, and the refreshes that the program asks for or makes needless."""
     history = cycle.repository.histories(cycle.channel.name) if program.steps else {}
     found: list[Record] = []
     for step in program.steps:
@@ -250,7 +250,9 @@ def _records(cycle: Cycle, program: Program) -> list[Record]:
                 sql_hash = hashlib.sha256("\n".join(part.sql).encode()).hexdigest()
                 found.append(StepApplied(step.table_id, revision.number, number, sql_hash, part.why))
     found += _declined(program)
-    waiting = [i for i, standing in program.standings.items() if standing.state is State.PENDING]
+    there = {i: standing for i, standing in program.standings.items() if standing.state is not State.KEPT}
+    found += [RefreshDone(step.table_id, None) for step in program.steps if step.table_id not in there]
+    waiting = [i for i, standing in there.items() if standing.state is State.PENDING]
     return found + [RefreshAsked(i, reason(program, i), program.high) for i in waiting]
 
 

@@ -34,10 +34,10 @@ class RefreshAsked:
 
 @dataclass(frozen=True, slots=True)
 class RefreshDone:
-    """The table was loaded, with so many rows."""
+    """The table was loaded, with so many rows; None: it is gone, and needs no refresh any more."""
 
     table_id: int
-    rows: int
+    rows: int | None
 
 
 @dataclass(frozen=True, slots=True)

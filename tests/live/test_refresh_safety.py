@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.saved import SaveTask, save_chunks
 from airflow_ddlrepl.engines.postgres.swap import make_shadow
 from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
-from airflow_ddlrepl.flow import open_channel, refresh, refreshing
+from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh, refreshing
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
@@ -329,3 +329,21 @@ def test_a_run_that_lost_the_channel_writes_nothing(replica: Replica) -> None:
     with pytest.raises(Fenced) as caught:
         again(replica)
     assert caught.value.code == "LCK-102"
+
+
+@pytest.mark.parametrize("policy", ["DROP_FROM_CHANNEL_ONLY", "DROP_FROM_CHANNEL_AND_TARGET"])
+def test_a_table_that_is_dropped_while_it_waits_waits_no_more(databases: Any, tmp_path: Path, policy: str) -> None:
+    place, action = (databases.source, databases.target), {"add_table_pattern": "*", "on_drop_table": policy}
+    replica = Replica(*place, channel_file(tmp_path, *place, adapt_ddl=[action]))
+    replica.at_source("create table t (id int primary key, v text)", "insert into t values (1, 'a')")
+    replica.activate()
+    replica.settle()
+    replica.at_source("alter table t alter v type text using v || '!'")
+    with open_channel(replica.file, InProcess()) as cycle:
+        capture(cycle)
+        integrate(cycle)
+        assert len(cycle.repository.pending_refreshes("shop")) == 1
+    replica.at_source("drop table t")
+    replica.settle()
+    with open_channel(replica.file, InProcess()) as cycle:
+        assert cycle.repository.pending_refreshes("shop") == []
