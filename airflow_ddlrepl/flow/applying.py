@@ -19,7 +19,14 @@ from airflow_ddlrepl.config.policies import OnEnrollBreak
 from airflow_ddlrepl.engines.postgres.apply import TRUNCATED, Applied, StagedSlice, run_program
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, groups, sections
+from airflow_ddlrepl.engines.postgres.stage_task import (
+    StageTask,
+    bucket_count,
+    buckets_of,
+    groups,
+    most_buckets,
+    sections,
+)
 from airflow_ddlrepl.engines.postgres.staging import stage_all
 from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import ControlStop, DdlReplError
@@ -170,7 +177,7 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program, files: Mapping[int, S
     places: list[tuple[int, int]] = []
     for number, piece in enumerate(program.slices):
         for section, task in enumerate(_tasks(cycle, ahead, piece, files.get(piece.table_id, ()), number)):
-            buckets = buckets_of(task, bucket_count(task.files, cycle.runner.parallelism))
+            buckets = buckets_of(task, bucket_count(task, cycle.runner.parallelism))
             tasks += buckets
             places += [(number, section)] * len(buckets)
     parts = groups(tasks, cycle.runner.parallelism)
@@ -189,8 +196,9 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program, files: Mapping[int, S
 
 
 def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile], number: int) -> Iterator[StageTask]:
-    wanted = [f for f in files if f.first < piece.high and f.last >= piece.low]
-    for section, run in enumerate(sections(sorted(wanted, key=lambda f: f.first), cycle.runner.parallelism)):
+    wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
+    buckets = most_buckets(piece.source, wanted, cycle.runner.parallelism)
+    for section, run in enumerate(sections(wanted, buckets)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(
             dsn=cycle.target_dsn(ahead.target),

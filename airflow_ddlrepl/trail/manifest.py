@@ -60,6 +60,7 @@ class RowFile:
     key_updates: updates that may have changed the key; under replica identity full the log does not
     tell, so every update counts. absent: rows with at least one column whose value is not there.
     offset: where they begin in a file that holds rows of several tables (trail.pack); None: the file is theirs.
+    memory: bytes that they take when they are read; 0: an earlier version did not say.
     """
 
     path: str
@@ -79,6 +80,7 @@ class RowFile:
     size: int
     checksum: str
     offset: int | None = None
+    memory: int = 0
 
     @property
     def blob(self) -> Blob:

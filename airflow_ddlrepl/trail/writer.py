@@ -32,6 +32,7 @@ ROW_GROUP_BYTES = 16 << 20
 BUFFER_BYTES = 96 << 20
 FILE_BYTES = 256 << 20
 FILE_ROWS = 1 << 20
+FILE_MEMORY = 1 << 29  # what its rows take when they are read: compressed they may be much smaller
 OPEN_FILES = 64
 
 
@@ -144,7 +145,7 @@ class PartWriter:
             self._close(min((w for w in self._open.values() if w.is_open), key=lambda w: w.last))
         self._buffered -= writer.buffered
         writer.flush(self._trail)
-        if writer.size >= FILE_BYTES or writer.rows >= FILE_ROWS:
+        if writer.size >= FILE_BYTES or writer.rows >= FILE_ROWS or writer.memory >= FILE_MEMORY:
             self._close(writer)
 
     def _close(self, writer: _TableWriter) -> None:
@@ -161,6 +162,7 @@ class _TableWriter:
         self.layout = layout
         self.number = number
         self.buffered = 0
+        self.memory = 0
         self._path = path
         self._batches: list[pa.RecordBatch] = []
         self._sink: Sink | None = None
@@ -201,6 +203,7 @@ class _TableWriter:
         self._batches.append(batch)
         size = int(batch.nbytes)
         self.buffered += size
+        self.memory += size
         return size
 
     def flush(self, trail: Trail) -> None:
@@ -238,6 +241,7 @@ class _TableWriter:
             size=blob.size,
             checksum=blob.checksum,
             offset=blob.offset,
+            memory=self.memory,
         )
 
     def _written(self, trail: Trail, pack: Sink | None) -> Blob:

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.postgres.stage_task import StageTask
+from airflow_ddlrepl.engines.postgres.stage_task import StageTask, most_buckets
 from airflow_ddlrepl.integrate.buckets import bucket_of
-from airflow_ddlrepl.integrate.equality import Equality, KeyColumn
+from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.net import has_key_updates
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail.manifest import RowFile
@@ -36,9 +36,7 @@ class StageReader:
 
     def _can_split(self, trail: Trail) -> bool:
         """The same answer in every bucket's task: they all see the same rows."""
-        if not self.key or any(key.equality is Equality.TARGET for key in self.key):
-            return False
-        if any(file.key_updates and file.identity is not Identity.FULL for file in self.task.files):
+        if most_buckets(self.task.table, self.task.files, self.task.buckets) == 1:
             return False
         names = [key.name for key in self.key]
         wanted = ["lsn", "op", "before", "absent", *(f"{side}_{name}" for name in names for side in "ab")]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.integrate.equality import Equality, equality
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Identity, Table
@@ -16,6 +17,7 @@ from airflow_ddlrepl.trail.manifest import RowFile
 ROWS_ALONE = 100_000
 ROWS_PER_BUCKET = 1_000_000
 ROWS_PER_SECTION = 1_250_000  # and bucket
+ROW_BYTES = 512  # a row of more counts as several
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,33 +60,46 @@ class StageTask:
         return found
 
 
-def sections(files: Sequence[RowFile], parallelism: int = 1) -> list[tuple[RowFile, ...]]:
+def sections(files: Sequence[RowFile], buckets: int = 1) -> list[tuple[RowFile, ...]]:
     """Files in log order, cut into what is staged and merged one after the other.
 
-    Each of one layout, and of no more rows than its buckets may hold in memory. A cut may fall into a transaction:
+    Each of one layout, and of no more rows than so many buckets may hold in memory. A cut may fall into a transaction:
     the source went through the state there, too, and nobody sees it at the target before the whole is committed.
     """
     found: list[tuple[RowFile, ...]] = []
     for _, run in groupby(files, layout_of):
         found.append(())
         for file in run:
-            if found[-1] and sum(one.rows for one in found[-1]) + file.rows > ROWS_PER_SECTION * parallelism:
+            if found[-1] and _load((*found[-1], file)) > ROWS_PER_SECTION * buckets:
                 found.append(())
             found[-1] += (file,)
     return found
 
 
-def bucket_count(files: Sequence[RowFile], parallelism: int) -> int:
-    """Into how many buckets these rows are worth cutting; 1 when keys may change."""
-    rows = sum(file.rows for file in files)
-    if any(file.key_updates and file.identity is not Identity.FULL for file in files):
-        return 1
-    return max(1, min(parallelism, rows * 2 // ROWS_PER_BUCKET))
+def _load(files: Sequence[RowFile]) -> int:
+    """How many rows they are to who has them in memory."""
+    return sum(max(file.rows, file.memory // ROW_BYTES) for file in files)
+
+
+def most_buckets(table: Table, files: Sequence[RowFile], parallelism: int) -> int:
+    """Into how many buckets these rows may be cut by their key; 1 where only all of them together tell what to do.
+
+    Under replica identity full it shows when they are read whether a key changes, which is rare.
+    """
+    keys = [equality(column, "", table.types) for column in table.key_columns()]
+    is_moved = any(file.key_updates and file.identity is not Identity.FULL for file in files)
+    return 1 if not keys or Equality.TARGET in keys or is_moved else parallelism
+
+
+def bucket_count(task: StageTask, parallelism: int) -> int:
+    """Into how many buckets these rows are worth cutting."""
+    most = most_buckets(task.table, task.files, parallelism)
+    return max(1, min(most, _load(task.files) * 2 // ROWS_PER_BUCKET))
 
 
 def groups(tasks: Sequence[StageTask], parallelism: int) -> list[list[int]]:
     """Which tasks (by place) are worth one connection together: big ones alone, the small ones evenly spread."""
-    sizes = [sum(file.rows for file in task.files) // task.buckets for task in tasks]
+    sizes = [_load(task.files) // task.buckets for task in tasks]
     big = [[place] for place, size in enumerate(sizes) if size > ROWS_ALONE]
     small = sorted((place for place, size in enumerate(sizes) if size <= ROWS_ALONE), key=lambda place: -sizes[place])
     spread = [small[i::parallelism] for i in range(parallelism)]
