@@ -126,11 +126,14 @@ class Place:
                 return None
 
     def walk(self, folder: str = "") -> dict[str, dict[str, Any]]:
-        """Every file below the folder: relative path → the file system's facts about it."""
+        """Every file below the folder: relative path → the file system's facts about it.
+
+        A folder that can't be read is an error: what stands in it would be taken for gone.
+        """
         top = self.full(folder) if folder else self.root
         with reached():
             try:
-                found: dict[str, dict[str, Any]] = self.fs.find(top, detail=True)
+                found = _listed(top) if self.is_local else self.fs.find(top, detail=True)
             except FileNotFoundError:
                 return {}
         prefix = self.root.lstrip("/") + "/"
@@ -320,6 +323,23 @@ def _write_new(path: str, data: bytes) -> None:
     except BaseException:
         os.unlink(path)
         raise
+
+
+def _listed(top: str) -> dict[str, dict[str, Any]]:
+    """As `find` of fsspec, which leaves out a folder that it can't read; one that is gone by now is empty."""
+    found: dict[str, dict[str, Any]] = {}
+    for folder, _, names in os.walk(top, onerror=_unless_gone):
+        for name in names:
+            path = os.path.join(folder, name)
+            with contextlib.suppress(FileNotFoundError):
+                facts = os.lstat(path)
+                found[path] = {"size": facts.st_size, "mtime": facts.st_mtime}
+    return found
+
+
+def _unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _sync_folder(path: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.errors import TrailError, Unreachable
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
@@ -270,3 +272,39 @@ def test_nothing_is_left_of_a_part_that_failed(url: str, monkeypatch: pytest.Mon
     del writer
     gc.collect()
     assert set(trail.place.walk()) == before
+
+
+def test_a_folder_that_can_not_be_read_is_no_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no manifest is seen, every file would be taken for a leftover."""
+    trail = Trail(str(tmp_path), "shop")
+    kept = trail.publish(write_segment(trail))
+    look = os.scandir
+
+    def broken(path: Any) -> Any:
+        if str(path).endswith("segments"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return look(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", broken)
+        for act in (lambda: trail.sweep(older_than=-3600), lambda: trail.expire(HIGH), lambda: trail.segments(0)):
+            with pytest.raises(Unreachable, match="CON-120"):
+                act()
+    assert trail.segments(0) == [kept]
+    for blob in kept.blobs():
+        trail.verify(blob)
+
+
+def test_large_rows_that_compress_well_are_cut_into_files_that_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "ROW_GROUP_BYTES", 1 << 16)
+    monkeypatch.setattr(writer_module, "FILE_MEMORY", 1 << 18)
+    writer = PartWriter(Trail(str(tmp_path), "shop"), 0, LOW, 0)
+    for number in range(100):
+        batch = rows([(LOW + number, 0)])
+        note = pa.array(["x" * (1 << 14)])
+        writer.rows(layout(columns=("id", "note")), batch.append_column("a_note", note))
+    files = writer.finish(LOW, HIGH, 0).files
+    assert len(files) == 7 and sum(file.rows for file in files) == 100
+    assert all(1 << 14 < file.memory < 1 << 19 and file.size < 1 << 14 for file in files)
