@@ -11,8 +11,9 @@ from pathlib import Path
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
-from airflow_ddlrepl.errors import CannotAdapt, ControlStop, TrailError
+from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.activation import activate, deactivate
+from airflow_ddlrepl.flow.apart import Apart
 from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrate
 from airflow_ddlrepl.flow.capturing import capture, has_news
 from airflow_ddlrepl.flow.comparing import compare, repair
@@ -43,20 +44,21 @@ def replicate(cycle: Cycle, until: Until | None = None) -> Replicated:
 
     until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
     would show what is later. Raises DdlReplError CTL-110 or CTL-111 when the source is not there yet, or a target
-    past it. Where a target waits for a person (ControlStop, CannotAdapt) the others go on; then it is raised.
+    past it. Where a target waits for a person (ControlStop, CannotAdapt) or does not take what comes, all that need not
+    wait for it goes on; then it is raised.
     """
     if until is not None:
         require_past(cycle, until)
     captured = capture(cycle)
     high = None if until is None else limit(cycle, until)
-    try:
+    apart = Apart()
+    with apart.one():
         adapted = adapt(cycle, high)
-    except (ControlStop, CannotAdapt):
-        _refresh(cycle, high)
-        integrate(cycle, high)
-        raise
-    refreshed = _refresh(cycle, high)
-    integrated = integrate(cycle, high)
+    with apart.one():
+        refreshed = _refresh(cycle, high)
+    with apart.one():
+        integrated = integrate(cycle, high)
+    apart.end()
     if high is None and is_waiting(cycle):  # rows came that a target can't read
         return Replicated(captured, adapted, refreshed.and_then(refresh(cycle)), integrated.and_then(integrate(cycle)))
     return Replicated(captured, adapted, refreshed, integrated)

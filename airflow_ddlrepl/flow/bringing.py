@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.facts import Refusal
 from airflow_ddlrepl.adapt.timeline import Program, State
 from airflow_ddlrepl.engines.postgres.apply import Applied
-from airflow_ddlrepl.errors import AlterRefused, DdlReplError, UnreadableRows
+from airflow_ddlrepl.errors import AlterRefused, DdlReplError, TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.apart import Apart
 from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stopped, stretch
 from airflow_ddlrepl.flow.asking import suspend_unreadable
 from airflow_ddlrepl.flow.claiming import claim
@@ -24,28 +25,32 @@ from airflow_ddlrepl.flow.saving import renew
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.position import LogKey, Lsn
 
+FOREIGN_KEY_BROKEN = "INT-104"
+
 
 @stage("adapt")
 def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
     """At every target: the rows before each schema change, then the change, in log order. until: not beyond it.
 
-    Raises ControlStop or CannotAdapt where a person has to decide; everything before that is applied.
+    Every target goes as far as it can. Raises ControlStop or CannotAdapt where a person has to decide; everything
+    before that is applied.
     """
     started = time.monotonic()
     total = Applied()
     refreshes: dict[str, str] = {}
-    stops: list[DdlReplError | None] = []
+    apart = Apart()
     for target in cycle.targets():
-        program = bring(cycle, target.name, _to_last_change, total, until)
-        for table_id, standing in program.standings.items():
-            if standing.state is State.PENDING:
-                refreshes[str(standing.name)] = reason(program, table_id)
-        stops.append(stopped(cycle, target.name, program))
+        with apart.one():
+            program = bring(cycle, target.name, _to_last_change, total, until)
+            for table_id, standing in program.standings.items():
+                if standing.state is State.PENDING:
+                    refreshes[str(standing.name)] = reason(program, table_id)
+            _raise(stopped(cycle, target.name, program))
     for note in dict.fromkeys(total.notes):
         log.info("%s", note)
     for warning in total.warnings:
         log.warning("%s", warning)
-    _raise_first(stops)
+    apart.end()
     seconds = round(time.monotonic() - started, 2)
     return Adapted(
         dict(total.changes),
@@ -58,13 +63,9 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
     )
 
 
-def _raise_first(stops: Sequence[DdlReplError | None]) -> None:
-    """Every target went as far as it could; what stops one of them ends the stage."""
-    found = [stop for stop in stops if stop is not None]
-    for other in found[1:]:
-        log.error("%s", other)
-    if found:
-        raise found[0]
+def _raise(stop: DdlReplError | None) -> None:
+    if stop is not None:
+        raise stop
 
 
 def bring(
@@ -98,13 +99,16 @@ def _advance(
 ) -> tuple[Program, bool, Applied]:
     """One transaction at the target; is it all that is wanted?
 
-    What the target refuses there is planned once more; a table whose rows it can't read waits for a refresh.
+    What the target refuses there is planned once more; a table whose rows it can't read waits for a refresh. Where its
+    foreign keys are looked at, rows of one table that go before its change may need those of another: then everything
+    before the change is brought first.
     """
     refused: dict[tuple[int, LogKey], Refusal] = {}
+    nearest: Lsn | None = None
     while True:
         ahead = stretch(cycle, target, until=until, only=only, refused=refused)
         program = wanted(ahead)
-        first = program.first_commit
+        first = program.first_commit if nearest is None else min(nearest, program.first_commit)
         is_whole = first >= program.high
         if not is_whole:
             program = ahead.program(first)
@@ -119,6 +123,16 @@ def _advance(
             if not suspend_unreadable(cycle, target, error):
                 raise
             log.warning("%s waits for a refresh: %s: %s", error.table, error.code, error.message)
+        except TargetError as error:
+            nearest = _nearest_change(program)
+            if error.code != FOREIGN_KEY_BROKEN or nearest is None:
+                raise
+
+
+def _nearest_change(program: Program) -> Lsn | None:
+    """Before the first change of a shape, or right after it; None: there is nothing between."""
+    edges = (edge for step in program.steps for edge in (Lsn(step.key.lsn), step.event.end))
+    return min((edge for edge in edges if program.low < edge < program.high), default=None)
 
 
 def to_the_end(ahead: Stretch) -> Program:
@@ -142,18 +156,21 @@ def has_changes(cycle: Cycle) -> bool:
 
 @stage("integrate")
 def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
-    """Merge what is left up to the captured position into every target. until: not beyond it."""
+    """Merge what is left up to the captured position into every target that takes it. until: not beyond it."""
     started = time.monotonic()
     total = Applied()
     positions: dict[str, Lsn] = {}
-    stops: list[DdlReplError | None] = []
+    apart = Apart()
     for target in cycle.targets():
-        program = bring(cycle, target.name, to_the_end, total, until)
-        positions[target.name] = program.high
-        stops.append(stopped(cycle, target.name, program))
-    renew(cycle)
-    expired = 0 if cycle.unreachable else expire(cycle, min(positions.values()))
-    _raise_first(stops)
+        with apart.one():
+            program = bring(cycle, target.name, to_the_end, total, until)
+            positions[target.name] = program.high
+            _raise(stopped(cycle, target.name, program))
+    with apart.one():
+        renew(cycle)
+    is_known = positions.keys() == {target.name for target in cycle.channel.targets}
+    expired = expire(cycle, min(positions.values())) if is_known else 0
+    apart.end()
     seconds = round(time.monotonic() - started, 2)
     return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded))
 

@@ -50,7 +50,7 @@ class Cycle:
         self.runner = runner
         self.run_id = run_id or _this_run()
         self._lock: ChannelLock | None = None
-        self._kept: BaseException | None = None
+        self._kept: list[BaseException] = []
         self._is_claimed = False
         self.lineage: Lineage | None = None
         self._connections: dict[str, Connection[Any]] = {}
@@ -154,8 +154,8 @@ class Cycle:
 
     def keep_error(self, stage: str, raised: BaseException, told: DdlReplError) -> None:
         """Record an error as `told`, once, however many stages it passes on its way out."""
-        if raised is not self._kept and "repository" in self.__dict__:
-            self._kept = raised
+        if "repository" in self.__dict__ and all(raised is not one for one in self._kept):
+            self._kept.append(raised)
             self.repository.record_error(self.channel.name, self.run_id, stage, told)
 
     def captured(self) -> Lsn:

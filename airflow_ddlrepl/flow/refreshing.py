@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ from airflow_ddlrepl.engines.postgres.swap import (
 )
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.apart import Apart
 from airflow_ddlrepl.flow.asking import ask, options_of, targets_at_once
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
@@ -76,12 +78,15 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
             ask(cycle, target.name, patterns, options)
         asked = cycle.repository.pending_refreshes(cycle.channel.name, target.name)
         why[target.name] = {row.table_id: row.reason for row in asked}
-    for name, done in _each(cycle, why):
-        for standing, count in done:
-            rows[str(standing.name)] = count
-            reasons[str(standing.name)] = why[name].get(standing.table_id, "")
-        reach("refresh.placed")
-        record(cycle, name)
+    apart = Apart()
+    for name, loaded in _each(cycle, why):
+        with apart.one():
+            for standing, count in loaded():
+                rows[str(standing.name)] = count
+                reasons[str(standing.name)] = why[name].get(standing.table_id, "")
+            reach("refresh.placed")
+            record(cycle, name)
+    apart.end()
     return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
 
 
@@ -101,18 +106,15 @@ def _pending(standings: Mapping[int, Standing]) -> dict[int, Standing]:
 Done = list[tuple[Standing, int]]
 
 
-def _each(cycle: Cycle, why: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, Done]]:
-    """What was loaded, target by target; several at a time where a table's options say so. why: reasons, by table."""
+def _each(cycle: Cycle, why: Mapping[str, Mapping[int, str]]) -> list[tuple[str, Callable[[], Done]]]:
+    """What loads each target, or has done so: several at a time where a table's options say so. why: by table."""
     saved = _Saved()
+    loads = [(name, partial(_refresh_target, cycle, name, saved, why[name])) for name in why]
     at_once = min(targets_at_once(cycle, why), len(why))
     if at_once <= 1:
-        for name in why:
-            yield name, _refresh_target(cycle, name, saved, why[name])
-        return
+        return list(loads)
     with ThreadPoolExecutor(at_once) as pool:
-        running = [(name, pool.submit(_refresh_target, cycle, name, saved, why[name])) for name in why]
-    for name, loaded in running:
-        yield name, loaded.result()
+        return [(name, pool.submit(load).result) for name, load in loads]
 
 
 @dataclass

@@ -1,0 +1,46 @@
+"""Apart: what goes wrong at one target, or in one stage, keeps no other from its rows; in the end it is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from airflow_ddlrepl.errors import (
+    CannotAdapt,
+    ControlStop,
+    DdlReplError,
+    DiskFull,
+    SourceError,
+    TargetError,
+    TrailError,
+    Unreachable,
+)
+from airflow_ddlrepl.flow.cycle import log
+
+OF_ONE = (CannotAdapt, ControlStop, DiskFull, SourceError, TargetError, TrailError, Unreachable)
+
+
+@dataclass
+class Apart:
+    """errors: of those that did not come to their end. One that says that the run has lost the channel passes."""
+
+    errors: list[DdlReplError] = field(default_factory=list)
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """One of them."""
+        try:
+            yield
+        except OF_ONE as error:
+            self.errors.append(error)
+
+    def end(self) -> None:
+        """All are done. Raises the first of the errors; the others are told in the log."""
+        told = {str(error) for error in self.errors[:1]}
+        for other in self.errors[1:]:
+            if str(other) not in told:
+                log.error("%s", other)
+            told.add(str(other))
+        if self.errors:
+            raise self.errors[0]
