@@ -18,7 +18,7 @@ from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Step
 from airflow_ddlrepl.engines.postgres.anew import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.connect import passing, session
 from airflow_ddlrepl.engines.postgres.load import require_rows
-from airflow_ddlrepl.engines.postgres.merge import Session, merge, prepare_session
+from airflow_ddlrepl.engines.postgres.merge import Session, delete_all, merge, prepare_session
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.own_names import name_parts
 from airflow_ddlrepl.engines.postgres.patience import LOCK_TIMEOUT, limit, patiently
@@ -93,6 +93,7 @@ def run_program(
             run = _Run(cursor, list(staged), prepare_session(cursor))
             for steps in _together(program.steps):
                 run.merge_before(steps)
+                run.truncate(steps)
                 for step in steps:
                     run.step(step, _loaded_anew_with(step, steps))
             run.merge_rest()
@@ -171,16 +172,20 @@ class _Run:
         ids, key = {step.table_id for step in steps}, steps[0].key
         self._merge([s for s in self.waiting if s.piece.table_id in ids and s.piece.high <= key])
 
+    def truncate(self, steps: Sequence[Step]) -> None:
+        """The tables of one TRUNCATE together: foreign keys between them are no obstacle."""
+        found = [step for step in steps if step.event.kind is EventKind.TRUNCATE]
+        names = [step.before.name for step in found if step.before is not None]
+        if names:
+            self._empty(names, restart=bool(found[0].event.settings.get("restart_identity")))
+            self.applied.changes["truncate"] += len(names)
+
     def merge_rest(self) -> None:
         """Everything left, all tables together: deletes of all, then updates, then inserts."""
         self._merge(list(self.waiting))
 
     def step(self, step: Step, spare: Sequence[TableName] = ()) -> None:
         """spare: tables whose rows a refresh replaces, which may go where they are in the way."""
-        if step.event.kind is EventKind.TRUNCATE and step.before is not None:
-            self._truncate(step.before.name, restart=bool(step.event.settings.get("restart_identity")))
-            self.applied.changes["truncate"] += 1
-            return
         if step.event.kind is EventKind.NO_TRUNCATE and step.before is not None:
             self.applied.warnings.append(f"{step.before.name}: {TRUNCATED}")
         if step.plan is None:
@@ -231,16 +236,16 @@ class _Run:
             self.applied.statements += 1
             reach("integrate.altered")
 
-    def _truncate(self, name: TableName, *, restart: bool) -> None:
-        """Where foreign keys point to the table TRUNCATE is refused: its rows are deleted instead."""
+    def _empty(self, names: Sequence[TableName], *, restart: bool) -> None:
+        """Where foreign keys of other tables point to them TRUNCATE is refused: their rows are deleted instead."""
         import psycopg
 
-        table = qualified(name)
+        tables = ", ".join(map(qualified, names))
         try:
             with self.cursor.connection.transaction():
-                self.cursor.execute(f"TRUNCATE {table}{' RESTART IDENTITY' if restart else ''}".encode())
+                self.cursor.execute(f"TRUNCATE {tables}{' RESTART IDENTITY' if restart else ''}".encode())
         except psycopg.errors.FeatureNotSupported:
-            self.cursor.execute(f"DELETE FROM {table}".encode())
+            delete_all(self.cursor, names, self.session)
         self.applied.statements += 1
 
     def _execute(self, statement: str, spare: Sequence[TableName]) -> None:
@@ -256,8 +261,7 @@ class _Run:
         except (psycopg.DataError, psycopg.IntegrityError) as error:
             names = ", ".join(map(str, spare))
             self.applied.warnings.append(f"{names}: empty until the refresh: {str(error).splitlines()[0]}")
-            for name in spare:
-                self._truncate(name, restart=False)
+            self._empty(spare, restart=False)
             self.cursor.execute(statement.encode())
 
     def _merge(self, due: list[StagedSlice]) -> None:

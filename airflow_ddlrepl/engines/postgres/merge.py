@@ -71,6 +71,13 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
     return [_counts(group) for group in groups.values()]
 
 
+def delete_all(cursor: Any, names: Sequence[TableName], session: Session) -> None:
+    """Every row of these tables, in the cursor's open transaction. Raises TargetError INT-104 (a foreign key)."""
+    with _told(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
+        for name in reversed(table_order(cursor, names)):
+            cursor.execute(f"DELETE FROM {qualified(name)}".encode())
+
+
 def _counts(group: Sequence[Staged]) -> MergeCounts:
     def total(*stages: Stage) -> int:
         return sum(one.count(stage) for one in group for stage in stages)
