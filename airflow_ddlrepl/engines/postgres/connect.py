@@ -23,6 +23,12 @@ _LOST = re.compile(
     re.IGNORECASE,
 )
 SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
+# What a role or a database says for the sessions of applications: ours wait for each other, and for long statements.
+_IDLE = ("idle_session_timeout", "idle_in_transaction_session_timeout")
+_UNHURRIED = (
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout',"
+    f" '{_IDLE[0]}', '{_IDLE[1]}')"
+)
 # Else the driver reads every column of every table when it connects: half a second where there are 2,000.
 _BUILT_IN_TYPES = {"adbc.postgresql.type_resolver_mode": "builtin"}
 
@@ -49,9 +55,13 @@ def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
 
 
 def session(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
-    """As `connect`, for statements of ours: nobody's function or operator of a built-in's name can take its place."""
+    """As `connect`, for statements of ours: nobody's function or operator of a built-in's name can take its place.
+
+    It may be idle, and in a transaction, for as long as it takes.
+    """
     opened = connect(dsn, application_name=application_name)
-    opened.execute(SAFE_PATH)
+    timeouts = [*_IDLE, "transaction_timeout"] if opened.info.server_version >= 170000 else _IDLE
+    opened.execute("; ".join([SAFE_PATH, *(f"SET {name} = 0" for name in timeouts)]).encode())
     opened.set_autocommit(autocommit)
     return opened
 
@@ -59,23 +69,33 @@ def session(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
 def arrow_connection(dsn: str) -> Any:
     """An ADBC (DB-API) connection in autocommit mode; close its cursors before it. Errors and names as `session`.
 
-    For columns of built-in types, as our staging tables have them.
+    For columns of built-in types, as our staging tables have them. Its statements take as long as they take, too.
     """
     from adbc_driver_postgresql import dbapi  # type: ignore[import-untyped, unused-ignore]
 
     place = describe(dsn)
     try:
-        return dbapi.connect(_with_safe_path(dsn), _BUILT_IN_TYPES, autocommit=True)
-    except dbapi.Error as error:
-        if "startup parameter" not in str(error):
-            raise _unreachable(place, str(error)) from None
-    try:  # a connection pooler that knows no options
-        opened = dbapi.connect(dsn, _BUILT_IN_TYPES, autocommit=True)
+        opened = _on_safe_path(dsn)
         with opened.cursor() as cursor:
-            cursor.execute(SAFE_PATH)
+            cursor.execute(_UNHURRIED)
+            cursor.fetchall()
         return opened
     except dbapi.Error as error:
         raise _unreachable(place, str(error)) from None
+
+
+def _on_safe_path(dsn: str) -> Any:
+    from adbc_driver_postgresql import dbapi
+
+    try:
+        return dbapi.connect(_with_safe_path(dsn), _BUILT_IN_TYPES, autocommit=True)
+    except dbapi.Error as error:
+        if "startup parameter" not in str(error):
+            raise
+    opened = dbapi.connect(dsn, _BUILT_IN_TYPES, autocommit=True)  # a connection pooler that knows no options
+    with opened.cursor() as cursor:
+        cursor.execute(SAFE_PATH)
+    return opened
 
 
 def _with_safe_path(dsn: str) -> str:

@@ -25,6 +25,7 @@ SETTINGS = {
     "timezone": "UTC",
     "lc_monetary": "C",
     "xmloption": "content",
+    "array_nulls": "on",
     "work_mem": "128MB",
     "jit": "off",
     "statement_timeout": "0",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SPELLING = (
     "SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres'; SET bytea_output = 'hex'; SET timezone = 'UTC';"
-    " SET extra_float_digits = 1; SET lc_monetary = 'C'; SET xmloption = 'content';"
+    " SET extra_float_digits = 1; SET lc_monetary = 'C'; SET xmloption = 'content'; SET array_nulls = on;"
     " SET row_security = off; SET search_path = pg_catalog"
 )
 BLOCK_BYTES = 1 << 18

@@ -33,6 +33,7 @@ from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, attach, create_tab
 from airflow_ddlrepl.engines.postgres.ddl_keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl_types import create_schema, create_types
 from airflow_ddlrepl.engines.postgres.dependants import dependants, is_referenced
+from airflow_ddlrepl.engines.postgres.exported import without_timeouts
 from airflow_ddlrepl.engines.postgres.names import qualified, quote
 from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.present import Present
@@ -85,6 +86,7 @@ def finish_shadow(task: FinishTask) -> None:
     import psycopg
 
     with session(task.target_dsn, application_name="ddlrepl refresh") as connection:
+        without_timeouts(connection)
         shape = Present(connection).table(task.shadow)
         try:
             for statement in task.statements:
