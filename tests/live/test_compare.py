@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.names import literal, quote
 from airflow_ddlrepl.errors import SourceError
+from tests.live.replica import Replica, channel_file
 
 TABLE = """
 create table goods (
@@ -213,3 +216,30 @@ def test_a_type_left_behind(databases: Any) -> None:
     with connect(databases.source) as connection:
         connection.execute(b"alter table t alter n type smallint")
     assert compared(databases, "t", shape=shape).differences == 0
+
+
+@pytest.fixture
+def latin(databases: Any) -> Iterator[str]:
+    """A database of its own with another encoding than the target's."""
+    name = f"latin_{databases.target[-8:]}"
+    with connect(databases.target) as admin:
+        admin.execute(f"create database {name} template template0 encoding 'LATIN1' locale 'C'".encode())
+    yield databases.server.dsn(name)
+    databases.server.drop_database(name)
+
+
+def test_databases_with_different_encodings(databases: Any, latin: str, tmp_path: Path) -> None:
+    replica = Replica(latin, databases.target, channel_file(tmp_path, latin, databases.target))
+    replica.at_source(
+        "create type hue as enum ('grün')",
+        "create table t (id text primary key, h hue, doc jsonb)",
+        "create table keyless (v text)",
+        """insert into t values ('ä', 'grün', '{"ö": "ü"}')""",
+        "insert into keyless values ('é')",
+    )
+    replica.activate()
+    replica.check_equal()
+    replica.at_source("update t set id = 'å'", "insert into t values ('ß')", "update keyless set v = 'è'")
+    replica.settle()
+    replica.at_target("update t set h = null where id = 'å'")
+    assert replica.compare().lines() == ["public.t: different row (å) in h"]

@@ -119,10 +119,6 @@ class _Side:
             ) from None
 
 
-def _hash(text: str, seed: int) -> str:
-    return f'hashtextextended({text} COLLATE "C", {seed})'
-
-
 class _Comparer:
     """One table that stands on both sides."""
 
@@ -141,13 +137,14 @@ class _Comparer:
             _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source"),
             _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target"),
         )
+        self.is_alike = len({side.info.parameter_status("server_encoding") for side in (here, there)}) == 1
 
     def report(self) -> TableReport:
         shape = structure(self.task.wanted or self.task.source, self.task.shape, self.found)
         base: dict[str, Any] = {"table": self.task.source.name, "target": self.task.target, "structure": shape}
         if self.task.source.is_partitioned or not self.names:
             return TableReport(**base, columns=len(self.names))
-        digest = f"count(*), sum({_hash('t', 0)}::numeric)"
+        digest = f"count(*), sum({self._hash('t', 0)}::numeric)"
         ours, theirs = self._both(lambda s: _from_text(s, digest))
         base |= {"columns": len(self.names), "source_rows": int(ours[0][0]), "target_rows": int(theirs[0][0])}
         if ours == theirs:
@@ -178,16 +175,24 @@ class _Comparer:
 
     def _buckets(self, mask: int) -> list[int]:
         """The buckets whose digests differ."""
-        select = f"{_bucket('k', mask)} AS b, count(*), sum({_hash('t', 0)}::numeric)"
+        select = f"{self._bucket(mask)} AS b, count(*), sum({self._hash('t', 0)}::numeric)"
         ours, theirs = self._both(lambda s: _from_text(s, select, " GROUP BY 1"))
         return sorted({row[0] for row in set(ours) ^ set(theirs)})
 
     def _look(self, mask: int, buckets: Sequence[int]) -> Iterator[RowDifference]:
         wanted = ", ".join(str(int(b)) for b in buckets)
-        select = f"k, count(*), sum({_hash('t', 0)}::numeric)"
-        tail = f" WHERE {_bucket('k', mask)} IN ({wanted}) GROUP BY 1"
+        select = f"k, count(*), sum({self._hash('t', 0)}::numeric)"
+        tail = f" WHERE {self._bucket(mask)} IN ({wanted}) GROUP BY 1"
         ours, theirs = self._both(lambda s: {r[0]: r[1:] for r in _from_text(s, select, tail)})
         return _unlike(dict(ours), dict(theirs))
+
+    def _bucket(self, mask: int) -> str:
+        return f"({self._hash('k', 2)} & {mask})"
+
+    def _hash(self, text: str, seed: int) -> str:
+        """Of its bytes; databases with different encodings take those of one that both know."""
+        spelled = text if self.is_alike else f"encode(convert_to({text}, 'UTF8'), 'hex')"
+        return f'hashtextextended({spelled} COLLATE "C", {seed})'
 
     def _with_columns(self, rows: Sequence[RowDifference]) -> tuple[RowDifference, ...]:
         """The same, with the columns that differ in rows that stand on both sides."""
@@ -210,10 +215,6 @@ def _from_text(side: _Side, select: str, tail: str = "", *, with_values: bool = 
     values = f", ARRAY[{', '.join(f'ROW({c})::text' for c in side.columns)}] AS v" if with_values else ""
     rows = f"SELECT {side.row_text} AS t, {side.key_text} AS k{values} FROM ONLY {qualified(side.table)}"
     return side.ask(f"SELECT {select} FROM ({rows}) AS r{tail}")
-
-
-def _bucket(text: str, mask: int) -> str:
-    return f"({_hash(text, 2)} & {mask})"
 
 
 def _value(source: Column, target: Column) -> str:
