@@ -13,12 +13,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.sessions import end_earlier, session_name
 from airflow_ddlrepl.errors import LockHeld
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.repository.repository import Repository
+from tests.conftest import Databases
 from tests.live.attempts import SLEPT, Attempt, attempt, stopped_at
 from tests.live.refusing import ask
 from tests.live.replica import Replica, channel_file
@@ -201,3 +205,17 @@ def test_a_second_look_in_one_process_keeps_the_first_ones_locks(replica: Replic
         with Repository.open(url) as second:
             second.errors("shop")
             assert held() >= before > 0
+
+
+def test_sessions_of_a_channel_with_a_long_name_are_known(databases: Databases) -> None:
+    """The server keeps 63 bytes of a session's name."""
+    long, alike = "c" * 40, "c" * 39 + "d"
+    with (
+        session(databases.target, application_name=session_name("integrate", long, 123456)) as earlier,
+        session(databases.target, application_name=session_name("integrate", long, 123457)) as ours,
+        session(databases.target, application_name=session_name("integrate", alike, 1)) as others,
+    ):
+        end_earlier(ours, long, 123457)
+        assert ours.execute("select 1").fetchone() == (1,) == others.execute("select 1").fetchone()
+        with pytest.raises(psycopg.OperationalError):
+            earlier.execute("select 1")
