@@ -40,7 +40,6 @@ def create_type(change: CreateType, before: Table | None) -> list[str]:
     body = f"{_CREATE[of.kind](of)};" if of.kind in _CREATE else ""
     if not body:
         raise Unsupported(f"type {of.schema}.{of.name} of kind {of.kind}", code="ADP-110", hint="use a built-in type")
-    body += "".join(f" {s};" for s in _late_constraints(of))
     there = " ".join(f"{s};" for s in _missing_labels(of)) or "NULL;"
     return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN duplicate_object THEN {there} END")]
 
@@ -104,7 +103,7 @@ def _domain_fits(of: TypeDefinition) -> str:
     return (
         f"typtype = 'd' AND format_type(typbasetype, typtypmod) = {_text(of.base or '')}"
         f" AND typnotnull = {str(of.not_null).lower()}"
-        f" AND ({seen}) IS NOT DISTINCT FROM {_array(sorted(name for name, _ in of.constraints))}"
+        f" AND ({seen}) IS NOT DISTINCT FROM {_array(sorted(name for name, _ in _proven(of)))}"
     )
 
 
@@ -170,8 +169,10 @@ def of_its_type(column: Column, table: Table) -> str:
 
 
 def change_type_definition(change: ChangeTypeDefinition, before: Table | None) -> list[str]:
-    name = _name(change.new)
-    return [_EDIT[type(edit)](name, edit) for edit in change.edits]
+    """A check that is NOT VALID comes when it is validated: rows that break it still change at the source, as a whole
+    here."""
+    edits = (e for e in change.edits if not (isinstance(e, AddConstraint) and e.text.endswith(_NOT_VALID)))
+    return [_EDIT[type(edit)](_name(change.new), edit) for edit in edits]
 
 
 def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
@@ -229,13 +230,13 @@ def _domain(of: TypeDefinition) -> str:
     parts += [f"COLLATE {of.collation}"] if of.collation else []
     parts += [f"DEFAULT {of.default}"] if of.default is not None else []
     parts += ["NOT NULL"] if of.not_null else []
-    parts += [f"CONSTRAINT {quote(n)} {text}" for n, text in of.constraints if not text.endswith(_NOT_VALID)]
+    parts += [f"CONSTRAINT {quote(n)} {text}" for n, text in _proven(of)]
     return " ".join(parts)
 
 
-def _late_constraints(of: TypeDefinition) -> list[str]:
-    late = [AddConstraint(n, text) for n, text in of.constraints if text.endswith(_NOT_VALID)]
-    return [_EDIT[AddConstraint](_name(of), edit) for edit in late]
+def _proven(of: TypeDefinition) -> list[tuple[str, str]]:
+    """The checks that all rows have passed."""
+    return [(name, text) for name, text in of.constraints if not text.endswith(_NOT_VALID)]
 
 
 def _missing_labels(of: TypeDefinition) -> list[str]:
@@ -254,11 +255,11 @@ def _add_label(name: str, edit: AddLabel) -> str:
 
 
 def _add_constraint(name: str, edit: AddConstraint) -> str:
-    """PostgreSQL can't look into arrays and rows of a domain: then it believes the source, which has checked them."""
-    add = f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(edit.name)} {edit.text.removesuffix(_NOT_VALID)}"
-    if edit.text.endswith(_NOT_VALID):
-        return add + _NOT_VALID
-    return block(f"BEGIN {add}; EXCEPTION WHEN feature_not_supported THEN {add}{_NOT_VALID}; END")
+    """PostgreSQL can't look into arrays and rows of a domain, and rows of a table that waits for a refresh may be older
+    than the check: then it believes the source, which has checked them."""
+    add = f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(edit.name)} {edit.text}"
+    unproven = "feature_not_supported OR check_violation"
+    return block(f"BEGIN {add}; EXCEPTION WHEN {unproven} THEN {add}{_NOT_VALID}; END")
 
 
 def _drop_constraint(name: str, edit: DropConstraint) -> str:
@@ -269,10 +270,11 @@ def _drop_constraint(name: str, edit: DropConstraint) -> str:
 
 
 def _set_not_null(name: str, edit: SetNotNull) -> str:
-    """Where PostgreSQL can't look into arrays and rows of a domain, it goes on taking nulls, which the source won't."""
+    """Where that can't be proven here, as with a check, it goes on taking nulls, which the source won't."""
     if not edit.not_null:
         return f"ALTER DOMAIN {name} DROP NOT NULL"
-    return block(f"BEGIN ALTER DOMAIN {name} SET NOT NULL; EXCEPTION WHEN feature_not_supported THEN NULL; END")
+    unproven = "feature_not_supported OR not_null_violation"
+    return block(f"BEGIN ALTER DOMAIN {name} SET NOT NULL; EXCEPTION WHEN {unproven} THEN NULL; END")
 
 
 def _set_default(name: str, edit: SetDefault) -> str:
