@@ -8,15 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from airflow_ddlrepl.engines.postgres import given
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.leftovers import leftovers
+from airflow_ddlrepl.engines.postgres.load import require_rows
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.store import Trail
 from tests.live.merging import END, START, Pair
+from tests.live.replica import run
 
 VERSIONS = pytest.mark.parametrize("databases", [18, 15], indirect=True)
 
@@ -314,3 +317,12 @@ def test_younger_columns_show_what_the_source_shows(pair: Pair) -> None:
         assert leftovers(cursor, "s_") == staged[0].stored
     pair.merge(staged)
     assert pair.target.execute("select * from t").fetchall() == [(1, "a", 7, "own")]
+
+
+def test_staged_tables_of_a_window_that_touches_thousands(databases: Any) -> None:
+    run(databases.target, "create schema ddlrepl", "create unlogged table ddlrepl.s (i int)")
+    with psycopg.connect(databases.target) as connection, connection.cursor() as cursor:
+        with pytest.raises(TargetError, match="INT-121"):
+            require_rows(cursor, ["s"] * 12_000)
+        cursor.execute("insert into ddlrepl.s values (1)")
+        require_rows(cursor, ["s"] * 12_000)

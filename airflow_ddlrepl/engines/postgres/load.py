@@ -20,6 +20,7 @@ from airflow_ddlrepl.model.names import TableName
 
 BATCH_ROWS = 1 << 16
 ANALYZE_ROWS = 50_000
+AT_ONCE = 1000  # of ten thousand tables a server can't take one question
 
 
 @contextmanager
@@ -64,19 +65,19 @@ def require_rows(cursor: Any, names: Sequence[str]) -> None:
 
     Raises TargetError INT-121.
     """
-    if not names:
-        return
-    looks = (
-        f"SELECT {literal(name)} WHERE NOT EXISTS (SELECT FROM {qualified(TableName(SCHEMA, name))})" for name in names
-    )
-    cursor.execute(" UNION ALL ".join(looks).encode())
-    if row := cursor.fetchone():
-        raise TargetError(
-            f"the staged rows are gone ({row[0]}): the target was restarted after a crash",
-            code="INT-121",
-            hint="nothing was merged; the next run stages them again",
-            retryable=True,
+    for at in range(0, len(names), AT_ONCE):
+        looks = (
+            f"SELECT {literal(name)} WHERE NOT EXISTS (SELECT FROM {qualified(TableName(SCHEMA, name))})"
+            for name in names[at : at + AT_ONCE]
         )
+        cursor.execute(" UNION ALL ".join(looks).encode())
+        if row := cursor.fetchone():
+            raise TargetError(
+                f"the staged rows are gone ({row[0]}): the target was restarted after a crash",
+                code="INT-121",
+                hint="nothing was merged; the next run stages them again",
+                retryable=True,
+            )
 
 
 def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Table) -> None:
