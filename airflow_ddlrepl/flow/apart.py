@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from airflow_ddlrepl.engines.postgres.connect import explained
 from airflow_ddlrepl.errors import (
     CannotAdapt,
     ControlStop,
@@ -19,11 +20,13 @@ from airflow_ddlrepl.errors import (
 from airflow_ddlrepl.flow.cycle import log
 
 OF_ONE = (CannotAdapt, ControlStop, DiskFull, SourceError, TargetError, TrailError, Unreachable)
+OF_A_SERVER = "SQL-"  # how the codes of what a driver says begin
 
 
 @dataclass
 class Apart:
-    """errors: of those that did not come to their end. One that says that the run has lost the channel passes."""
+    """errors: of those that did not come to their end. One that concerns the whole run passes: it has lost the channel,
+    its file is wrong, Spark does not start."""
 
     errors: list[DdlReplError] = field(default_factory=list)
 
@@ -32,8 +35,12 @@ class Apart:
         """One of them."""
         try:
             yield
-        except OF_ONE as error:
-            self.errors.append(error)
+        except Exception as error:
+            told = error if isinstance(error, DdlReplError) else explained(error)
+            if told is None or not (isinstance(told, OF_ONE) or told.code.startswith(OF_A_SERVER)):
+                raise
+            told.__cause__ = error.__cause__ if told is error else error
+            self.errors.append(told)
 
     def end(self) -> None:
         """All are done. Raises the first of the errors; the others are told in the log."""

@@ -72,13 +72,14 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
     reasons: dict[str, str] = {}
     follow(cycle)
     why: dict[str, dict[int, str]] = {}
-    for target in cycle.targets():
-        record(cycle, target.name)
-        if patterns:
-            ask(cycle, target.name, patterns, options)
-        asked = cycle.repository.pending_refreshes(cycle.channel.name, target.name)
-        why[target.name] = {row.table_id: row.reason for row in asked}
     apart = Apart()
+    for target in cycle.targets():
+        with apart.one():
+            record(cycle, target.name)
+            if patterns:
+                ask(cycle, target.name, patterns, options)
+            asked = cycle.repository.pending_refreshes(cycle.channel.name, target.name)
+            why[target.name] = {row.table_id: row.reason for row in asked}
     for name, loaded in _each(cycle, why):
         with apart.one():
             for standing, count in loaded():
