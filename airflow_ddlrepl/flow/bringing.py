@@ -166,10 +166,11 @@ def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
             program = bring(cycle, target.name, to_the_end, total, until)
             positions[target.name] = program.high
             _raise(stopped(cycle, target.name, program))
+    expired = 0
     with apart.one():
         renew(cycle)
-    is_known = positions.keys() == {target.name for target in cycle.channel.targets}
-    expired = expire(cycle, min(positions.values())) if is_known else 0
+        if positions.keys() == {target.name for target in cycle.channel.targets}:
+            expired = expire(cycle, min(positions.values()))
     apart.end()
     seconds = round(time.monotonic() - started, 2)
     return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded))
