@@ -244,10 +244,12 @@ def _publish(cycle: Cycle, segment: Segment) -> Segment:
         raise
 
 
-def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runner, held: str = "") -> list[Part]:
+def read_window(
+    cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runner, held: str = "", no_truncate: bool | None = None
+) -> list[Part]:
     """Decode the window into a trail, in ranges side by side; again in text format when a type asks for it.
 
-    held: a slot that stands far before it, instead of the channel's.
+    held: a slot that stands far before it, instead of the channel's. no_truncate: None is what the channel file says.
     """
     tables = [r.table for r in cycle.repository.latest_revisions(cycle.channel.name).values() if r.table]
     wanted = cycle.channel.capture.format
@@ -276,7 +278,7 @@ def read_window(cycle: Cycle, low: Lsn, high: Lsn, trail_url: str, runner: Runne
                 types=tuple(wire_types(tables).items()),
                 reader=reader,
                 timeline=cycle.timeline,
-                no_truncate=cycle.channel.capture.no_truncate,
+                no_truncate=cycle.channel.capture.no_truncate if no_truncate is None else no_truncate,
             )
             for index, (start, end) in enumerate(cuts)
         ]

@@ -84,7 +84,8 @@ def reread(cycle: Cycle, row: SegmentRow) -> None:
     """
     follow(cycle)
     with files_gone_on_failure(cycle, row.low), needing(row.high - row.low, "of log in this segment"):
-        parts = read_window(cycle, row.low, row.high, cycle.channel.trail, cycle.runner, held_name(cycle.channel.slot))
+        slot, no_truncate = held_name(cycle.channel.slot), cycle.repository.has_left_out(cycle.channel.name, row)
+        parts = read_window(cycle, row.low, row.high, cycle.channel.trail, cycle.runner, slot, no_truncate)
         cycle.check_lock()
         check_arrived(cycle.trail, parts)
         place = (cycle.channel.name, row.epoch, cycle.token, row.low, row.high)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, Text, bindparam, cast, delete, func, insert, select, type_coerce, update
 
 from airflow_ddlrepl.errors import RepositoryError
-from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
@@ -201,6 +201,14 @@ class Revisions(Base):
             query = query.where(events.c.lsn >= int(low))
         with self._database.read() as connection:
             return [_event(row) for row in connection.execute(query.order_by(events.c.lsn, events.c.seq))]
+
+    def has_left_out(self, channel: str, segment: SegmentRow) -> bool:
+        """Was a TRUNCATE in the segment not captured, because the channel file said so then?"""
+        here = (events.c.channel == channel, events.c.epoch == segment.epoch)
+        within = (events.c.lsn >= int(segment.low), events.c.lsn < int(segment.high))
+        query = select(events.c.lsn).where(*here, *within, events.c.kind == str(EventKind.NO_TRUNCATE))
+        with self._database.read() as connection:
+            return connection.execute(query).first() is not None
 
     def event_counts(self, channel: str) -> dict[str, int]:
         """How many statements of each kind (`ALTER TABLE`, …) were seen."""

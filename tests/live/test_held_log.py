@@ -212,6 +212,19 @@ def test_log_that_is_older_than_what_is_held(replica: Replica) -> None:
     assert Lsn.parse(first) < Lsn.parse(kept_log(replica)) == low
 
 
+@pytest.mark.parametrize("then", [True, False])
+def test_a_truncate_is_left_out_as_it_was_when_it_was_captured(replica: Replica, then: bool) -> None:
+    """Whatever the channel file says by now."""
+    text = replica.file.read_text()
+    replica.file.write_text(f"{text}capture: {{no_truncate: {str(then).lower()}}}\n")
+    replica.at_source("TRUNCATE t", "INSERT INTO t VALUES (2, 2)")
+    replica.capture()
+    replica.file.write_text(f"{text}capture: {{no_truncate: {str(not then).lower()}}}\n")
+    hurt(replica, "e*/data", remove)
+    replica.replicate()
+    assert replica.rows("SELECT id FROM t ORDER BY id") == ([(1,), (2,)] if then else [(2,)])
+
+
 def test_log_that_tells_something_else(replica: Replica) -> None:
     """It is not taken, and the trail stays as it is."""
     replica.at_source(*WORK)
