@@ -52,34 +52,37 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
                 code="CFG-131",
                 hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
             )
-        _wait(cycle, connection, asked, [RefreshAsked(i, reason, now.lsn, is_by_hand=True) for i in asked])
+        _wait(cycle, target, connection, asked, [RefreshAsked(i, reason, now.lsn, is_by_hand=True) for i in asked])
     record(cycle, target)
 
 
 def suspend_unreadable(cycle: Cycle, target: str, error: UnreadableRows) -> bool:
-    """The table that the error names waits for a refresh from where the target is. False: no table can.
+    """The table that the error names waits to be loaded anew from where the target is. False: no table can.
 
     A transaction that was open while a label of an enum was renamed wrote rows that the log shows with the former one.
     """
     with session(cycle.target_dsn(target)) as connection:
         now = state.read_state(connection, cycle.channel.holder(target))
         live = {i: s for i, s in now.standings.items() if s.state is State.LIVE and str(s.name) == error.table}
-        if cycle.channel.is_replay(target) or not live:
-            return False
         waits = {i: replace(standing, state=State.PENDING) for i, standing in live.items()}
-        _wait(cycle, connection, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
+        _wait(cycle, target, connection, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
     record(cycle, target)
-    return True
+    return bool(waits)
 
 
 def _wait(
-    cycle: Cycle, connection: Connection[Any], waits: Mapping[int, Standing], asked: Sequence[RefreshAsked]
+    cycle: Cycle,
+    target: str,
+    connection: Connection[Any],
+    waits: Mapping[int, Standing],
+    asked: Sequence[RefreshAsked],
 ) -> None:
     """These tables wait for a refresh, in one transaction with what tells the repository of it."""
+    holder = cycle.channel.holder(target)
     with connection.transaction(), connection.cursor() as cursor:
-        state.hold(cursor, cycle.channel.name, epoch=cycle.epoch, token=cycle.token)
-        state.write_standings(cursor, cycle.channel.name, waits)
-        leave(cursor, cycle.channel.name, asked)
+        state.hold(cursor, holder, epoch=cycle.epoch, token=cycle.token)
+        state.write_standings(cursor, holder, waits)
+        leave(cursor, holder, asked)
 
 
 def options_of(cycle: Cycle, target: str, table: TableName, reason: str) -> RefreshOptions:

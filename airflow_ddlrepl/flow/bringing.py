@@ -100,8 +100,8 @@ def _advance(
     """One transaction at the target; is it all that is wanted?
 
     What the target refuses there is planned once more; a table whose rows it can't read waits for a refresh. Where its
-    foreign keys are looked at, rows of one table that go before its change may need those of another: then everything
-    before the change is brought first.
+    foreign keys are looked at, rows of one table that go before its change may need those of another; and a change may
+    make the table that waits, or give it its name: then everything before the change is brought first, then the change.
     """
     refused: dict[tuple[int, LogKey], Refusal] = {}
     nearest: Lsn | None = None
@@ -121,8 +121,11 @@ def _advance(
             refused[error.on] = Refusal(error.message, error.by_rows)
         except UnreadableRows as error:
             if not suspend_unreadable(cycle, target, error):
-                raise
-            log.warning("%s waits for a refresh: %s: %s", error.table, error.code, error.message)
+                nearest = _nearest_change(program)
+                if nearest is None:
+                    raise
+                continue
+            log.warning("%s waits to be loaded anew: %s: %s", error.table, error.code, error.message)
         except TargetError as error:
             nearest = _nearest_change(program)
             if error.code != FOREIGN_KEY_BROKEN or nearest is None:

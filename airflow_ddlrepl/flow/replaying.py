@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.plan import target_shape
-from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.ddl.drop_column import DropColumn
 from airflow_ddlrepl.ddl.edit import free_name
@@ -96,12 +96,13 @@ def _vouch(cycle: Cycle, way: Course, low: Lsn) -> None:
 
 
 def _finish(cycle: Cycle, into: str, way: Course, made_as: str) -> None:
-    """Raises CannotAdapt REW-109 where a table still waits for rows: the place has refused an ALTER on the way."""
+    """Raises CannotAdapt REW-109 where a table still waits for rows: the place has refused what came on the way."""
     connection, holder = cycle.target_connection(into), cycle.channel.holder(into)
     for table_id, standing in state.read_state(connection, holder).standings.items():
-        if table_id in way.names and standing.state is State.PENDING and not standing.shape.is_partitioned:
+        if table_id in way.names and standing.state in state.WAITING and not standing.shape.is_partitioned:
             raise CannotAdapt(
-                f"the rows of {standing.name} are not known at {way.high}: a change on the way could not be made here",
+                f"the rows of {standing.name} are not known at {way.high}: a change on the way could not be made here,"
+                " or its rows could not be read",
                 code="REW-109",
                 table=way.names[table_id],
                 at=way.high,

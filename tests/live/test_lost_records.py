@@ -94,6 +94,21 @@ def test_a_label_is_renamed_while_a_transaction_that_used_it_is_open(make: Make)
 
 
 @BOTH
+def test_a_label_is_renamed_of_a_table_that_gets_its_name_or_is_made_in_the_same_window(make: Make) -> None:
+    replica = make("CREATE TYPE mood AS ENUM ('calm', 'glad')", "CREATE TABLE t (id int PRIMARY KEY, m mood)")
+    replica.settle()
+    replica.at_source("CREATE TABLE made (id int PRIMARY KEY, m mood)", "ALTER TABLE t RENAME TO called")
+    with psycopg.connect(replica.source) as late:
+        for name in ("made", "called"):
+            late.execute(f"INSERT INTO {name} VALUES (1, 'calm')")
+        replica.at_source("ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'")
+    replica.at_source("ALTER TABLE made ADD n int", "ALTER TABLE called ADD n int")
+    assert replica.settle().refresh.tables == {"public.made": 1, "public.called": 1}
+    replica.at_source("INSERT INTO made VALUES (3, 'quiet', 1)", "UPDATE called SET n = 2")
+    assert replica.settle().refresh.tables == {}
+
+
+@BOTH
 def test_names_are_exchanged_by_a_transaction_that_is_older_than_one_of_the_tables(make: Make) -> None:
     """What it does to that table it can't record; it comes to light at the end of the window."""
     replica = make("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY, of text)")

@@ -190,6 +190,41 @@ def test_an_unsafe_table_is_refreshed_and_the_others_go_back(replica: Replica) -
     replica.settle()
 
 
+def test_rows_that_the_replay_can_not_read(replica: Replica, past: str) -> None:
+    """A label is renamed while a transaction that used it is open: the log has its rows with the former one.
+
+    Up to them the table is known, and again from the refresh on that they made a cycle do.
+    """
+    replica.at_source(
+        "CREATE TYPE mood AS ENUM ('calm', 'glad')",
+        "CREATE TABLE t (id int PRIMARY KEY, m mood)",
+        "CREATE TABLE u (id int PRIMARY KEY)",
+    )
+    replica.activate()
+    with psycopg.connect(replica.source) as late:
+        late.execute("INSERT INTO t VALUES (1, 'calm')")
+        replica.at_source("ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'", "INSERT INTO t VALUES (2, 'quiet')")
+        before = captured(replica)
+        replica.at_source("INSERT INTO u VALUES (1)")
+    ((between,),) = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")
+    assert replica.settle().refresh.tables == {"public.t": 2}
+    replica.at_source("INSERT INTO t VALUES (3, 'glad')")
+    now = captured(replica)
+    replica.rewind(before)
+    assert read(past, "SELECT id, m::text FROM t") == [(2, "quiet")]
+    with pytest.raises(DdlReplError, match=r"REW-109: the rows of public\.t are not known at"):
+        replica.rewind(between)
+    replica.rewind(between, tables=["public.u"])
+    assert read(past, "SELECT id FROM u") == [(1,)]
+    replica.rewind(now)
+    assert read(past, "SELECT id, m::text FROM t ORDER BY id") == [(1, "quiet"), (2, "quiet"), (3, "glad")]
+    replica.at_target("DELETE FROM t")
+    replica.rewind(before, LIVE)
+    replica.check_equal()
+    replica.at_source("DELETE FROM t WHERE id = 1")
+    replica.settle()
+
+
 def test_right_after_a_table_was_loaded(databases: Any, past: str, tmp_path: Path) -> None:
     """The load is of a later position than what was captured, and nothing was committed in between."""
     replica = replayable(databases, tmp_path, location=past)
