@@ -9,6 +9,7 @@ from itertools import pairwise
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.moment import Start
 from airflow_ddlrepl.config.policies import Enrollment, ExistingTables
+from airflow_ddlrepl.config.refresh_options import BULK
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
@@ -218,6 +219,6 @@ def _prepare_target(
             elif start_over and now.lsn != position:
                 state.advance(cursor, cycle.channel.name, now.lsn, position, epoch=epoch, token=cycle.token)
             state.write_standings(cursor, cycle.channel.name, pending)
-            leave(cursor, cycle.channel.name, [RefreshAsked(i, JOINED, position) for i in pending])
+            leave(cursor, cycle.channel.name, [RefreshAsked(i, JOINED, position, how=str(BULK)) for i in pending])
     reach("activate.target")
     record(cycle, target)

@@ -13,7 +13,7 @@ from functools import partial
 from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
-from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Timeline, whole
+from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Step, Timeline, whole
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.policies import OnEnrollBreak
 from airflow_ddlrepl.engines.postgres.apply import TRUNCATED, Applied, StagedSlice, run_program
@@ -40,7 +40,7 @@ from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import seen_by_tasks
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import Record, RefreshAsked, RefreshDeclined, RefreshDone, StepApplied
+from airflow_ddlrepl.model.record import FIRST, Record, RefreshAsked, RefreshDeclined, RefreshDone, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.manifest import RowFile
@@ -261,7 +261,7 @@ def _records(cycle: Cycle, program: Program) -> list[Record]:
     there = {i: standing for i, standing in program.standings.items() if standing.state is not State.KEPT}
     found += [RefreshDone(step.table_id, None) for step in program.steps if step.table_id not in there]
     waiting = [i for i, standing in there.items() if standing.state is State.PENDING]
-    return found + [RefreshAsked(i, reason(program, i), program.high) for i in waiting]
+    return found + [RefreshAsked(i, reason(program, i), program.high, how=_how(program, i)) for i in waiting]
 
 
 def _declined(program: Program) -> Iterator[Record]:
@@ -276,12 +276,26 @@ def _declined(program: Program) -> Iterator[Record]:
 
 def reason(program: Program, table_id: int) -> str:
     """Why a table has to be loaded anew."""
-    for step in program.steps:
-        if step.table_id == table_id and step.plan is not None and step.plan.needs_refresh:
-            return next(s.why for s in step.plan.steps if s.kind is StepKind.REFRESH)
-        if step.table_id == table_id and step.event.layout and "why" in step.event.layout:
-            return str(step.event.layout["why"])
-    return "rows of a layout that no revision explains"
+    step = _asking(program, table_id)
+    if step is not None and step.plan is not None:
+        return next(s.why for s in step.plan.steps if s.kind is StepKind.REFRESH)
+    told = step.event.layout if step else None
+    return str(told["why"]) if told else "rows of a layout that no revision explains"
+
+
+def _how(program: Program, table_id: int) -> str:
+    """A table that comes now, or came into the log late, may hold rows that the target never had."""
+    step = _asking(program, table_id)
+    return FIRST if step is not None and (step.before is None or table_id in step.event.filled) else ""
+
+
+def _asking(program: Program, table_id: int) -> Step | None:
+    """The first step that has the table wait for a refresh, and says why."""
+
+    def says(step: Step) -> bool:
+        return step.plan.needs_refresh if step.plan else "why" in (step.event.layout or ())
+
+    return next((step for step in program.steps if step.table_id == table_id and says(step)), None)
 
 
 def plans(program: Program) -> list[TablePlan]:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.arrive import JOINS
-from airflow_ddlrepl.adapt.plan import LATE
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.pattern import any_matches
@@ -19,7 +17,8 @@ from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.record import RefreshAsked
+from airflow_ddlrepl.model.record import FIRST, RefreshAsked
+from airflow_ddlrepl.repository.rows import RefreshRow
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
@@ -35,7 +34,7 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
     The options are kept with the reason: a run that goes on with what this one was killed in has them, too.
     """
     latest = cycle.repository.latest_revisions(cycle.channel.name)
-    reason = BY_HAND if options == BULK else f"{BY_HAND}: {options}"
+    reason, how = BY_HAND if options == BULK else f"{BY_HAND}: {options}", str(options)
     with session(cycle.target_dsn(target)) as connection:
         now = state.read_state(connection, cycle.channel.name)
         asked = {
@@ -52,7 +51,7 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
                 code="CFG-131",
                 hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
             )
-        _wait(cycle, target, connection, asked, [RefreshAsked(i, reason, now.lsn, is_by_hand=True) for i in asked])
+        _wait(cycle, target, connection, asked, [RefreshAsked(i, reason, now.lsn, True, how) for i in asked])
     record(cycle, target)
 
 
@@ -85,26 +84,22 @@ def _wait(
         leave(cursor, holder, asked)
 
 
-def options_of(cycle: Cycle, target: str, table: TableName, reason: str) -> RefreshOptions:
+def options_of(cycle: Cycle, target: str, table: TableName, asked: RefreshRow | None) -> RefreshOptions:
     """What a waiting table is loaded with: a person's options, else what the actions say.
 
     Rows that the target could never have had are no difference that a mask leaves. table: as it is called at the
-    source. reason: why it waits.
+    source.
     """
-    if reason.startswith(BY_HAND):
-        return read_options(reason.removeprefix(BY_HAND).removeprefix(":"))
-    if reason == JOINED:
-        return BULK
+    how = asked.how if asked else ""
+    if how not in ("", FIRST):
+        return read_options(how)
     options = policy_at(cycle.channel, target, table).refresh
-    is_first = JOINS in reason or LATE in reason
-    return replace(options, mask=options.mask - {Difference.INSERT}) if is_first else options
+    return replace(options, mask=options.mask - {Difference.INSERT}) if how == FIRST else options
 
 
-def targets_at_once(cycle: Cycle, why: Mapping[str, Mapping[int, str]]) -> int:
-    """The largest number that a waiting table's options say. why: reasons by target and table."""
+def targets_at_once(cycle: Cycle, asked: Mapping[str, Mapping[int, RefreshRow]]) -> int:
+    """The largest number that a waiting table's options say. asked: by target and table."""
     latest = cycle.repository.latest_revisions(cycle.channel.name)
-    waiting = [(target, latest.get(i), reason) for target, reasons in why.items() for i, reason in reasons.items()]
-    known = [
-        (target, one.table, reason) for target, one, reason in waiting if one is not None and one.table is not None
-    ]
-    return max([options_of(cycle, target, table.name, reason).targets for target, table, reason in known], default=1)
+    waiting = [(latest.get(i), row) for rows in asked.values() for i, row in rows.items()]
+    known = [(one.table, row) for one, row in waiting if one is not None and one.table is not None]
+    return max([options_of(cycle, row.target, table.name, row).targets for table, row in known], default=1)

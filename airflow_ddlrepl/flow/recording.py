@@ -52,7 +52,7 @@ def _write(cycle: Cycle, target: str, record: Record) -> None:
             summary=record.summary,
         )
     elif isinstance(record, RefreshAsked):
-        repository.request_refresh(*place, target, record.table_id, record.reason, record.at, record.is_by_hand)
+        repository.request_refresh(*place, target, record)
     elif isinstance(record, RefreshDeclined):
         repository.decline_refresh(*place, target, record.table_id, record.reason, record.at)
     else:

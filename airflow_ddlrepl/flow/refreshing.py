@@ -56,6 +56,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
+from airflow_ddlrepl.repository.rows import RefreshRow
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
@@ -71,20 +72,21 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
     follow(cycle)
-    why: dict[str, dict[int, str]] = {}
+    asked: dict[str, dict[int, RefreshRow]] = {}
     apart = Apart()
     for target in cycle.targets():
         with apart.one():
             record(cycle, target.name)
             if patterns:
                 ask(cycle, target.name, patterns, options)
-            asked = cycle.repository.pending_refreshes(cycle.channel.name, target.name)
-            why[target.name] = {row.table_id: row.reason for row in asked}
-    for name, loaded in _each(cycle, why):
+            waiting = cycle.repository.pending_refreshes(cycle.channel.name, target.name)
+            asked[target.name] = {row.table_id: row for row in waiting}
+    for name, loaded in _each(cycle, asked):
         with apart.one():
             for standing, count in loaded():
                 rows[str(standing.name)] = count
-                reasons[str(standing.name)] = why[name].get(standing.table_id, "")
+                row = asked[name].get(standing.table_id)
+                reasons[str(standing.name)] = row.reason if row else ""
             reach("refresh.placed")
             record(cycle, name)
     apart.end()
@@ -107,11 +109,11 @@ def _pending(standings: Mapping[int, Standing]) -> dict[int, Standing]:
 Done = list[tuple[Standing, int]]
 
 
-def _each(cycle: Cycle, why: Mapping[str, Mapping[int, str]]) -> list[tuple[str, Callable[[], Done]]]:
-    """What loads each target, or has done so: several at a time where a table's options say so. why: by table."""
+def _each(cycle: Cycle, asked: Mapping[str, Mapping[int, RefreshRow]]) -> list[tuple[str, Callable[[], Done]]]:
+    """What loads each target, or has done so: several at a time where a table's options say so. asked: by table."""
     saved = _Saved()
-    loads = [(name, partial(_refresh_target, cycle, name, saved, why[name])) for name in why]
-    at_once = min(targets_at_once(cycle, why), len(why))
+    loads = [(name, partial(_refresh_target, cycle, name, saved, asked[name])) for name in asked]
+    at_once = min(targets_at_once(cycle, asked), len(asked))
     if at_once <= 1:
         return list(loads)
     with ThreadPoolExecutor(at_once) as pool:
@@ -131,8 +133,8 @@ class _Saved:
             self.ids |= {table.id for table in source.tables}
 
 
-def _refresh_target(cycle: Cycle, target: str, saved: _Saved, why: Mapping[int, str]) -> Done:
-    """why: the reasons, by table."""
+def _refresh_target(cycle: Cycle, target: str, saved: _Saved, asked: Mapping[int, RefreshRow]) -> Done:
+    """asked: by table."""
     claim(cycle, target)
     name = session_name("refresh", cycle.channel.name, cycle.token)
     with session(cycle.target_dsn(target), application_name=name) as connection:
@@ -142,7 +144,7 @@ def _refresh_target(cycle: Cycle, target: str, saved: _Saved, why: Mapping[int, 
         now = state.read_state(connection, cycle.channel.name)
         with exported(cycle.source_dsn, list(_pending(now.standings)), cycle.timeline) as source:
             saved.save(cycle, source, now.lsn, target)
-            options = {t.id: options_of(cycle, target, t.name, why.get(t.id, "")) for t in source.tables}
+            options = {t.id: options_of(cycle, target, t.name, asked.get(t.id)) for t in source.tables}
             return Refresh(cycle, target, connection, source, now.standings, options=options).run()
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from airflow_ddlrepl.model.position import Lsn
 
+FIRST = "first"  # as the actions say, of a table whose rows the target could never have had
+
 
 @dataclass(frozen=True, slots=True)
 class StepApplied:
@@ -24,12 +26,16 @@ class StepApplied:
 
 @dataclass(frozen=True, slots=True)
 class RefreshAsked:
-    """The table waits for a refresh since `at`. is_by_hand: a person's reason takes the place of others."""
+    """The table waits for a refresh since `at`. is_by_hand: a person's reason takes the place of others.
+
+    how: refresh options, or FIRST; empty: as the actions say.
+    """
 
     table_id: int
     reason: str
     at: Lsn
     is_by_hand: bool = False
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,10 @@ class ControlRow:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRow:
-    """A table that has to be (or was) loaded anew. state: "pending", "done", or "declined": it may differ instead."""
+    """A table that has to be (or was) loaded anew. state: "pending", "done", or "declined": it may differ instead.
+
+    how: as in `RefreshAsked`.
+    """
 
     id: int
     target: str
@@ -169,6 +172,7 @@ class RefreshRow:
     rows: int | None
     created: datetime
     finished: datetime | None
+    how: str = ""
 
 
 @dataclass(frozen=True, slots=True)

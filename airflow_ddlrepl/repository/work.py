@@ -8,6 +8,7 @@ from sqlalchemy import delete, select, update
 
 from airflow_ddlrepl.errors import ConfigError, RepositoryError
 from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.repository.base import Base, put, put_new
 from airflow_ddlrepl.repository.rows import ControlRow, LedgerRow, RefreshRow, StepState
 from airflow_ddlrepl.repository.tables import controls, ledger, refreshes
@@ -90,24 +91,23 @@ class Work(Base):
             )
         return _control(row)
 
-    def request_refresh(
-        self, channel: str, token: int, target: str, table_id: int, reason: str, at: Lsn, is_by_hand: bool = False
-    ) -> RefreshRow:
+    def request_refresh(self, channel: str, token: int, target: str, asked: RefreshAsked) -> RefreshRow:
         """Have the table loaded anew; while one request is pending, it stands for later ones too.
 
-        is_by_hand: then this one's reason is the pending one's from now on.
+        A person's reason and options are the pending one's from now on.
         """
-        where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == table_id)
+        said = {"reason": asked.reason, "how": asked.how}
+        where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == asked.table_id)
         pending = select(refreshes).where(*where, refreshes.c.state == "pending")
         with self._fenced(channel, token) as connection:
             row = connection.execute(pending).first()
             if row is None:
-                values = {"channel": channel, "target": target, "table_id": table_id, "reason": reason}
-                made = {"requested_at": int(at), "state": "pending", "created": self._database.now(connection)}
+                values = {"channel": channel, "target": target, "table_id": asked.table_id, **said}
+                made = {"requested_at": int(asked.at), "state": "pending", "created": self._database.now(connection)}
                 connection.execute(refreshes.insert().values(**values, **made))
                 row = connection.execute(pending).one()
-            elif is_by_hand:
-                connection.execute(update(refreshes).where(refreshes.c.id == row.id).values(reason=reason))
+            elif asked.is_by_hand:
+                connection.execute(update(refreshes).where(refreshes.c.id == row.id).values(**said))
                 row = connection.execute(pending).one()
             return _refresh(row)
 
@@ -117,7 +117,7 @@ class Work(Base):
         where = [refreshes.c[name] == value for name, value in values.items()]
         with self._fenced(channel, token) as connection:
             if connection.execute(select(refreshes.c.id).where(*where)).first() is None:
-                made = {"requested_at": int(at), "created": self._database.now(connection)}
+                made = {"requested_at": int(at), "how": "", "created": self._database.now(connection)}
                 connection.execute(refreshes.insert().values(**values, **made))
 
     def declined_refreshes(self, channel: str, target: str) -> list[RefreshRow]:
@@ -172,4 +172,4 @@ def _control(row: Any) -> ControlRow:
 
 def _refresh(row: Any) -> RefreshRow:
     place = (row.id, row.target, row.table_id, row.reason, Lsn(row.requested_at))
-    return RefreshRow(*place, row.state, row.rows, row.created, row.finished)
+    return RefreshRow(*place, row.state, row.rows, row.created, row.finished, row.how)

@@ -130,6 +130,7 @@ def upgrade() -> None:
         Column("target", Text, nullable=False),
         Column("table_id", BigInteger, nullable=False),
         Column("reason", Text, nullable=False),
+        Column("how", Text, nullable=False),
         Column("requested_at", BigInteger, nullable=False),
         Column("state", Text, nullable=False),
         Column("rows", BigInteger),
