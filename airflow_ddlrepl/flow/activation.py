@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.errors import TargetError
@@ -196,6 +197,7 @@ def _prepare_target(
     late: ids of tables that are in the stream only now. epoch: the channel's, once this is done.
     """
     with session(cycle.target_dsn(target)) as connection:
+        end_earlier(connection, cycle.channel.name, cycle.token)  # they may hold the position
         state.prepare(connection, cycle.channel.name, position, epoch, cycle.token)
         now = state.read_state(connection, cycle.channel.name)
         claim(cycle, target, now.epoch if epoch > cycle.epoch else epoch)

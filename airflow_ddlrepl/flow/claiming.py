@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
 from airflow_ddlrepl.engines.postgres import state
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.patience import limit, patiently
+from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.flow.cycle import Cycle
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
 
 
 def claim(cycle: Cycle, target: str, epoch: int | None = None) -> None:
@@ -22,3 +31,14 @@ def claim(cycle: Cycle, target: str, epoch: int | None = None) -> None:
         state.claim(connection, holder, epoch=cycle.epoch if epoch is None else epoch, token=cycle.token)
 
     patiently(take, connection, cycle.target_dsn(target))
+
+
+@contextmanager
+def writing(cycle: Cycle, target: str) -> Iterator[Connection[Any]]:
+    """A session that changes tables at the target: none of its statements waits for a lock for long, and `claim` of a
+    later run ends it.
+    """
+    name = session_name("refresh", cycle.channel.holder(target), cycle.token)
+    with session(cycle.target_dsn(target), application_name=name) as connection:
+        limit(connection, cycle.channel.target(target).lock_timeout)
+        yield connection

@@ -26,9 +26,8 @@ from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.names import qualified
-from airflow_ddlrepl.engines.postgres.patience import limit, patiently
+from airflow_ddlrepl.engines.postgres.patience import patiently
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.stream import binary_safe
 from airflow_ddlrepl.engines.postgres.swap import (
     SCHEMA,
@@ -43,7 +42,7 @@ from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apart import Apart
 from airflow_ddlrepl.flow.asking import ask, options_of, targets_at_once
-from airflow_ddlrepl.flow.claiming import claim
+from airflow_ddlrepl.flow.claiming import claim, writing
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow
 from airflow_ddlrepl.flow.properties import read_for, same_name, seen_at
@@ -136,9 +135,7 @@ class _Saved:
 def _refresh_target(cycle: Cycle, target: str, saved: _Saved, asked: Mapping[int, RefreshRow]) -> Done:
     """asked: by table."""
     claim(cycle, target)
-    name = session_name("refresh", cycle.channel.name, cycle.token)
-    with session(cycle.target_dsn(target), application_name=name) as connection:
-        limit(connection, cycle.channel.target(target).lock_timeout)
+    with writing(cycle, target) as connection:
         if not state.is_waiting(connection, cycle.channel.name):
             return []
         now = state.read_state(connection, cycle.channel.name)

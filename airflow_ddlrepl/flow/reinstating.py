@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask
-from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import Exported, exported
-from airflow_ddlrepl.engines.postgres.patience import limit
+from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.claiming import claim
+from airflow_ddlrepl.flow.claiming import claim, writing
 from airflow_ddlrepl.flow.course import Course
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
@@ -61,16 +60,15 @@ def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, 
     follow the source's, and what a refresh raises.
     """
     claim(cycle, target)
-    with session(cycle.target_dsn(target)) as connection:
-        limit(connection, cycle.channel.target(target).lock_timeout)
+    with writing(cycle, target) as connection:
         before = read_state(connection, cycle.channel.name).standings
         built = read_state(cycle.target_connection(replay), cycle.channel.holder(replay)).standings
         wanted = {i: standing for i, standing in built.items() if _comes(standing, before, way)}
         after = _at_target(cycle, target, replay, wanted, way)
         _refuse_other_parents(before, after)
         _refuse_left_alone(cycle, target, before, after, way)
-        dsn = cycle.target_dsn(replay)
-        with exported(dsn, _ids(cycle, replay, wanted)) as place:
+        dsn, name = cycle.target_dsn(replay), session_name("refresh", cycle.channel.holder(replay), cycle.token)
+        with exported(dsn, _ids(cycle, replay, wanted), name=name) as place:
             pages = _pages(place, wanted)
             source = Exported(place.name, place.snapshot, tuple(s.shape for s in after.values()), pages)
             nothing = {i: replace(standing, state=State.NEW) for i, standing in after.items() if i not in before}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -18,17 +19,18 @@ from airflow_ddlrepl.ddl.edit import free_name
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
-from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
+from airflow_ddlrepl.engines.postgres.patience import patiently
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, reserve
-from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, free, reserve
+from airflow_ddlrepl.engines.postgres.sessions import end_earlier
+from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.applying import stage_stem, stopped
 from airflow_ddlrepl.flow.bringing import bring, to_the_end
-from airflow_ddlrepl.flow.claiming import claim
+from airflow_ddlrepl.flow.claiming import claim, writing
 from airflow_ddlrepl.flow.course import Course, Stop
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
@@ -71,15 +73,30 @@ def replay(cycle: Cycle, into: str, way: Course, *, onward: bool = False) -> Rep
         _begin(cycle, into, way)
     else:
         _go_on(cycle, into, way)
-    for stop in way.stops:
-        if low is not None and stop.load.position < low:
-            continue
-        _bring(cycle, into, stop.load.position, way, found.applied)
-        for standing, count in _restore(cycle, into, way, stop):
-            found.loaded[str(standing.name)] = count
-    _bring(cycle, into, way.high, way, found.applied)
-    _finish(cycle, into, way, made_as)
+    with _names_freed_on_failure(cycle, into):
+        for stop in way.stops:
+            if low is not None and stop.load.position < low:
+                continue
+            _bring(cycle, into, stop.load.position, way, found.applied)
+            for standing, count in _restore(cycle, into, way, stop):
+                found.loaded[str(standing.name)] = count
+        _bring(cycle, into, way.high, way, found.applied)
+        _finish(cycle, into, way, made_as)
     return found
+
+
+@contextmanager
+def _names_freed_on_failure(cycle: Cycle, into: str) -> Iterator[None]:
+    """A replay that stops on the way does not come to the rest: what somebody makes under those names is not ours."""
+    try:
+        yield
+    except DdlReplError:
+        with suppress(DdlReplError):  # the first error matters more
+            connection, holder = cycle.target_connection(into), cycle.channel.holder(into)
+            with connection.transaction(), connection.cursor() as cursor:
+                state.hold(cursor, holder, epoch=cycle.epoch, token=cycle.token)
+                free(cursor, holder)
+        raise
 
 
 def _vouch(cycle: Cycle, way: Course, low: Lsn) -> None:
@@ -130,7 +147,8 @@ def _gone(cycle: Cycle, into: str, way: Course, made_as: str) -> Lsn | None:
 def _begin(cycle: Cycle, into: str, way: Course) -> None:
     """The target is empty, stands where the course begins, and its tables wait for their loads."""
     holder = cycle.channel.holder(into)
-    with session(cycle.target_dsn(into)) as connection:
+    with writing(cycle, into) as connection:
+        end_earlier(connection, holder, cycle.token)  # they may hold the position
         state.prepare(connection, holder, way.low, cycle.epoch, cycle.token)
         found = _taken_over(cycle, into, connection, way.low)
         claim(cycle, into, found.epoch)
@@ -138,12 +156,16 @@ def _begin(cycle: Cycle, into: str, way: Course) -> None:
         cycle.check_lock()
         for stem in (stage_stem(holder), shadow_stem(holder)):  # what a killed rewind left is of types that go now
             sweep(connection, stem, cycle.token)
-        with connection.transaction(), connection.cursor() as cursor:
-            state.hold(cursor, holder, epoch=found.epoch, token=cycle.token)
-            clear(cursor, holder, found.standings.values())
-            _reserve(cycle, cursor, into, way)
-            state.write_standings(cursor, holder, waiting, found.standings.keys() - waiting.keys())
-            state.restart(connection, holder, way.low, cycle.epoch, cycle.token)
+
+        def empty() -> None:
+            with connection.transaction(), connection.cursor() as cursor:
+                state.hold(cursor, holder, epoch=found.epoch, token=cycle.token)
+                clear(cursor, holder, found.standings.values())
+                _reserve(cycle, cursor, into, way)
+                state.write_standings(cursor, holder, waiting, found.standings.keys() - waiting.keys())
+                state.restart(connection, holder, way.low, cycle.epoch, cycle.token)
+
+        patiently(empty, connection, cycle.target_dsn(into))
     cycle.repository.forget_target(cycle.channel.name, cycle.token, into)
     reach("rewind.begun")
 
@@ -198,7 +220,7 @@ def _bring(cycle: Cycle, into: str, high: Lsn, way: Course, total: Applied) -> N
 def _restore(cycle: Cycle, into: str, way: Course, stop: Stop) -> list[tuple[Standing, int]]:
     """The tables of a load get its rows."""
     holder = cycle.channel.holder(into)
-    with session(cycle.target_dsn(into)) as connection:
+    with writing(cycle, into) as connection:
         now = state.read_state(connection, holder)
         there = now.standings
         due = {k.table.id: k for k in stop.tables if k.table.id in there and way.takes(stop.load, there[k.table.id])}

@@ -24,14 +24,16 @@ _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["airflow_ddlrepl.flow", "psycopg", "adbc_driver_postgresql.dbapi", "alembic"])
 
 
-def act(stage: str, file: Path, run_id: str, environment: Mapping[str, str], answer: Any) -> None:
-    """Sends None, or the error that ended the stage."""
+def act(
+    stage: str, file: Path, run_id: str, environment: Mapping[str, str], answer: Any, more: tuple[Any, ...] = ()
+) -> None:
+    """Sends None, or the error that ended the stage. more: what the stage is given besides."""
     os.environ |= environment
     if SLEPT in environment:
         lock._clock = _hours_later(Path(environment[SLEPT]))
     try:
         with flow.open_channel(file, InProcess(), run_id) as cycle:
-            getattr(flow, stage)(cycle)
+            getattr(flow, stage)(cycle, *more)
     except DdlReplError as error:
         answer.send(error)
         raise SystemExit(1) from None
@@ -46,10 +48,12 @@ def _hours_later(file: Path) -> Callable[[], float]:
 class Attempt:
     """A stage that runs in its process from now on."""
 
-    def __init__(self, stage: str, file: Path, run_id: str = "", environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, stage: str, file: Path, run_id: str = "", environment: Mapping[str, str] | None = None, *more: Any
+    ) -> None:
         self.stage = stage
         self._answer, theirs = _processes.Pipe(duplex=False)
-        self.process = _processes.Process(target=act, args=(stage, file, run_id, environment or {}, theirs))
+        self.process = _processes.Process(target=act, args=(stage, file, run_id, environment or {}, theirs, more))
         self.process.start()
         theirs.close()
 
@@ -84,9 +88,9 @@ def attempt(stage: str, file: Path, environment: Mapping[str, str] | None = None
     return Attempt(stage, file, "", environment).end()
 
 
-def stopped_at(point: str, stage: str, file: Path, environment: Mapping[str, str] | None = None) -> Attempt:
+def stopped_at(point: str, stage: str, file: Path, environment: Mapping[str, str] | None = None, *more: Any) -> Attempt:
     """Run the stage up to a fail point, where it stands still as if its machine slept."""
-    run = Attempt(stage, file, "", {**(environment or {}), VARIABLE: point, HOW: "STOP"})
+    run = Attempt(stage, file, "", {**(environment or {}), VARIABLE: point, HOW: "STOP"}, *more)
     deadline = time.monotonic() + SECONDS
     while Path(f"/proc/{run.process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
         if time.monotonic() > deadline or run.process.exitcode is not None:

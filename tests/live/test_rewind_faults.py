@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.errors import DdlReplError, Exit, LockHeld, Unreachable
+from airflow_ddlrepl.engines.postgres import patience
+from airflow_ddlrepl.errors import DdlReplError, Exit, LockHeld, TargetError, Unreachable
+from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
+from tests.live.attempts import SLEPT, stopped_at
 from tests.live.refusing import in_shell
 from tests.live.replayable import captured, read, replayable
 from tests.live.replica import Replica
 from tests.live.test_bad_trail import flip, truncate
+from tests.live.test_two_runs import lease_runs_out
 
 LIVE = "warehouse"
 TABLES = (
@@ -125,6 +130,52 @@ def test_what_is_asked_for_wrongly(replica: Replica, past: str) -> None:
         ):
             replica.rewind(now, into)
     assert everything(past, replica.target) == before
+
+
+def test_a_reader_of_the_replay_is_waited_for_no_longer_than_its_lock_timeout(
+    databases: Any, past: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The channel is not held up by somebody who looks at the past; who it is, is told."""
+    monkeypatch.setattr(patience, "ATTEMPTS", 2)
+    replica = replayable(databases, tmp_path, location=past, lock_timeout=1)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 1)")
+    replica.activate()
+    first = captured(replica)
+    replica.rewind(first)
+    replica.refresh("public.t")
+    replica.at_source("INSERT INTO t VALUES (2, 2)")
+    now = captured(replica)
+    with ThreadPoolExecutor(1) as other, psycopg.connect(past) as reader:
+        reader.execute("SELECT * FROM t")
+        for to, onward in ((first, False), (now, True)):
+            error = other.submit(replica.rewind, to, onward=onward).exception(60)
+            assert isinstance(error, TargetError) and error.code == "TGT-110", to
+            assert f"process {reader.info.backend_pid} " in error.message
+    replica.rewind(now, onward=True)
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize(("transaction", "into"), [(1, "past"), (2, LIVE)])
+def test_a_rewind_that_was_taken_over_while_it_slept(
+    replica: Replica, past: str, tmp_path: Path, transaction: int, into: str
+) -> None:
+    """Its transaction, in the replay or at the target, is in nobody's way, and it writes nothing any more."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    first = captured(replica)
+    replica.at_source("INSERT INTO t VALUES (2)")
+    now = captured(replica)
+    slept = tmp_path / "slept"
+    point = f"refresh.transaction:{transaction}"
+    run = stopped_at(point, "rewind", replica.file, {SLEPT: str(slept)}, Lsn.parse(first), into)
+    lease_runs_out(replica, slept)
+    replica.at_source("INSERT INTO t VALUES (3)")
+    replica.settle()
+    replica.rewind(now, "past")
+    error = run.wake()
+    assert error is not None and error.retryable, error
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1,), (2,)]
+    replica.check_equal()
 
 
 def test_a_position_inside_a_transaction(replica: Replica, past: str) -> None:

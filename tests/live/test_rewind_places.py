@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import CannotAdapt, ControlStop
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.replayable import captured, read, replayable
 
@@ -25,6 +25,35 @@ def test_a_table_of_somebody_else_is_in_the_way(databases: Any, past: str, tmp_p
     with pytest.raises(CannotAdapt, match=r"REW-105: a table public\.t that the rewind did not make"):
         replica.rewind(now)
     assert read(past, "SELECT * FROM t") == [("precious",)]
+
+
+def test_a_table_of_somebody_else_under_a_name_that_a_rewind_did_not_come_to(
+    databases: Any, past: str, tmp_path: Path
+) -> None:
+    """It stopped before; the next one does not take the table for its own."""
+    stops = [{"on_add_column_with_default": "FAIL_INTEG_JOB"}]
+    replica = replayable(databases, tmp_path, location=past, adapt_ddl=stops)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    replica.at_source("ALTER TABLE t ADD n int DEFAULT 4", "CREATE TABLE u (id int)", "CREATE TYPE mood AS ENUM ('a')")
+    replica.at_source("ALTER TABLE u ADD m mood")
+    now = captured(replica)
+    with pytest.raises(ControlStop):
+        replica.rewind(now)
+    with psycopg.connect(past) as connection:
+        connection.execute("CREATE TYPE mood AS ENUM ('mine')")
+        connection.execute("CREATE TABLE u (mine mood)")
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        (control,) = cycle.repository.controls("shop", "past")
+        cycle.repository.remove_control("shop", control.id)
+    with pytest.raises(CannotAdapt, match=r"REW-105: a (table|type) public\.(u|mood) that the rewind did not make"):
+        replica.rewind(now)
+    assert read(past, "SELECT mine FROM u") == []
+    with psycopg.connect(past) as connection:
+        connection.execute("DROP TABLE u")
+        connection.execute("DROP TYPE mood")
+    replica.rewind(now)
+    assert read(past, "SELECT id FROM t") == [(1,)]
 
 
 @pytest.mark.parametrize("existing", ["refuse", "replace"])

@@ -125,6 +125,17 @@ def test_a_run_that_was_taken_over_while_it_slept_writes_nothing(replica: Replic
     assert ask(replica.source, TRACES) == replica.rows(TRACES)
 
 
+def test_an_activation_waits_for_no_run_that_sleeps_in_its_transaction(replica: Replica, tmp_path: Path) -> None:
+    work(replica)
+    slept = tmp_path / "slept"
+    run = stopped_at("integrate.transaction", "replicate", replica.file, {SLEPT: str(slept)})
+    lease_runs_out(replica, slept)
+    replica.activate()
+    error = run.wake()
+    assert error is not None and error.retryable, error
+    replica.settle()
+
+
 def test_who_holds_the_channel_is_told(replica: Replica) -> None:
     """Host, process, since when and what for: to the command line, to a DAG's run and to a backfill."""
     work(replica)

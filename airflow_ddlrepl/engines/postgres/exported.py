@@ -34,7 +34,9 @@ class Exported:
 
 
 @contextmanager
-def exported(dsn: str, table_ids: Sequence[int], timeline: int = 0) -> Iterator[Exported]:
+def exported(
+    dsn: str, table_ids: Sequence[int], timeline: int = 0, name: str = "ddlrepl refresh"
+) -> Iterator[Exported]:
     """Export a snapshot that stays usable inside the `with`.
 
     The tables are locked in ACCESS SHARE mode first, as any SELECT does: writers go on, but nobody can alter,
@@ -46,12 +48,12 @@ def exported(dsn: str, table_ids: Sequence[int], timeline: int = 0) -> Iterator[
     transaction becomes visible, so no log position read before the snapshot is certain (low is 0). One read after
     it is: what was visible had its commit record in the log already (high).
 
-    timeline: that the run began with; 0: any.
+    timeline: that the run began with; 0: any. name: of the session.
 
     Raises SourceError SRC-117 when the log is on another timeline, SRC-171 when a lock can't be had, SRC-105 without
     the right to read.
     """
-    with session(dsn, autocommit=False, application_name="ddlrepl refresh") as connection:
+    with session(dsn, autocommit=False, application_name=name) as connection:
         without_timeouts(connection)
         if timeline:
             require_timeline(connection, timeline)

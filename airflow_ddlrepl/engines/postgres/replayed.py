@@ -130,12 +130,17 @@ def finished(connection: Connection[Any], holder: str, made_as: str) -> Lsn | No
 
 
 def finish(cursor: Cursor[Any], holder: str, made_as: str, high: Lsn) -> None:
-    """The replay has come to its end, and may go on from there. Names that it has not used are free again."""
+    """The replay has come to its end, and may go on from there."""
     cursor.execute(
         "INSERT INTO ddlrepl.replayed VALUES (%s, %s, %s::pg_lsn)"
         " ON CONFLICT (channel) DO UPDATE SET made_as = excluded.made_as, lsn = excluded.lsn",
         [holder, made_as, str(high)],
     )
+    free(cursor, holder)
+
+
+def free(cursor: Cursor[Any], holder: str) -> None:
+    """Names that the replay has not used are anybody's again."""
     cursor.execute(_UNUSED, [holder])
 
 
