@@ -22,14 +22,29 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: Note = 
     Sequence defaults and those that call the user's own functions stay behind, an identity column lets values in,
     types of extensions that the target lacks become text, a partition whose parent isn't replicated stands alone.
     """
-    known = {(t.schema, t.name) for t in table.types}
-    known |= {(c.type.schema, c.type.name) for c in table.columns if _is_multirange_of(c.type, table.types)}
+    known = _known(table)
     partition = _partition(table.partition, facts)
     types = _types(table.types, known, note)
     held = table.with_(name=name or table.name, partition=partition, key=_key(table.key, facts), types=types)
     columns = tuple(_column(c, held, known, facts, note) for c in table.columns)
     used = {(c.type.schema, c.type.name) for c in columns if not c.type.is_builtin}
     return held.with_(columns=columns, types=held.types if used else ())
+
+
+def valued(table: Table) -> tuple[Column, ...]:
+    """The columns of a source's table whose values a target stores; it computes the others."""
+    known = _known(table)
+    return tuple(c for c in table.columns if not c.generated or not _is_computable(c, known))
+
+
+def _known(table: Table) -> set[tuple[str, str]]:
+    """The users' types that come with the table."""
+    found = {(t.schema, t.name) for t in table.types}
+    return found | {(c.type.schema, c.type.name) for c in table.columns if _is_multirange_of(c.type, table.types)}
+
+
+def _is_computable(column: Column, known: set[tuple[str, str]]) -> bool:
+    return standing(column.default or "", known) is Standing.PLAIN
 
 
 def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
@@ -71,7 +86,7 @@ def _why_text(of: DataType) -> str:
 
 
 def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
-    if standing(column.default or "", known) is not Standing.PLAIN:
+    if not _is_computable(column, known):
         note(f"column {column.name}: the target keeps the values, not the expression {column.default}")
         return replace(column, generated="", default=None)
     if column.generated == "virtual" and facts.server_version < 18:

@@ -286,7 +286,7 @@ class _Restore(Refresh):
         """Columns that were kept and that get no values here, as the shadow table has them until it is loaded."""
         shape = self.after[table.id].shape
         filled = {c.id for c in shape.columns} & {c.id for c in self.read(table).columns}
-        absent = {c.id for c in table.columns if not c.generated} - filled
+        absent = {c.id for c in table.columns if c.name in self.kept[table.id].columns} - filled
         taken = {column.name for column in shape.columns}
         spare = [column for column in self._whole(table).columns if column.id in absent]
         return {c.id: Column(c.id, free_name(f"absent_{c.id}", taken), c.type, collation=c.collation) for c in spare}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
+from airflow_ddlrepl.adapt.hold import valued
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.channel import RewindHorizon
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
+from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.saved import SaveTask, save_chunks
 from airflow_ddlrepl.engines.postgres.stream import binary_safe
 from airflow_ddlrepl.errors import SourceError
@@ -25,6 +27,7 @@ def save(cycle: Cycle, source: Exported, position: Lsn, why: str, but: Collectio
     """Keep the tables of the snapshot, where the channel has a `rewind_horizon`. but: ids of those kept already.
 
     position: everything that commits before it is in the snapshot. why: for the load's name.
+    Raises SourceError SRC-172 when a type was changed meanwhile.
     """
     tables = [table for table in source.tables if table.id not in but]
     if cycle.channel.rewind_horizon is None or not tables:
@@ -45,14 +48,30 @@ def save(cycle: Cycle, source: Exported, position: Lsn, why: str, but: Collectio
         for place, one in zip(group, given, strict=True):
             done[chunks[place].table_id].append(one)
     found = tuple(_kept(table, done[table.id]) for table in tables)
+    _require_labels(cycle, [table for table in tables if table.types])
     reach("save.written")
     cycle.check_lock()
     publish(cycle.trail, Load(cycle.epoch, name, position, source.snapshot, taken, found))
     log.info("kept %d tables in the trail, to go back to", len(found))
 
 
+def _require_labels(cycle: Cycle, tables: Sequence[Table]) -> None:
+    """A COPY calls the labels of an enum as they are called at that moment, whatever its snapshot shows."""
+    now = {of.oid: of for table in inspect(cycle.source.connection, [t.id for t in tables]) for of in table.types}
+    for table in tables:
+        for of in table.types:
+            if now.get(of.oid, of).labels != of.labels:
+                raise SourceError(
+                    f"the labels of {of.schema}.{of.name} were changed while its rows were kept",
+                    code="SRC-172",
+                    table=table.name,
+                    hint="nothing is kept of them; the next run does it anew",
+                    retryable=True,
+                )
+
+
 def _kept(table: Table, parts: Sequence[tuple[int, tuple[Blob, ...]]]) -> LoadedTable:
-    names = tuple(c.name for c in table.columns if not c.generated)
+    names = tuple(c.name for c in valued(table))
     return LoadedTable(table, names, binary_safe(table), tuple(files for _, files in parts), sum(n for n, _ in parts))
 
 
@@ -61,7 +80,7 @@ def _task(cycle: Cycle, source: Exported, table: Table, chunk: Chunk, name: str)
         source_dsn=cycle.source_dsn,
         snapshot=source.name,
         table=table.name,
-        columns=tuple(c.name for c in table.columns if not c.generated),
+        columns=tuple(c.name for c in valued(table)),
         low_page=chunk.low,
         high_page=chunk.high,
         binary=binary_safe(table),

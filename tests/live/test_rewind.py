@@ -10,7 +10,9 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres import exported
+from airflow_ddlrepl.engines.postgres.saved import save_chunks
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, TrailError
+from airflow_ddlrepl.flow import saving
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.loads import loads
@@ -270,6 +272,48 @@ def test_a_refresh_killed_while_it_keeps_its_rows(replica: Replica, past: str) -
     replica.activate()
     replica.rewind(captured(replica))
     assert read(past, "SELECT * FROM t") == [(1,)]
+
+
+def test_values_that_no_target_can_compute(replica: Replica, past: str) -> None:
+    """Of a generated column whose expression calls a function of the user's."""
+    replica.at_source("CREATE FUNCTION plus(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1 + 1")
+    replica.at_source(
+        "CREATE TABLE t (id int PRIMARY KEY, g int GENERATED ALWAYS AS (plus(id)) STORED,"
+        " twice int GENERATED ALWAYS AS (id * 2) STORED)"
+    )
+    replica.activate()
+    replica.at_source("ALTER PUBLICATION ddlrepl_shop SET (publish_generated_columns = stored)")
+    replica.at_source("INSERT INTO t VALUES (1)")
+    replica.settle()
+    replica.refresh("public.t")
+    replica.at_source("INSERT INTO t VALUES (2)")
+    now = captured(replica)
+    replica.rewind(now)
+    assert read(past, "SELECT * FROM t ORDER BY id") == [(1, 2, 2), (2, 3, 4)] == replica.rows("TABLE t ORDER BY id")
+
+
+def test_a_label_that_is_renamed_while_rows_are_kept(
+    replica: Replica, past: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A COPY shows the new one already; what can't be gone back to is not kept."""
+    replays = [{"name": "past", "location": past}]
+    channel_file(tmp_path, replica.source, replica.target, replays=replays)
+    replica.at_source("CREATE TYPE mood AS ENUM ('calm')", "CREATE TABLE t (id int PRIMARY KEY, m mood)")
+    replica.at_source("INSERT INTO t VALUES (1, 'calm')")
+    replica.activate()
+
+    def renamed_meanwhile(tasks: Any) -> Any:
+        monkeypatch.undo()
+        replica.at_source("ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'")
+        return save_chunks(tasks)
+
+    channel_file(tmp_path, replica.source, replica.target, replays=replays, rewind_horizon=HORIZON)
+    monkeypatch.setattr(saving, "save_chunks", renamed_meanwhile)
+    replica.replicate()
+    replica.at_source("INSERT INTO t VALUES (2, 'quiet')")
+    now = captured(replica)
+    replica.rewind(now)
+    assert read(past, "SELECT id, m::text FROM t ORDER BY id") == [(1, "quiet"), (2, "quiet")]
 
 
 def test_a_damaged_file_is_named(replica: Replica, past: str, tmp_path: Path) -> None:
