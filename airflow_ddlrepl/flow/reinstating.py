@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 
+from airflow_ddlrepl.adapt.hold import AS_TEXT
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.want import want
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask
 from airflow_ddlrepl.engines.postgres.exported import Exported, exported
+from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
@@ -22,7 +25,7 @@ from airflow_ddlrepl.flow.refreshing import Refresh
 from airflow_ddlrepl.flow.saving import standing_at
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.refresh.chunks import Chunk
 
 
@@ -64,19 +67,30 @@ def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, 
         before = read_state(connection, cycle.channel.name).standings
         built = read_state(cycle.target_connection(replay), cycle.channel.holder(replay)).standings
         wanted = {i: standing for i, standing in built.items() if _comes(standing, before, way)}
-        after = _at_target(cycle, target, replay, wanted, way)
+        come = _at_target(cycle, target, replay, wanted, way)
+        present = Present(connection)
+        after = {i: _beside(cycle, target, way, present, standing, before.get(i)) for i, standing in come.items()}
         _refuse_other_parents(before, after)
         _refuse_left_alone(cycle, target, before, after, way)
         dsn, name = cycle.target_dsn(replay), session_name("refresh", cycle.channel.holder(replay), cycle.token)
         with exported(dsn, _ids(cycle, replay, wanted), name=name) as place:
             pages = _pages(place, wanted)
-            source = Exported(place.name, place.snapshot, tuple(s.shape for s in after.values()), pages)
+            source = Exported(place.name, place.snapshot, tuple(s.shape for s in come.values()), pages)
             nothing = {i: replace(standing, state=State.NEW) for i, standing in after.items() if i not in before}
             there = {i: standing.name for i, standing in wanted.items()}
             placed = _Reinstate(cycle, target, connection, source, {**nothing, **before}, after, dsn, there).run()
     reach("rewind.placed")
     record(cycle, target)
+    _tell_differences(cycle, target, replay, [standing.table_id for standing, _ in placed])
     return {str(standing.name): rows for standing, rows in placed}
+
+
+def _tell_differences(cycle: Cycle, target: str, replay: str, table_ids: Container[int]) -> None:
+    """What a policy, or the capture, left out on the way is missing at the target now."""
+    for row in cycle.repository.declined_refreshes(cycle.channel.name, replay):
+        if row.table_id in table_ids:
+            about = (row.table_id, row.reason, row.requested_at)
+            cycle.repository.decline_refresh(cycle.channel.name, cycle.token, target, *about)
 
 
 def _comes(standing: Standing, before: Mapping[int, Standing], way: Course) -> bool:
@@ -89,9 +103,9 @@ def _comes(standing: Standing, before: Mapping[int, Standing], way: Course) -> b
 def _at_target(
     cycle: Cycle, target: str, replay: str, wanted: Mapping[int, Standing], way: Course
 ) -> dict[int, Standing]:
-    """How the replay's tables stand at the target."""
+    """The replay's tables under their names at the target."""
     target_name = as_target(cycle, target).channel.target_name
-    last = {**{shape.id: shape.name for shape in way.shapes}, **way.names}
+    last = _last_names(way)
     names: dict[int, TableName] = {}
     for table_id, standing in wanted.items():
         names[table_id] = target_name(target, last[table_id])
@@ -104,6 +118,31 @@ def _at_target(
         shape = standing.shape.with_(name=names[table_id], partition=moved)
         found[table_id] = Standing(table_id, names[table_id], shape, standing.state, properties=standing.properties)
     return found
+
+
+def _beside(
+    cycle: Cycle, target: str, way: Course, present: Present, comes: Standing, now: Standing | None
+) -> Standing:
+    """How the table will stand: what the policies keep of the one that is there stays.
+
+    A type of an extension that only the target has was text in the replay.
+    """
+    theirs = {column.id: column for shape in way.shapes if shape.id == comes.table_id for column in shape.columns}
+
+    def own(column: Column) -> Column:
+        of = theirs.get(column.id)
+        if of is None or column.type != AS_TEXT or of.type.extension not in present.extensions:
+            return column
+        return replace(column, type=of.type, collation=of.collation)
+
+    shape = comes.shape.with_(columns=tuple(map(own, comes.shape.columns)))
+    policy = policy_at(cycle.channel, target, _last_names(way)[comes.table_id])
+    return replace(comes, shape=want(now.shape, shape, policy) if now and policy.adapts else shape)
+
+
+def _last_names(way: Course) -> dict[int, TableName]:
+    """What the tables are called at the source, or were at last."""
+    return {**{shape.id: shape.name for shape in way.shapes}, **way.names}
 
 
 def _refuse_other_parents(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> None:
@@ -169,7 +208,7 @@ class _Reinstate(Refresh):
         return self.found[table.id]
 
     def read(self, table: Table) -> Table:
-        """The replay has the columns of the target."""
+        """All that the replay has."""
         return table
 
     def _task(self, table: Table, chunk: Chunk) -> LoadTask:

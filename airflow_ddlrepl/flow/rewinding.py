@@ -115,7 +115,7 @@ def _errand(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Err
         return _Errand(cycle, into, course(cycle, high, patterns, left_out=strangers(cycle, into, high)))
     high = _loaded(cycle, position_of_target(cycle, into, moment))
     aside, others = as_target(cycle, into), left_out(cycle, high) | strangers(cycle, into, high)
-    return _Errand(aside, channel.replays[0].name, course(cycle, high, patterns, moment, others))
+    return _Errand(aside, channel.replays[0].name, course(cycle, high, patterns, _loaded(cycle, moment), others))
 
 
 def _possible(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Errand:

@@ -13,7 +13,7 @@ from airflow_ddlrepl.errors import CannotAdapt, ConfigError, ControlStop, DdlRep
 from airflow_ddlrepl.model.position import Lsn
 from tests.live.crashing import die
 from tests.live.replayable import HORIZON, captured, read, replayable
-from tests.live.replica import Replica, channel_file
+from tests.live.replica import Replica, channel_file, run
 
 LIVE = "warehouse"
 
@@ -72,6 +72,65 @@ def test_a_column_that_was_dropped_under_the_wrong_policy_comes_back(replica: Re
     replica.at_source("INSERT INTO t VALUES (4)", "ALTER TABLE t ADD c int")
     replica.replicate()
     assert replica.rows("SELECT id, b, c FROM t ORDER BY id") == [(1, 10, None), (3, None, None), (4, None, None)]
+
+
+def test_right_after_the_first_load(replica: Replica) -> None:
+    """It is of a later position than what was captured, and nothing was committed in between."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    now = str(replica.activate().position)
+    replica.at_target("DELETE FROM t")
+    replica.rewind(now, LIVE)
+    replica.check_equal()
+    replica.at_source("INSERT INTO t VALUES (2)")
+    replica.settle()
+
+
+@pytest.mark.parametrize("kind", ["table", "partition"])
+def test_a_column_that_was_dropped_before_and_kept_stays(replica: Replica, past: str, kind: str) -> None:
+    """It is in no load that the replay begins with; the rows that stay have its values. So is a type wider there."""
+    change_channel(replica, past, adapt_ddl=[{"add_table_pattern": "*", "keep_existing_structure": True}])
+    replica.at_source(
+        f"CREATE TABLE t (id int PRIMARY KEY, b int, c text){' PARTITION BY RANGE (id)' * (kind == 'partition')}",
+        *["CREATE TABLE t1 PARTITION OF t FOR VALUES FROM (0) TO (10)"] * (kind == "partition"),
+        "INSERT INTO t VALUES (1, 10, 'x'), (2, 20, 'y')",
+    )
+    replica.activate()
+    replica.at_source("ALTER TABLE t DROP b", "ALTER TABLE t ALTER c TYPE varchar(3)", "INSERT INTO t VALUES (3, 'z')")
+    replica.replicate()
+    replica.refresh("*.*")
+    before = captured(replica)
+    replica.at_source("DELETE FROM t WHERE id = 2", "INSERT INTO t VALUES (4, 'w')")
+    replica.replicate()
+    held = [(1, 10, "x"), (3, None, "z"), (4, None, "w")]
+    assert replica.rows("SELECT id, b, c FROM t ORDER BY id") == held
+    replica.at_target("UPDATE t SET c = 'spoilt'")
+    replica.rewind(before, LIVE)
+    assert replica.rows("SELECT id, b, c FROM t ORDER BY id") == held
+    assert replica.rows("SELECT pg_typeof(c)::text FROM t LIMIT 1") == [("text",)]
+    replica.at_source("UPDATE t SET c = 'v' WHERE id = 1")
+    replica.replicate()
+    assert replica.rows("SELECT id, b, c FROM t WHERE id = 1") == [(1, 10, "v")]
+
+
+def test_types_of_an_extension_that_the_replay_lacks(replica: Replica, past: str) -> None:
+    """They are text there; the target's columns stay what they are."""
+    for url in (replica.source, replica.target):
+        run(url, "CREATE EXTENSION citext")
+    replica.at_source("CREATE TABLE t (name citext PRIMARY KEY, more citext[])")
+    replica.at_source("INSERT INTO t VALUES ('Ann', '{a,B}')")
+    replica.activate()
+    before = captured(replica)
+    replica.at_source("INSERT INTO t VALUES ('Bob', NULL)", "UPDATE t SET name = 'ann' WHERE name = 'ANN'")
+    captured(replica)
+    replica.at_target("DELETE FROM t")
+    replica.rewind(before, LIVE)
+    assert read(past, "SELECT pg_typeof(name)::text FROM t LIMIT 1") == [("text",)]
+    assert replica.rows("SELECT DISTINCT pg_typeof(name)::text, pg_typeof(more)::text FROM t") == [
+        ("citext", "citext[]")
+    ]
+    replica.check_equal()
+    replica.at_source("UPDATE t SET more = '{C}' WHERE name = 'BOB'", "INSERT INTO t VALUES ('Cid')")
+    replica.settle()
 
 
 def test_a_table_that_was_dropped_under_the_wrong_policy_comes_back(replica: Replica, past: str) -> None:
