@@ -11,7 +11,7 @@ from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.saving import forgettable
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.repository.rows import SegmentRow
-from airflow_ddlrepl.trail.loads import loads, remove
+from airflow_ddlrepl.trail.loads import readable_loads, remove
 
 LEFTOVER_SECONDS = 24 * 3600.0
 
@@ -33,7 +33,7 @@ def expire(cycle: Cycle, passed: Lsn) -> int:
     reach("keep.repository")
     cycle.trail.expire(before)
     for epoch in range(cycle.epoch + 1):
-        for load in loads(cycle.trail, epoch):
+        for load in readable_loads(cycle.trail, epoch):
             if epoch < cycle.epoch or load.position < before:
                 remove(cycle.trail, load)
     reach("keep.files")

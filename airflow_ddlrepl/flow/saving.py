@@ -19,7 +19,7 @@ from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
-from airflow_ddlrepl.trail.loads import Load, LoadedTable, load_folder, load_name, loads, publish, sweep_loads
+from airflow_ddlrepl.trail.loads import Load, LoadedTable, load_folder, load_name, publish, readable_loads, sweep_loads
 from airflow_ddlrepl.trail.manifest import Blob
 
 
@@ -98,7 +98,7 @@ def renew(cycle: Cycle) -> None:
     horizon = cycle.channel.rewind_horizon
     if horizon is None:
         return
-    kept = loads(cycle.trail, cycle.epoch)
+    kept = readable_loads(cycle.trail, cycle.epoch)
     whole = [load for load in kept if is_whole(cycle, load)]
     if whole and not _is_due(cycle, horizon, whole[-1]):
         return
@@ -137,7 +137,7 @@ def forgettable(cycle: Cycle, now: datetime) -> Lsn | None:
     if horizon is None or (horizon.age is None and horizon.size is None):
         return None
     segments = cycle.live_segments()
-    for load in reversed(loads(cycle.trail, cycle.epoch)):
+    for load in reversed(readable_loads(cycle.trail, cycle.epoch)):
         is_old = horizon.age is None or load.created < now - timedelta(seconds=horizon.age)
         is_far = horizon.size is None or sum(row.bytes for row in segments if row.high > load.position) > horizon.size
         if is_old and is_far and is_whole(cycle, load):

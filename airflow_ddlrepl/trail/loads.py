@@ -9,9 +9,10 @@ The log knows changes only: what a table held when it joined the channel, or aft
 from __future__ import annotations
 
 import json
+import logging
 import re
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -26,6 +27,7 @@ from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.place import Place, Sink
 from airflow_ddlrepl.trail.store import Trail
 
+log = logging.getLogger("ddlrepl")
 FORMAT = 1
 FILE_BYTES = 1 << 28
 CODEC = "zstd"
@@ -116,20 +118,43 @@ def publish(trail: Trail, load: Load) -> None:
 
 def loads(trail: Trail, epoch: int) -> list[Load]:
     """Every load of an epoch, by position. Raises TrailError TRL-106 for a manifest that can't be read."""
+    return _in_order(_load(trail, path) for path in _paths(trail, epoch))
+
+
+def readable_loads(trail: Trail, epoch: int) -> list[Load]:
+    """Those of them whose manifests can be read; the log tells of the others."""
+    found: list[Load | None] = []
+    for path in _paths(trail, epoch):
+        try:
+            found.append(_load(trail, path))
+        except TrailError as error:
+            log.warning("%s: no rewind can begin there. %s", error.message, error.hint)
+    return _in_order(found)
+
+
+def _paths(trail: Trail, epoch: int) -> list[str]:
+    return [path for path in trail.place.walk(f"e{epoch}/loads") if _NAME.match(path)]
+
+
+def _in_order(found: Iterable[Load | None]) -> list[Load]:
+    return sorted(filter(None, found), key=lambda load: (load.position, load.snapshot.high, load.name))
+
+
+def _load(trail: Trail, path: str) -> Load | None:
+    """None when it is gone by now."""
     known = _KNOWN.setdefault(trail, {})
-    paths = [path for path in trail.place.walk(f"e{epoch}/loads") if _NAME.match(path)]
-    for path in paths:
-        if path not in known and (data := trail.place.read(path)) is not None:
-            known[path] = _parse(path, data)
-    found = [known[path] for path in paths if path in known]
-    return sorted(found, key=lambda load: (load.position, load.snapshot.high, load.name))
+    if path not in known and (data := trail.place.read(path)) is not None:
+        known[path] = _parse(path, data)
+    return known.get(path)
 
 
 def _parse(path: str, data: bytes) -> Load:
     try:
         return Load.from_json(json.loads(data))
     except (ValueError, KeyError, TypeError) as error:
-        raise TrailError(f"{path} is no load: {error!r}", code="TRL-106", hint="restore the file") from error
+        raise TrailError(
+            f"{path} is no load: {error!r}", code="TRL-106", hint="restore the file, or remove it"
+        ) from error
 
 
 def remove(trail: Trail, load: Load) -> None:

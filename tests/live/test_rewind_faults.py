@@ -22,7 +22,7 @@ from airflow_ddlrepl.model.work import InProcess
 from tests.live.attempts import SLEPT, stopped_at
 from tests.live.refusing import in_shell
 from tests.live.replayable import captured, read, replayable
-from tests.live.replica import Replica
+from tests.live.replica import Replica, channel_file
 from tests.live.test_bad_trail import flip, truncate
 from tests.live.test_two_runs import lease_runs_out
 
@@ -101,6 +101,30 @@ def test_a_trail_that_is_missing_or_damaged(replica: Replica, past: str) -> None
     assert read(past, "SELECT id, b FROM t ORDER BY id") == [(1, 1), (2, 2), (3, 3)]
     replica.rewind(first, LIVE)
     replica.check_equal()
+
+
+def test_a_load_that_can_not_be_read_stops_no_cycle(
+    databases: Any, past: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The tables are kept anew, once. Old segments still go, as far as nothing needs them."""
+    more = {"rewind_horizon": {"age": 60}, "retention": {"age": 0}, "replays": [{"name": "past", "location": past}]}
+    file = channel_file(tmp_path, databases.source, databases.target, **more)
+    replica = Replica(databases.source, databases.target, file)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    root = tmp_path / "trail" / "shop"
+    (damaged,) = root.glob("e*/loads/*.json")
+    truncate(damaged)
+    for number in (2, 3):
+        replica.at_source(f"INSERT INTO t VALUES ({number})")
+        now = captured(replica)
+        assert len(list(root.glob("e*/loads/*.json"))) == 2
+    assert f"{damaged.relative_to(root).as_posix()} is no load" in caplog.text
+    with pytest.raises(DdlReplError, match="TRL-106"):
+        replica.rewind(now)
+    damaged.unlink()
+    replica.rewind(now)
+    assert read(past, "SELECT count(*) FROM t") == [(3,)]
 
 
 def test_what_is_asked_for_wrongly(replica: Replica, past: str) -> None:
