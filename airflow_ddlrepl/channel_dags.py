@@ -132,7 +132,7 @@ def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         approve = ApprovalOperator(
             task_id="approve",
             subject="Rewind {{ params.into }} to {{ params.to }}?",
-            body="```\n{{ ti.xcom_pull(task_ids='plan', key='text') }}\n```",
+            body="{{ ti.xcom_pull(task_ids='plan', key='text') }}",
             defaults="Reject",
             response_timeout=ANSWER_WITHIN,
         )

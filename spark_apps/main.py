@@ -13,6 +13,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.spark.outcome import Outcome
@@ -43,8 +44,8 @@ def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
         error = refused
         log.error("%s", refused)
     except Exception as unexpected:
-        traceback.print_exc()
-        error = DdlReplError(f"{type(unexpected).__name__}: {unexpected}", code="APP-900", retryable=True)
+        log.error("%s", redact(traceback.format_exc()))
+        error = DdlReplError(redact(f"{type(unexpected).__name__}: {unexpected}"), code="APP-900", retryable=True)
     Outcome(stage, name, given.run, time.monotonic() - start, summary, error).write(given.result)
     return int(error.exit_code) if error else 0
 

@@ -119,7 +119,7 @@ def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanne
     for step in found.steps:
         if step.plan is not None:
             told = changes.setdefault(step.table_id, [])
-            told += [f"{Lsn(step.key.lsn)} {step.event.statement or step.event.tag}"]
+            told += [f"{Lsn(step.key.lsn)} {' '.join((step.event.statement or step.event.tag).split())}"]
     tables = []
     for table_id, name in sorted(way.names.items(), key=lambda item: item[1]):
         load, kept = loads.get(table_id, (None, None))

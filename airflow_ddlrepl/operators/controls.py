@@ -9,7 +9,7 @@ from airflow.sdk import BaseOperator, Context
 
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
-from airflow_ddlrepl.operators.report import failed
+from airflow_ddlrepl.operators.report import failed, fenced
 
 MEANING = """
 A target whose control is removed goes on past it with the next run: its table is changed and not loaded anew, so rows
@@ -43,7 +43,7 @@ class ExplainControlsOperator(BaseOperator):
             raise failed(error) from None
         text = "\n\n".join(one.text() for one in found)
         self.log.info("%s\n%s", text, MEANING)
-        context["ti"].xcom_push(key="text", value=_fenced(text) + MEANING)
+        context["ti"].xcom_push(key="text", value=fenced(text) + MEANING)
         return [one.to_json() for one in found]
 
 
@@ -83,8 +83,3 @@ def number(text: str) -> int | None:
     if not text.strip().isdecimal():
         raise ConfigError(f"{text!r} is no control's number", code="CTL-102", hint="ddlrepl controls lists them")
     return int(text)
-
-
-def _fenced(text: str) -> str:
-    """As Markdown shows it letter by letter, whatever names a source gives to its tables."""
-    return "```\n" + text.replace("`", "'") + "\n```\n"

@@ -16,6 +16,7 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.model.work import InProcess, Runner
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.operators.report import fenced
 
 
 class PlanRewindOperator(BaseOperator):
@@ -47,7 +48,7 @@ class PlanRewindOperator(BaseOperator):
         except DdlReplError as error:
             raise AirflowFailException(str(error)) from None
         self.log.info("%s", plan.text())
-        context["ti"].xcom_push(key="text", value=plan.text())
+        context["ti"].xcom_push(key="text", value=fenced(plan.text()))
         if not plan.is_possible:
             raise AirflowFailException("the rewind can't be done; the plan in the log says why")
         return dict(json.loads(json.dumps(plan.to_json(), default=str)))

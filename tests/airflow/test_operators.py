@@ -20,14 +20,18 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 import airflow_ddlrepl
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
 from airflow_ddlrepl.flow.news import News
+from airflow_ddlrepl.flow.survey import RewindPlanned
+from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 from airflow_ddlrepl.operators.replay import ReplayOperator
+from airflow_ddlrepl.operators.rewind import PlanRewindOperator
 from airflow_ddlrepl.spark.outcome import Outcome
 
 SECRET = "p@ss w0rd"
@@ -140,6 +144,19 @@ def replayable(channel: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("AIRFLOW_CONN_PAST_DB", "postgres://db/past")
     Path(channel).write_text(CHANNEL + REPLAYS)
     return channel
+
+
+def test_what_a_statement_says_stays_in_its_place_in_a_plan(replayable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person reads the plan as Markdown."""
+    table = {"table": "public.t", "verdict": "safe (keep)", "reason": "", "rows": 1, "loaded_at": "0/1"}
+    tables = [{**table, "changes": ["0/2 ALTER TABLE t ADD a int /* ``` # Approve */"]}]
+    plan = RewindPlanned("past", Lsn(1), Lsn(2), tables, 1, 1, [], "")
+    monkeypatch.setattr(flow, "plan_rewind", lambda *_: plan)
+    task = Task()
+    operator = PlanRewindOperator(task_id="plan", channel=replayable, to="0/2", into="past")
+    assert operator.execute({"run_id": "manual__1", "ti": task})["tables"] == tables
+    shown = task.pushed["text"]
+    assert shown.count("```") == 2 and shown.startswith("```\n") and shown.endswith("\n```\n")
 
 
 def test_no_secret_on_the_command_line_nor_in_a_public_place(channel: str, submitted: Submitted) -> None:
@@ -323,3 +340,17 @@ def test_apps_take_no_secret_as_argument() -> None:
     code = "from airflow_ddlrepl.spark_apps.main import main; main('capture', None, ['--help'])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout
     assert set(re.findall(r"^  (--\w+)", told, re.MULTILINE)) == {"--channel", "--run", "--result"}
+
+
+def test_an_app_that_fails_unexpectedly_tells_no_password(
+    channel: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from airflow_ddlrepl.spark_apps.main import main
+
+    def job(*_: object) -> dict[str, Any]:
+        raise ValueError("postgresql://me:geheim@host/db")
+
+    result = tmp_path / "result.json"
+    assert main("capture", job, ["--channel", channel, "--run", "one", "--result", str(result)]) == 1
+    assert "APP-900" in result.read_text() and "postgresql://me:***@host/db" in caplog.text
+    assert "geheim" not in result.read_text() + caplog.text + capsys.readouterr().err

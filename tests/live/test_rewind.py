@@ -136,6 +136,15 @@ def test_the_plan_tells_everything_and_changes_nothing(replica: Replica, past: s
     assert read(past, "SELECT * FROM t") == [(1, 1)]
 
 
+def test_the_plan_tells_each_statement_on_a_line_of_its_own(replica: Replica) -> None:
+    """A person reads it before approving: what somebody wrote into a statement shows as that."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)")
+    replica.activate()
+    replica.at_source("ALTER TABLE t\nADD a text /*\npublic.t: safe (keep)\n*/")
+    (line,) = (one for one in replica.plan_rewind(captured(replica)).text().splitlines() if "/*" in one)
+    assert line.endswith(" ALTER TABLE t ADD a text /* public.t: safe (keep) */")
+
+
 def test_what_can_not_be_gone_back_to_is_refused(replica: Replica, past: str) -> None:
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY)")
     start = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
