@@ -197,7 +197,7 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program, files: Mapping[int, S
 
 def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile], number: int) -> Iterator[StageTask]:
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
-    buckets = most_buckets(piece.source, wanted, cycle.runner.parallelism)
+    buckets = most_buckets(piece.source, wanted, cycle.runner.parallelism) if wanted else 1
     for section, run in enumerate(sections(wanted, buckets)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(
