@@ -10,13 +10,13 @@ from airflow_ddlrepl.config.policies import OnDropTable
 from airflow_ddlrepl.ddl.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.drop_table import DropTable
 from airflow_ddlrepl.ddl.statement import Evidence
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.names import TableName, stem
 from airflow_ddlrepl.model.table import Table
 
 
 def kept_aside(kept: Table) -> TableName:
     """Where a kept table goes when another one gets its name."""
-    return TableName(kept.name.schema, f"{kept.name.name.encode()[:40].decode(errors='ignore')}_kept_{kept.id}")
+    return TableName(kept.name.schema, f"{stem(kept.name.name)}_kept_{kept.id}")
 
 
 def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:

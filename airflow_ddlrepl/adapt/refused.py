@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.policies import OnPreserveAlterTableFail
 from airflow_ddlrepl.ddl.create_table import CreateTable
 from airflow_ddlrepl.ddl.drop_table import DropTable
 from airflow_ddlrepl.ddl.rename_table import RenameTable
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.names import TableName, stem
 from airflow_ddlrepl.model.table import Table
 
 POLICY = "on_preserve_alter_table_fail"
@@ -66,7 +66,7 @@ def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     """The rows move into a new table, which takes the place of theirs, and which is altered. Also its shape then."""
     render, standing, refusal = rendering.render, rendering.standing, rendering.case.facts.refusal
     assert refusal is not None
-    aside = TableName(standing.name.schema, f"{standing.name.name.encode()[:40].decode(errors='ignore')}_{standing.id}")
+    aside = TableName(standing.name.schema, f"{stem(standing.name.name)}_{standing.id}")
     bare = standing.with_(name=aside, key=None)
     sql = (
         *render.sql(CreateTable(bare), None),

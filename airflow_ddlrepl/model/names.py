@@ -13,3 +13,8 @@ class TableName(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
+
+
+def stem(name: str) -> str:
+    """Its first 40 bytes: with an id behind them they are a name that a server takes as it is."""
+    return name.encode()[:40].decode(errors="ignore")

@@ -135,3 +135,15 @@ def changed_more(schema: str, name: str) -> list[str]:
         f"delete from {table} where {q(name)} = 2",
         f"alter table {table} drop column {q(other(name, 3))}",
     ]
+
+
+def test_a_long_name_moves_to_a_schema_where_its_index_is_taken(databases: Databases, tmp_path: Path) -> None:
+    """Two bytes a letter: cut by letters the index would keep its name."""
+    name, index = q("ы" * 31 + "x"), q("ы" * 29 + "_pkey")
+    replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    made = (f"create table {schema}.{name} (id int primary key)" for schema in "ab")
+    replica.at_source("create schema a", "create schema b", *made)
+    replica.activate()
+    replica.at_source(f"alter index a.{index} rename to other", f"alter table a.{name} rename to t")
+    replica.at_source("alter table a.t set schema b", "insert into b.t values (1)")
+    replica.settle()

@@ -97,7 +97,7 @@ def _spare_names(table: TableName, schema: str) -> str:
         " AND EXISTS (SELECT FROM pg_class o JOIN pg_namespace n ON n.oid = o.relnamespace"
         f" WHERE n.nspname = {literal(schema).strip()} AND o.relname = c.relname)"
         " LOOP EXECUTE format('ALTER %s %s RENAME TO %I', part.kind, part.oid::regclass,"
-        " left(part.relname, 40) || '_' || part.oid); END LOOP; END"
+        " left(part.relname, 12) || '_' || part.oid); END LOOP; END"
     )
 
 

@@ -22,7 +22,7 @@ from airflow_ddlrepl.ddl.type_edits import (
 from airflow_ddlrepl.engines.postgres.ddl_columns import set_default
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.names import TableName, stem
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
@@ -66,8 +66,7 @@ def unless_done(statement: str) -> str:
 def make_way(of: TypeDefinition) -> list[str]:
     """A type of that name with other labels, attributes or checks is no type of the source's now."""
     found = _text(_name(of))
-    stem = of.name.encode()[:40].decode(errors="ignore")
-    aside = f"{_text(stem)} || '_kept_' || there::oid::text"
+    aside = f"{_text(stem(of.name))} || '_kept_' || there::oid::text"
     return [
         block(
             f"DECLARE there regtype := to_regtype({found}); fits boolean;"
@@ -196,7 +195,7 @@ def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
 
 
 def _replace(change: ReplaceType) -> list[str]:
-    aside = f"{change.old.name[:40]}_old_{change.old.oid}"
+    aside = f"{stem(change.old.name)}_old_{change.old.oid}"
     return [f"ALTER TYPE {_name(change.old)} RENAME TO {quote(aside)}", _enum(change.new)]
 
 
