@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from airflow_ddlrepl.config.action_text import read_action, write_action
-from airflow_ddlrepl.config.pattern import is_about, is_pattern, joins
+from airflow_ddlrepl.config.pattern import is_about, is_pattern, joins, parts_about
 from airflow_ddlrepl.config.policies import (
     OnAddColumnWithDefault,
     OnDropTable,
@@ -68,6 +68,12 @@ class AdaptAction(Section):
         """Does a table of that name join by this action? Without capture_schema, whatever its schema is."""
         pattern = self.add_table_pattern
         return pattern is not None and joins(name, pattern, self.ignore_table_pattern, self.capture_schema)
+
+    @field_validator("table")
+    @classmethod
+    def _table_is_a_pattern(cls, value: str) -> str:
+        parts_about(value)
+        return value
 
     @field_validator("refresh_options")
     @classmethod

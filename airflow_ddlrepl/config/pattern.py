@@ -14,6 +14,7 @@ from airflow_ddlrepl.model.names import TableName
 
 MAX_NAME_BYTES = 63
 _PART = r'(?:"(?:[^"]|"")+"|\[[^\]]+\]|[^".\[])+'
+_ONE_PART = re.compile(rf"^{_PART}$")
 _TWO_PARTS = re.compile(rf"^({_PART})\.({_PART})$")
 _TOKEN = re.compile(r'"((?:[^"]|"")+)"|\[([!^]?)([^\]]+)\]|(\*)|(\?)|(\|)|(.)', re.DOTALL)
 
@@ -47,9 +48,18 @@ def matches_table(pattern: str, name: TableName) -> bool:
     return matches(schema, name.schema) and matches(table, name.name)
 
 
+def parts_about(pattern: str) -> tuple[str, ...]:
+    """A pattern for the name alone, or for schema.name → its one or two patterns. Raises ValueError for more.
+
+    A dot in double quotes is one of the name's.
+    """
+    return (pattern,) if "." not in pattern or _ONE_PART.match(pattern) else split_table_pattern(pattern)
+
+
 def is_about(pattern: str, name: TableName) -> bool:
     """Does a pattern for the name alone, or for schema.name, match this table?"""
-    return matches_table(pattern, name) if "." in pattern else matches(pattern, name.name)
+    *schema, table = parts_about(pattern)
+    return matches(table, name.name) and all(matches(one, name.schema) for one in schema)
 
 
 def impossible(pattern: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from airflow_ddlrepl.config.action_text import COLUMN_PARAMETERS, TABLE_PARAMETERS, read_action
-from airflow_ddlrepl.config.pattern import MAX_NAME_BYTES, impossible, is_about, matches, split_table_pattern
+from airflow_ddlrepl.config.pattern import MAX_NAME_BYTES, impossible, is_about, matches, parts_about
 from airflow_ddlrepl.config.section import Section, YesNo
 from airflow_ddlrepl.model.names import TableName
 
@@ -34,8 +34,7 @@ class _Property(Section):
     @model_validator(mode="after")
     def _tables_are_possible(self) -> _Property:
         for pattern in self.tables:
-            parts = split_table_pattern(pattern) if "." in pattern else (pattern,)
-            if any(map(impossible, parts)):
+            if any(map(impossible, parts_about(pattern))):
                 raise ValueError(f"tables: {pattern!r} can be no table's name")
         return self
 

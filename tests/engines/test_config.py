@@ -14,7 +14,7 @@ from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.check import warnings
 from airflow_ddlrepl.config.load import load_channel, read_channel
 from airflow_ddlrepl.config.moment import parse_moment, parse_until
-from airflow_ddlrepl.config.pattern import matches, matches_table
+from airflow_ddlrepl.config.pattern import is_about, matches, matches_table
 from airflow_ddlrepl.config.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.config.schema import json_schema
 from airflow_ddlrepl.errors import ConfigError, Exit
@@ -248,6 +248,13 @@ def test_name_that_a_server_does_not_take_gets_a_unique_slot() -> None:
 def test_patterns(pattern: str, yes: list[str], no: list[str]) -> None:
     assert all(matches(pattern, name) for name in yes)
     assert not any(matches(pattern, name) for name in no)
+
+
+def test_a_pattern_for_the_name_alone_may_have_a_dot_in_quotes() -> None:
+    assert is_about('"c.d"', TableName("a", "c.d")) and not is_about('"c.d"', TableName("c", "d"))
+    assert is_about("a.c|x", TableName("A", "c")) and is_about("c|x", TableName("a", "x"))
+    assert "schema.table" in refused(SMALLEST + "adapt_ddl: [{table: 'a.c|a.d', keep_existing_structure: true}]")
+    read_channel(SMALLEST + "column_properties: [{tables: '\"c.d\"', columns: x, name: y}]")
 
 
 def test_table_patterns() -> None:
