@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -123,9 +123,25 @@ def _asked(change: SchemaChange, case: Case) -> str:
 REWRITTEN = Verdict(True, "the server wrote the rows anew, with values that the log does not tell")
 
 
-def is_rewritten(case: Case) -> bool:
-    """ALTER COLUMN … TYPE to the type it has, USING other values: no change of shape tells of it, and no row."""
-    return bool(case.evidence.rewritten) and case.evidence.has_using is not False
+def is_rewritten(case: Case, found: Collection[SchemaChange]) -> bool:
+    """ALTER COLUMN … TYPE to the type it has, USING other values: no change of shape tells of it, and no row.
+
+    Other changes may stand in the same statement. Where its text is not known, one that computes a column explains it;
+    where nobody saw it, any: the file that an inspection finds anew may come from a TRUNCATE.
+    """
+    known = case.evidence
+    if not known.rewritten or known.has_using is False:
+        return False
+    if not known.tag:
+        return not found
+    retyped = {change.name for change in found if isinstance(change, ChangeType)}
+    if known.conversions:
+        return any(how is Conversion.OTHER and name not in retyped for name, how in known.conversions.items())
+    return not any(isinstance(change, ChangeGenerated) or _is_generated(change) for change in found)
+
+
+def _is_generated(change: SchemaChange) -> bool:
+    return isinstance(change, AddColumn) and bool(change.column.generated)
 
 
 def _carried(change: SchemaChange, case: Case) -> Verdict:

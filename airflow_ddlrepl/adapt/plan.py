@@ -90,7 +90,7 @@ def _altered(
     try:
         verdicts = [verdict for change in found for verdict in judge(change, case)]
         late = (*_late(case), *_lacking(was, standing))
-        if not found and not late and is_rewritten(case):
+        if not late and not any(verdict.reload for verdict in verdicts) and is_rewritten(case, found):
             verdicts.append(REWRITTEN)
         verdict_steps = (*answer(verdicts, case), *late)
         verdict_steps += answer_refusal(case, _waits(verdict_steps))

@@ -83,10 +83,10 @@ def has_using(statement: str | None, query: str | None) -> bool | None:
 
 
 def known_conversions(statement: str | None, query: str | None) -> dict[str, Conversion]:
-    """Of the statement, or of a query string that is one statement."""
-    if statement is None and query is not None and len(list(statements(query))) == 1:
-        statement = query
-    return {} if statement is None or _is_doubtful(statement) else conversions(statement)
+    """Of what was run when that is one statement: a text may be several, and tell the first one's of the second."""
+    text = query if statement is None else statement
+    is_one = text is not None and not _is_doubtful(text) and len(list(statements(text))) == 1
+    return conversions(text) if text is not None and is_one else {}
 
 
 def statements(query: str) -> Iterator[list[str]]:

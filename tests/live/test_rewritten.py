@@ -24,6 +24,47 @@ def test_a_column_gets_other_values_and_the_type_it_has(make: Make, kind: str, s
     assert replica.settle().refresh.tables == {}
 
 
+MORE = [
+    "ADD x int",
+    "ALTER n TYPE bigint",
+    "ALTER n SET NOT NULL",
+    "ALTER n SET DEFAULT 4",
+    "DROP n",
+    "ADD UNIQUE (id)",
+]
+
+
+@BOTH
+@pytest.mark.parametrize("end", ["", "; SELECT 1"], ids=["known", "one of two"])
+@pytest.mark.parametrize("more", MORE)
+def test_the_same_statement_changes_more(make: Make, more: str, end: str) -> None:
+    replica = make("CREATE TABLE t (id int NOT NULL, v int, n int)", "INSERT INTO t VALUES (1, 5, 5)")
+    replica.at_source(f"ALTER TABLE t ALTER v TYPE int USING v + 1, {more}{end}")
+    replica.settle()
+    assert replica.rows("SELECT v FROM t") == [(6,)]
+
+
+def test_of_partitions(make: Make) -> None:
+    replica = make(
+        "CREATE TABLE p (id int, v int, n int) PARTITION BY LIST (id)",
+        "CREATE TABLE p1 PARTITION OF p DEFAULT",
+        "INSERT INTO p VALUES (1, 5, 5)",
+    )
+    replica.at_source("ALTER TABLE p ALTER v TYPE int USING v + 1, ADD x int")
+    replica.settle()
+
+
+def test_the_second_of_two_statements_in_one_text(make: Make) -> None:
+    """What the first one says of the column is not what the second one did."""
+    replica = make("CREATE TABLE t (id int PRIMARY KEY, v int, n int, d int)", "INSERT INTO t VALUES (1, 5, 5, 5)")
+    replica.at_source(
+        "DO $$ BEGIN EXECUTE 'ALTER TABLE t ALTER v TYPE bigint, ALTER d SET DEFAULT 4;"
+        " ALTER TABLE t ALTER v TYPE int USING v + 1, ALTER n TYPE bigint'; END $$"
+    )
+    replica.settle()
+    assert replica.rows("SELECT v FROM t") == [(6,)]
+
+
 def answering(policy: str) -> list[dict[str, str]]:
     return [{"add_table_pattern": "*", "on_enroll_break": policy}]
 
