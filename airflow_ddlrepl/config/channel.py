@@ -58,7 +58,9 @@ class Target(Section):
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in the channel, never changed")
     location: Location
     schemas: dict[str, str] = Field({}, description="source schema: target schema; others keep their name")
-    existing_tables: ExistingTables = Field(ExistingTables.REFUSE, description="a filled target table at activation")
+    existing_tables: ExistingTables = Field(
+        ExistingTables.REFUSE, description="a filled table of somebody else's where a new one is to be"
+    )
     lock_timeout: Seconds = Field(
         5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
     )

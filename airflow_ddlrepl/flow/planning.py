@@ -17,6 +17,7 @@ from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.present import Present, publishes_generated
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.foreign import refuse_foreign
 from airflow_ddlrepl.flow.properties import called, refused, require_like_parent, same_name, seen_at, told
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -74,6 +75,8 @@ class _Planner:
         if new is not None:
             if policy.adapts:
                 self._refuse_impossible(before, new, event, standings)
+            if before is None and (policy.adapts or new.partition):
+                self._refuse_foreign(new, standings)
             known = called(known, new, self.cycle.channel, self.target)
         seen = self._seen(new, policy) if new else None
         found = plan(
@@ -122,6 +125,13 @@ class _Planner:
             is_ours = other.name == name and other.table_id != new.id and other.state is not State.KEPT
             if is_ours and not self._is_renamed(other, new, key):
                 raise same_name(name, self._source_name(other.table_id, event), new.name)
+
+    def _refuse_foreign(self, new: Table, standings: Mapping[int, Standing]) -> None:
+        """Raises Unsupported where rows of somebody else's stand under a new table's name."""
+        target = self.cycle.channel.target(self.target)
+        name = self.cycle.channel.target_name(self.target, new.name)
+        if all(ours.name != name for ours in (*self.now.values(), *standings.values())):
+            refuse_foreign(target, self.present, name, new.name)
 
     def _source_name(self, table_id: int, event: Event) -> TableName:
         names = dict(event.dropped)

@@ -18,14 +18,12 @@ from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.adapt.want import want
-from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
-from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.patience import patiently
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.stream import binary_safe
@@ -38,13 +36,13 @@ from airflow_ddlrepl.engines.postgres.swap import (
     place_parent,
     put_in_place,
 )
-from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apart import Apart
 from airflow_ddlrepl.flow.asking import ask, options_of, targets_at_once
 from airflow_ddlrepl.flow.claiming import claim, writing
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow
+from airflow_ddlrepl.flow.foreign import refuse_foreign
 from airflow_ddlrepl.flow.properties import read_for, same_name, seen_at
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.results import Refreshed
@@ -223,19 +221,8 @@ class Refresh:
         for other in self.standings.values() if standing.state is State.NEW else ():
             if other.name == name and other.table_id != table.id and other.state is not State.KEPT:
                 raise same_name(name, other.shape.name, table.name)
-        if standing.state is not State.NEW or self.target.existing_tables is ExistingTables.REPLACE:
-            return
-        if self.present.table(name) is None or table.is_partitioned:
-            return
-        row = self.connection.execute(f"SELECT EXISTS (SELECT FROM {qualified(name)})".encode()).fetchone()
-        if row is not None and row[0]:
-            raise CannotAdapt(
-                f"the target has a table {name} with rows in it that this channel did not write",
-                code="ADP-120",
-                table=table.name,
-                hint=f"set `existing_tables: replace` for target {self.target.name} to overwrite such tables,"
-                " or rename that table",
-            )
+        if standing.state is State.NEW:
+            refuse_foreign(self.target, self.present, name, table.name)
 
     def shadow(self, table: Table) -> TableName:
         return TableName(SCHEMA, f"{shadow_stem(self.holder)}{self.cycle.token}_{table.id}")

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.inspect import inspect
+from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
@@ -42,6 +43,13 @@ class Present:
             found = inspect(self._connection, [row[0]]) if row else []
             self._tables[name] = found[0] if found else None
         return self._tables[name]
+
+    def has_rows(self, name: TableName) -> bool:
+        """Is there a table of that name, with a row in it?"""
+        if self.table(name) is None:
+            return False
+        row = self._connection.execute(f"SELECT EXISTS (SELECT FROM {qualified(name)})".encode()).fetchone()
+        return row is not None and bool(row[0])
 
 
 class Cleared(Present):

@@ -1,0 +1,21 @@
+"""Foreign tables: what stands at a target under a name of the channel's, and was not made by it."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.config.channel import Target
+from airflow_ddlrepl.config.policies import ExistingTables
+from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+
+
+def refuse_foreign(target: Target, present: Present, name: TableName, of: TableName) -> None:
+    """Raises Unsupported ADP-120 where rows of somebody else's would be overwritten. of: the source's table."""
+    if target.existing_tables is ExistingTables.REFUSE and present.has_rows(name):
+        raise Unsupported(
+            f"the target has a table {name} with rows in it that this channel did not write",
+            code="ADP-120",
+            table=of,
+            hint=f"set `existing_tables: replace` for target {target.name} to overwrite such tables,"
+            " or rename that table",
+        )
