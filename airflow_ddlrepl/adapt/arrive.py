@@ -8,6 +8,7 @@ from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.keep import keep_structure
 from airflow_ddlrepl.adapt.leave import kept_aside
+from airflow_ddlrepl.adapt.partitions import like_parent
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
@@ -35,11 +36,13 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     held = hold(new, facts.name_after, facts, notes.append)
     existing = facts.existing
     wanted = keep_structure(as_seen(existing, held), held) if existing and policy.keep_existing_structure else held
+    wanted = like_parent(wanted, facts.parent_shape)
     keeps = existing is not None and policy.keeps_old_rows
     refreshes = (evidence.filled is not False or keeps) and not held.is_partitioned
+    stays = refreshes and (keeps or not facts.is_kept)  # the one that is there, up to the refresh
     try:
         warned = [Step(StepKind.WARN, why) for why in become_text(new, held)]
-        structure = _structure(existing, wanted, refreshes and (keeps or not facts.is_kept), render)
+        structure = _structure(existing, wanted, stays, render)
         if facts.is_renamed and facts.occupant is not None:
             structure.insert(0, makes_way(facts.occupant, "called otherwise, or dropped, at the source", render))
         steps = [*warned, *_types(held, facts, render), *structure]
@@ -62,7 +65,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
         steps=refusals or tuple(steps),
         hazards=tuple(notes),
         shape=None if refusals else wanted,
-        until_refresh=as_seen(existing, wanted) if existing and refreshes and not gives_way else None,
+        until_refresh=as_seen(existing, wanted) if existing and stays and not gives_way else None,
     )
 
 
@@ -89,7 +92,7 @@ def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]
     return tuple(sql)
 
 
-def _structure(existing: Table | None, wanted: Table, refreshes: bool, render: Renderer) -> list[Step]:
+def _structure(existing: Table | None, wanted: Table, stays: bool, render: Renderer) -> list[Step]:
     if existing is None:
         return [Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None))]
     if not partitioned_alike(existing, wanted):
@@ -97,7 +100,7 @@ def _structure(existing: Table | None, wanted: Table, refreshes: bool, render: R
             makes_way(existing, "it can't become what the source has now", render),
             Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None)),
         ]
-    if refreshes:
+    if stays:
         return []
     return [Step(StepKind.SQL, f"use {existing.name} again: emptied, altered", reshape(existing, wanted, render))]
 

@@ -30,9 +30,9 @@ class TargetFacts:
     the source must have given it another name before, which the log does not tell yet. types: user-defined types of the
     channel's other tables as they stand there; None: not known, then one that stands is taken for the right one.
     parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
-    at all. parent_shape: that table's shape after the change. publishes_generated: the log carries values of
-    generated columns. is_pending: the table waits for a refresh that will bring any new shape. refusal: the target has
-    refused this change.
+    at all. parent_shape: that table's shape after the change; parent_before: the source's before it.
+    publishes_generated: the log carries values of generated columns. is_pending: the table waits for a refresh that
+    will bring any new shape. refusal: the target has refused this change.
     """
 
     name_before: TableName | None = None
@@ -47,6 +47,7 @@ class TargetFacts:
     parent: TableName | None = None
     has_parent: bool = True
     parent_shape: Table | None = None
+    parent_before: Table | None = None
     publishes_generated: bool = False
     is_pending: bool = False
     refusal: Refusal | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.steps import Step, StepKind
@@ -16,10 +17,11 @@ from airflow_ddlrepl.ddl.change_type import ChangeType
 from airflow_ddlrepl.ddl.drop_column import DropColumn
 from airflow_ddlrepl.ddl.expression import is_constant
 from airflow_ddlrepl.ddl.fill_column import FillColumn
+from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.ddl.rename_column import RenameColumn
-from airflow_ddlrepl.model.table import Key, Table
+from airflow_ddlrepl.model.table import Column, Key, Table
 
-_BY_PARENT = (AddColumn, DropColumn, RenameColumn, ChangeType, ChangeGenerated)
+_BY_PARENT = (AddColumn, DropColumn, RenameColumn, ChangeType)
 
 
 def is_carried_by_parent(change: SchemaChange, shape: Table, wanted: Table, facts: TargetFacts) -> bool:
@@ -30,14 +32,39 @@ def is_carried_by_parent(change: SchemaChange, shape: Table, wanted: Table, fact
         return False
     if isinstance(change, _BY_PARENT):
         return True
-    parent = facts.parent_shape
     if isinstance(change, ChangeKey):
-        return change.new is None or parent is None or _names(parent, parent.key) == _names(wanted, change.new)
-    if isinstance(change, ChangeNullability):
-        if parent is None:
-            return change.nullable
-        return any(c.name == change.name and c.nullable == change.nullable for c in parent.columns)
-    return False
+        return _is_parents_key(change, shape, wanted, facts)
+    parent = facts.parent_shape
+    if isinstance(change, ChangeNullability):  # where it may be NULL the server asks each partition
+        return not change.nullable and parent is not None and _is_mandatory(parent, change.name)
+    return isinstance(change, ChangeGenerated) and _is_parents_expression(change, facts)
+
+
+def _is_parents_key(change: ChangeKey, shape: Table, wanted: Table, facts: TargetFacts) -> bool:
+    """A partition may have a key of its own beside."""
+    parent, before = facts.parent_shape, facts.parent_before
+    if parent is None:
+        return True
+    if change.new is not None:
+        return _names(parent, parent.key) == _names(wanted, change.new)
+    known = [_names(table, table.key) for table in (parent, before) if table is not None]
+    return before is None or _names(shape, change.old) in known
+
+
+def _is_mandatory(table: Table, column: str) -> bool:
+    return any(c.name == column and not c.nullable for c in table.columns)
+
+
+def _is_parents_expression(change: ChangeGenerated, facts: TargetFacts) -> bool:
+    """A partition may compute a column in another way than its partitioned table, and come back to that."""
+    if not change.generated or facts.parent_shape is None or facts.parent_before is None:
+        return True
+    was, now = (_expression(table, change.name) for table in (facts.parent_before, facts.parent_shape))
+    return was != now == canonical(change.expression or "")
+
+
+def _expression(table: Table, column: str) -> str:
+    return next((canonical(c.default or "") for c in table.columns if c.name == column), "")
 
 
 def parent_fill(change: SchemaChange, shape: Table, render: Renderer) -> Iterator[Step]:
@@ -47,6 +74,47 @@ def parent_fill(change: SchemaChange, shape: Table, render: Renderer) -> Iterato
     if change.column.default is None or not is_constant(change.column.default):
         fill = FillColumn(change.column, change.column.missing)
         yield Step(StepKind.SQL, str(fill), render.sql(fill, shape))
+
+
+def like_parent(table: Table, parent: Table | None) -> Table:
+    """A new partition with just the columns that its partitioned table has at the target.
+
+    Where that keeps a column, has a wider one, or was left as it is, the partition does not have the source's.
+    """
+    if table.partition is None or parent is None:
+        return table
+    ours = {column.name: column for column in table.columns}
+    columns = tuple(_like(ours.get(theirs.name), theirs) for theirs in parent.columns)
+    if set(columns) == set(table.columns):
+        return table
+    there = {column.id for column in columns}
+    types = {of.oid: of for of in (*parent.types, *table.types)}
+    return table.with_(
+        columns=tuple(sorted(columns, key=lambda column: column.id)),
+        key=table.key if table.key and there.issuperset(table.key.columns) else None,
+        types=tuple(types.values()),
+    )
+
+
+def has_other_columns(before: Table, now: Table) -> bool:
+    """Did columns come or go, or get other names?"""
+    return {(c.id, c.name) for c in before.columns} != {(c.id, c.name) for c in now.columns}
+
+
+def joined(table: Table, parent: Table | None) -> Table:
+    """The same for a table that stands and becomes a partition: it never loses a column for that."""
+    names = {column.name for column in parent.columns} if parent else set()
+    return like_parent(table, parent) if all(column.name in names for column in table.columns) else table
+
+
+def _like(ours: Column | None, theirs: Column) -> Column:
+    """The id of a column that the source's partition lacks is one that none of its columns has."""
+    if ours is None:
+        return replace(theirs, id=-theirs.id, missing=None, identity="")
+    found = replace(ours, type=theirs.type, collation=theirs.collation, nullable=ours.nullable and theirs.nullable)
+    if bool(ours.generated) == bool(theirs.generated):
+        return found
+    return replace(found, generated=theirs.generated, default=theirs.default)
 
 
 def _names(table: Table, key: Key | None) -> tuple[str, ...]:

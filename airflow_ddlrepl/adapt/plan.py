@@ -13,6 +13,7 @@ from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.judge import REWRITTEN, Case, is_rewritten, judge
 from airflow_ddlrepl.adapt.leave import dropped
+from airflow_ddlrepl.adapt.partitions import joined
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.refused import answer_refusal, is_left, rendered
 from airflow_ddlrepl.adapt.render import Rendering
@@ -86,6 +87,8 @@ def _altered(
     standing = hold(old, facts.name_before, facts)
     found = spot(was, held)
     wanted = want(standing, held, policy)
+    if _is_attached(standing, wanted):
+        wanted = joined(wanted, facts.parent_shape)
     case = Case(new, held, evidence, policy, facts, needs)
     try:
         verdicts = [verdict for change in found for verdict in judge(change, case)]
@@ -114,6 +117,11 @@ def _altered(
         shape=old if refusals else wanted,
         until_refresh=reached if _waits(steps) else None,
     )
+
+
+def _is_attached(standing: Table, wanted: Table) -> bool:
+    before, after = standing.partition, wanted.partition
+    return after is not None and (before is None or before.of != after.of)
 
 
 def _waits(steps: Iterable[Step]) -> bool:

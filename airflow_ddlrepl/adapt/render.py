@@ -12,7 +12,6 @@ from airflow_ddlrepl.adapt.partitions import is_carried_by_parent, parent_fill
 from airflow_ddlrepl.adapt.steps import Step, StepKind
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.ddl.add_column import AddColumn
-from airflow_ddlrepl.ddl.attach_partition import AttachPartition
 from airflow_ddlrepl.ddl.casts import Cast, cast
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.change_type import ChangeType, Using
@@ -24,8 +23,9 @@ from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
 
-# what happens at once even where a refresh brings the rest: it touches no row
-_NEUTRAL = (RenameTable, DetachPartition, AttachPartition, *TYPE_CHANGES)
+# What happens at once even where a refresh brings the rest: it touches no row. A table becomes a partition with its
+# new rows, when it has the key that it needs for that.
+_NEUTRAL = (RenameTable, DetachPartition, *TYPE_CHANGES)
 
 
 _USING = {

@@ -66,7 +66,7 @@ class _Planner:
     ) -> TablePlan:
         table_id = new.id if new else before.table_id if before else 0
         name = new.name if new else self._source_name(table_id, event)
-        source_before = self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
+        source_before = self._known_before(table_id, event)
         is_seen = event.is_inspected or event.kind is EventKind.PROPERTIES
         known = _inspected(event, table_id) if is_seen and before else evidence(event, table_id)
         if before is None and source_before is not None:  # it was there already, and the target had none of it
@@ -85,7 +85,11 @@ class _Planner:
             render=PostgresDdl(self.present.version),
             evidence=known,
             policy=policy,
-            facts=replace(self._facts(before, new, event, standings), refusal=self._refusal(table_id, event)),
+            facts=replace(
+                self._facts(before, new, event, standings),
+                parent_before=self._parent_before(new, event, policy),
+                refusal=self._refusal(table_id, event),
+            ),
             source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
         )
         if event.kind is EventKind.PROPERTIES and before is not None:
@@ -135,7 +139,7 @@ class _Planner:
 
     def _source_name(self, table_id: int, event: Event) -> TableName:
         names = dict(event.dropped)
-        known = self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
+        known = self._known_before(table_id, event)
         return known.name if known else names.get(table_id, TableName("", ""))
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
@@ -187,6 +191,14 @@ class _Planner:
             publishes_generated=self._publishes_generated,
             is_pending=before is not None and before.state is State.PENDING,
         )
+
+    def _parent_before(self, new: Table | None, event: Event, policy: Policy) -> Table | None:
+        known = self._known_before(new.partition.of, event) if new and new.partition else None
+        return self._seen(known, policy) if known else None
+
+    def _known_before(self, table_id: int, event: Event) -> Table | None:
+        """The source's shape before the statement."""
+        return self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
 
     def _is_renamed(self, other: Standing, new: Table, key: LogKey) -> bool:
         """Two tables of one name at the source at a time: the other's new name is told later.
