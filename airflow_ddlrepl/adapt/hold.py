@@ -13,14 +13,16 @@ from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
 Note = Callable[[str], None]
+NOT_VALID = " NOT VALID"
 AS_TEXT = DataType("text", "pg_catalog", "text", oid=TEXT)
 
 
 def hold(table: Table, name: TableName | None, facts: TargetFacts, note: Note = lambda text: None) -> Table:
     """The target's shape of a source table; of a target's shape, itself. note: gets what is left out, as text.
 
-    Sequence defaults and those that call the user's own functions stay behind, an identity column lets values in,
-    types of extensions that the target lacks become text, a partition whose parent isn't replicated stands alone.
+    Sequence defaults and those that call the user's own functions stay behind, so do checks of a domain that are not
+    valid for all its values; an identity column lets values in, types of extensions that the target lacks become text,
+    a partition whose parent isn't replicated stands alone.
     """
     known = _known(table)
     partition = _partition(table.partition, facts)
@@ -117,8 +119,9 @@ def _types(types: tuple[TypeDefinition, ...], known: set[tuple[str, str]], note:
 
 
 def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: Note) -> TypeDefinition:
-    plain = tuple(c for c in of.constraints if standing(c[1], known) is Standing.PLAIN)
-    for constraint in of.constraints:
+    checks = tuple(c for c in of.constraints if not c[1].endswith(NOT_VALID))  # rows that stand may break the others
+    plain = tuple(c for c in checks if standing(c[1], known) is Standing.PLAIN)
+    for constraint in checks:
         if constraint not in plain:
             note(f"domain {of.name}: the check {constraint[0]} uses functions of the user's; it stays at the source")
     default = of.default if of.default and standing(of.default, known) is Standing.PLAIN else None

@@ -207,7 +207,7 @@ def _change_logging(change: ChangeLogging, case: Case) -> Verdict:
 
 
 def _replace_type(change: ReplaceType, case: Case) -> Verdict:
-    return CARRIED if change.keeps_values else Verdict(True, f"labels of {change.new.name} are gone or renamed")
+    return Verdict(True, f"labels of {change.new.name} are gone or renamed")
 
 
 def _partition_key(change: ChangePartitionKey, case: Case) -> Verdict:

@@ -53,11 +53,6 @@ class ReplaceType(TableChange):
     def describe(self) -> str:
         return f"{self.new.schema}.{self.new.name} ({', '.join(self.old.labels)}) -> ({', '.join(self.new.labels)})"
 
-    @property
-    def keeps_values(self) -> bool:
-        """Every old label is still there."""
-        return set(self.old.labels) <= set(self.new.labels)
-
 
 def spot(old: Table, new: Table) -> Iterator[ChangeTypeDefinition | ReplaceType]:
     """Same identity, another definition; a difference that no edit explains is left to Opaque, save for enums."""

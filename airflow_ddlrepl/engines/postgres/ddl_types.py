@@ -26,8 +26,6 @@ from airflow_ddlrepl.model.names import TableName, stem
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
-_NOT_VALID = " NOT VALID"
-
 
 def create_types(types: Iterable[TypeDefinition]) -> list[str]:
     """Schemas and types, those that stand left alone. Dependencies must come first."""
@@ -102,7 +100,7 @@ def _domain_fits(of: TypeDefinition) -> str:
     return (
         f"typtype = 'd' AND format_type(typbasetype, typtypmod) = {_text(of.base or '')}"
         f" AND typnotnull = {str(of.not_null).lower()}"
-        f" AND ({seen}) IS NOT DISTINCT FROM {_array(sorted(name for name, _ in _proven(of)))}"
+        f" AND ({seen}) IS NOT DISTINCT FROM {_array(sorted(name for name, _ in of.constraints))}"
     )
 
 
@@ -168,10 +166,8 @@ def of_its_type(column: Column, table: Table) -> str:
 
 
 def change_type_definition(change: ChangeTypeDefinition, before: Table | None) -> list[str]:
-    """A check that is NOT VALID comes when it is validated: rows that break it still change at the source, as a whole
-    here."""
-    edits = (e for e in change.edits if not (isinstance(e, AddConstraint) and e.text.endswith(_NOT_VALID)))
-    return [_EDIT[type(edit)](_name(change.new), edit) for edit in edits]
+    name = _name(change.new)
+    return [_EDIT[type(edit)](name, edit) for edit in change.edits]
 
 
 def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
@@ -229,13 +225,8 @@ def _domain(of: TypeDefinition) -> str:
     parts += [f"COLLATE {of.collation}"] if of.collation else []
     parts += [f"DEFAULT {of.default}"] if of.default is not None else []
     parts += ["NOT NULL"] if of.not_null else []
-    parts += [f"CONSTRAINT {quote(n)} {text}" for n, text in _proven(of)]
+    parts += [f"CONSTRAINT {quote(n)} {text}" for n, text in of.constraints]
     return " ".join(parts)
-
-
-def _proven(of: TypeDefinition) -> list[tuple[str, str]]:
-    """The checks that all rows have passed."""
-    return [(name, text) for name, text in of.constraints if not text.endswith(_NOT_VALID)]
 
 
 def _missing_labels(of: TypeDefinition) -> list[str]:
@@ -258,7 +249,7 @@ def _add_constraint(name: str, edit: AddConstraint) -> str:
     than the check: then it believes the source, which has checked them."""
     add = f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(edit.name)} {edit.text}"
     unproven = "feature_not_supported OR check_violation"
-    return block(f"BEGIN {add}; EXCEPTION WHEN {unproven} THEN {add}{_NOT_VALID}; END")
+    return block(f"BEGIN {add}; EXCEPTION WHEN {unproven} THEN {add} NOT VALID; END")
 
 
 def _drop_constraint(name: str, edit: DropConstraint) -> str:
