@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from airflow_ddlrepl.engines.postgres import copying, patience, state
 from airflow_ddlrepl.engines.postgres import exported as exporting
-from airflow_ddlrepl.engines.postgres import patience, state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.exported import exported
@@ -161,7 +161,7 @@ def test_a_rewrite_in_flight_is_waited_for(databases: Any) -> None:
 
 
 def test_a_table_that_is_locked_or_gone(databases: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporting, "LOCK_TIMEOUT", "200ms")
+    monkeypatch.setattr(exporting, "PATIENCE_SECONDS", 0.2)
     run(databases.source, "create table t (id int)", "create table u (id int)")
     with connect(databases.source) as connection:
         tables = inspect(connection)
@@ -347,3 +347,41 @@ def test_a_table_that_is_dropped_while_it_waits_waits_no_more(databases: Any, tm
     replica.settle()
     with open_channel(replica.file, InProcess()) as cycle:
         assert cycle.repository.pending_refreshes("shop") == []
+
+
+def test_a_schema_change_of_two_tables_is_no_deadlocks_victim(databases: Any) -> None:
+    run(databases.source, "create table a (id int)", "create table b (id int)")
+    with connect(databases.source) as connection:
+        ids = [table.id for table in inspect(connection)]
+
+    def load() -> int:
+        with exported(databases.source, ids) as found:
+            return len(found.tables)
+
+    with psycopg.connect(databases.source) as user, ThreadPoolExecutor(1) as pool:
+        user.execute("alter table b add x int")
+        loading = pool.submit(load)
+        time.sleep(1.5)
+        user.execute("alter table a add x int")
+        user.commit()
+        assert loading.result() == 2
+
+
+def test_a_schema_change_that_waits_for_the_refresh_does_not_stop_it_for_ever(
+    databases: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands in the queue before a worker that reads the table next."""
+    monkeypatch.setattr(copying, "LOCK_TIMEOUT", "300ms")
+    run(databases.source, "create table a (id int)", "insert into a values (1)")
+    with connect(databases.source) as connection:
+        (table,) = inspect(connection)
+    with ThreadPoolExecutor(1) as pool, exported(databases.source, [table.id]) as source:
+        altering = pool.submit(run, databases.source, "alter table a add x int")
+        with connect(databases.source) as watch:
+            while watch.execute("select 1 from pg_locks where not granted").fetchone() is None:
+                time.sleep(0.05)
+        out = copying.copy_out(table.name, ["id"], 0, None, binary=False)
+        with connect(databases.source, autocommit=False) as worker, pytest.raises(copying.SourceFailed, match="lock"):
+            copying.open_snapshot(worker, source.name)
+            list(copying.blocks_of(worker, out))
+    altering.result()

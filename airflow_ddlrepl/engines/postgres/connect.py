@@ -23,11 +23,14 @@ _LOST = re.compile(
     re.IGNORECASE,
 )
 SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
+SAFE_ARRAYS = "SET array_nulls = on"  # else a NULL in an array that is sent as text becomes the word
+SAFE_DATES = "SET datestyle = 'ISO, YMD'"  # the driver reads no other
 # What a role or a database says for the sessions of applications: ours wait for each other, and for long statements.
 _IDLE = ("idle_session_timeout", "idle_in_transaction_session_timeout")
-_UNHURRIED = (
-    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout',"
-    f" '{_IDLE[0]}', '{_IDLE[1]}')"
+# Which settings there are, the server's version decides; one row comes back, whatever it is.
+NO_TIMEOUTS = (
+    "SELECT pg_catalog.count(pg_catalog.set_config(name, '0', false)) FROM pg_catalog.pg_settings"
+    f" WHERE name IN ('statement_timeout', 'transaction_timeout', '{_IDLE[0]}', '{_IDLE[1]}')"
 )
 # Else the driver reads every column of every table when it connects: half a second where there are 2,000.
 _BUILT_IN_TYPES = {"adbc.postgresql.type_resolver_mode": "builtin"}
@@ -61,7 +64,7 @@ def session(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
     """
     opened = connect(dsn, application_name=application_name)
     timeouts = [*_IDLE, "transaction_timeout"] if opened.info.server_version >= 170000 else _IDLE
-    opened.execute("; ".join([SAFE_PATH, *(f"SET {name} = 0" for name in timeouts)]).encode())
+    opened.execute("; ".join([SAFE_PATH, SAFE_ARRAYS, SAFE_DATES, *(f"SET {name} = 0" for name in timeouts)]).encode())
     opened.set_autocommit(autocommit)
     return opened
 
@@ -75,34 +78,35 @@ def arrow_connection(dsn: str) -> Any:
 
     place = describe(dsn)
     try:
-        opened = _on_safe_path(dsn)
+        opened = _with_safe_settings(dsn)
         with opened.cursor() as cursor:
-            cursor.execute(_UNHURRIED)
+            cursor.execute(NO_TIMEOUTS)
             cursor.fetchall()
         return opened
     except dbapi.Error as error:
         raise _unreachable(place, str(error)) from None
 
 
-def _on_safe_path(dsn: str) -> Any:
+def _with_safe_settings(dsn: str) -> Any:
     from adbc_driver_postgresql import dbapi
 
     try:
-        return dbapi.connect(_with_safe_path(dsn), _BUILT_IN_TYPES, autocommit=True)
+        return dbapi.connect(_asking_for_them(dsn), _BUILT_IN_TYPES, autocommit=True)
     except dbapi.Error as error:
         if "startup parameter" not in str(error):
             raise
     opened = dbapi.connect(dsn, _BUILT_IN_TYPES, autocommit=True)  # a connection pooler that knows no options
     with opened.cursor() as cursor:
         cursor.execute(SAFE_PATH)
+        cursor.execute(SAFE_ARRAYS)
     return opened
 
 
-def _with_safe_path(dsn: str) -> str:
+def _asking_for_them(dsn: str) -> str:
     from psycopg.conninfo import make_conninfo
 
     parts = parameters(dsn)
-    options = f"{parts.get('options', '')} -c search_path=pg_catalog,pg_temp".strip()
+    options = f"{parts.get('options', '')} -c search_path=pg_catalog,pg_temp -c array_nulls=on".strip()
     return make_conninfo("", **{**parts, "options": options})
 
 

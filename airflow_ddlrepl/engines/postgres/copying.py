@@ -21,6 +21,8 @@ SPELLING = (
     " SET row_security = off; SET search_path = pg_catalog"
 )
 BLOCK_BYTES = 1 << 18
+# A schema change that waits for the session which holds the snapshot stands before us, and that session waits for us.
+LOCK_TIMEOUT = "10s"
 
 
 class SourceFailed(Exception):
@@ -56,7 +58,7 @@ def reading(table: TableName) -> Iterator[None]:
 def open_snapshot(source: Connection[Any], snapshot: str) -> None:
     """The connection reads under an exported snapshot. Raises SourceFailed."""
     with as_source():
-        source.execute(SPELLING.encode())
+        source.execute(f"{SPELLING}; SET lock_timeout = '{LOCK_TIMEOUT}'".encode())
         without_timeouts(source)
         source.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         source.execute(f"SET TRANSACTION SNAPSHOT {literal(snapshot)}".encode())

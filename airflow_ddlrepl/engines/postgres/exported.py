@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connect import errors, session
+from airflow_ddlrepl.engines.postgres.connect import NO_TIMEOUTS, errors, session
 from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.lineage import require_timeline
 from airflow_ddlrepl.engines.postgres.names import qualified
@@ -19,7 +20,8 @@ from airflow_ddlrepl.model.table import Table
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
-LOCK_TIMEOUT = "10s"
+PATIENCE_SECONDS = 10.0
+LOCK_TIMEOUT = "500ms"  # shorter than deadlock_timeout, so that no user's statement is the victim
 PAGE_BYTES = 8192
 
 
@@ -70,13 +72,17 @@ def exported(
 
 
 def without_timeouts(connection: Connection[Any]) -> None:
-    """A load takes as long as it takes: what ends long statements is off, too."""
-    connection.execute("SET statement_timeout = 0")
+    """A load takes as long as it takes: whatever ends long statements, transactions or idle sessions is off."""
+    connection.execute(NO_TIMEOUTS.encode())
     connection.commit()
 
 
 def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:
-    """Lock by name, then see that the names still mean the same tables; else once more."""
+    """Lock by name, then see that the names still mean the same tables; else once more.
+
+    Waiting for one table holds none of the others for long.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         wanted = _names(connection, table_ids)
         connection.rollback()
@@ -90,8 +96,11 @@ def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, 
             connection.rollback()
             continue
         except errors().LockNotAvailable:
+            connection.rollback()
+            if time.monotonic() < deadline:
+                continue
             raise SourceError(
-                f"a table is locked by a schema change for more than {LOCK_TIMEOUT}",
+                f"a table is locked by a schema change for more than {PATIENCE_SECONDS:g} seconds",
                 code="SRC-171",
                 hint="SELECT * FROM pg_locks WHERE mode = 'AccessExclusiveLock' tells who; the next run tries again",
                 retryable=True,

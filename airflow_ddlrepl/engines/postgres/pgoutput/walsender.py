@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.postgres.connect import connect, parameters
+from airflow_ddlrepl.engines.postgres.connect import NO_TIMEOUTS, connect, parameters
 from airflow_ddlrepl.engines.postgres.lineage import changed
 from airflow_ddlrepl.engines.postgres.names import literal, quote
 from airflow_ddlrepl.errors import SourceError
@@ -49,7 +49,9 @@ def stream(
         now = int(link.exec_(b"IDENTIFY_SYSTEM").get_value(0, 1) or 0)
         if timeline not in (0, now):
             raise changed(timeline, now)
-        link.exec_(set_all(settings).encode())
+        for command in (set_all(settings), NO_TIMEOUTS):
+            if message := link.exec_(command.encode()).error_message:
+                raise _refused(message.decode(errors="replace"), low)
         listed = ", ".join(f"{name} {literal(value)}" for name, value in options)
         _start(link, f"START_REPLICATION SLOT {quote(slot)} LOGICAL {low} ({listed})", low)
         yield from _batches(_payloads(link, high), high)
