@@ -44,7 +44,7 @@ def unexplained(
     latest: Mapping[int, Revision],
     window_events: Iterable[Event],
     end: Lsn,
-    admits: Callable[[TableName], bool],
+    joins: Callable[[Table], bool],
 ) -> list[Event]:
     """DDL records for what the catalog shows and no revision says; they stand at the window's end.
 
@@ -60,7 +60,7 @@ def unexplained(
     standing = {i: r.table for i, r in latest.items() if r.table is not None}
     for table_id in [i for i in standing if i not in present and i not in busy]:
         found.append(_dropped(key, table_id, standing.pop(table_id).name))
-    news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, admits)]
+    news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, joins)]
     places = Counter(t.id for t in untangle(standing, news)) if news else Counter[int]()
     for table in untangle(standing, news) if news else ():
         places[table.id] -= 1
@@ -93,8 +93,8 @@ def doubtful(
     ]
 
 
-def _is_news(table: Table, latest: Mapping[int, Revision], admits: Callable[[TableName], bool]) -> bool:
-    if not belongs(table, latest, admits):
+def _is_news(table: Table, latest: Mapping[int, Revision], joins: Callable[[Table], bool]) -> bool:
+    if not belongs(table, latest, joins):
         return False
     known = shape_of(latest, table.id)
     if known is table:

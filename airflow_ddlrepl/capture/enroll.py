@@ -9,20 +9,19 @@ from functools import cached_property
 from airflow_ddlrepl.capture.merge import merge, merge_fields
 from airflow_ddlrepl.ddl.respell import with_definitions
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Snapshot
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
-Scope = Callable[[TableName], bool]
+Joins = Callable[[Table], bool]
 Past = Callable[[int], Sequence[Revision]]
 
 
-def enroll(events: Iterable[Event], known: Mapping[int, Revision], admits: Scope, past: Past) -> list[Revision]:
+def enroll(events: Iterable[Event], known: Mapping[int, Revision], joins: Joins, past: Past) -> list[Revision]:
     """The revisions that these events add to the known newest ones, in log order.
 
-    admits: does a table that is new to the channel belong to it (by its patterns)? A table that is
+    joins: does a table that is new to the channel belong to it (by its patterns)? A table that is
     already in the channel stays in it whatever it is renamed to. past: all known revisions of a table, in order;
     asked only where a statement may not have seen the newest one.
     """
@@ -32,7 +31,7 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], admits: Scope
             continue
         for seen in event.tables:
             table = _now(seen, event, book)
-            if table is not None and _is_news(table, book.latest, admits):
+            if table is not None and _is_news(table, book.latest, joins):
                 book.add(event, table.id, table)
         for table_id, _ in event.dropped:
             before = book.latest.get(table_id)
@@ -141,16 +140,16 @@ def _unseen_definitions(
                 break
 
 
-def _is_news(table: Table, latest: Mapping[int, Revision], admits: Scope) -> bool:
+def _is_news(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool:
     known = shape_of(latest, table.id)
     if known is None:
-        return not table.unlogged and belongs(table, latest, admits)
+        return not table.unlogged and belongs(table, latest, joins)
     return known.fingerprint() != table.fingerprint()
 
 
-def belongs(table: Table, latest: Mapping[int, Revision], admits: Scope) -> bool:
+def belongs(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool:
     """Is it in the channel, or would it join: by its own name, or as a partition of a table that is in?"""
-    if shape_of(latest, table.id) is not None or admits(table.name):
+    if shape_of(latest, table.id) is not None or joins(table):
         return True
     return table.partition is not None and shape_of(latest, table.partition.of) is not None
 

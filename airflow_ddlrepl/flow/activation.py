@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.refresh_options import BULK
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
-from airflow_ddlrepl.engines.postgres.inspect import inspect
+from airflow_ddlrepl.engines.postgres.inspect import inspect, listed
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.engines.postgres.settle import settle
@@ -66,7 +66,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
         cycle.source.require_log(captured)
     before = cycle.source.published()
     found = cycle.source.activate(anew=anew, low=captured)
-    late = cycle.source.published() - before
+    late = cycle.source.late() | (cycle.source.published() - before)
     reach("activate.source")
     row = cycle.repository.channel(cycle.channel.name)
     is_broken = captured is not None and (found.is_new or found.position > captured)
@@ -77,7 +77,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     for target in cycle.channel.targets:
         require_possible(cycle.channel, target.name, tables)
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
-    if revisions and not is_new:
+    if (revisions or late) and not is_new:
         settle(cycle.source.connection)
     for target in cycle.channel.targets:
         is_taken = captured is None and _is_foreign(cycle, target.name, position)
@@ -88,6 +88,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
         start_over(cycle, revisions, position)
     elif revisions or is_new:
         cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
+    cycle.source.forget_late(cycle.source.late())
     reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
         cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
@@ -138,9 +139,10 @@ def deactivate(cycle: Cycle) -> Activated:
 def _wanted(cycle: Cycle) -> list[Table]:
     """The tables of the channel with their shapes; of a partitioned table its partitions, too."""
     known = {i for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if r.table}
-    every = {t.id: t for t in inspect(cycle.source.connection)}
-    wanted = {i for i, t in every.items() if i in known or cycle.scope.wants(t.name)}
     published = cycle.source.published()
+    named = {i for i, _ in listed(cycle.source.connection, cycle.scope)}
+    every = {t.id: t for t in inspect(cycle.source.connection, sorted(known | named | published))}
+    wanted = {i for i in every if i in known or i in named}
     wanted |= {i for i, t in every.items() if i in published and t.partition and t.partition.of in wanted}
     left_out = set(cycle.source.unpublished_reasons())
     return [t for i, t in every.items() if i in wanted and not t.unlogged and i not in left_out]

@@ -20,7 +20,6 @@ from airflow_ddlrepl.capture.enroll import belongs, enroll, valid_at
 from airflow_ddlrepl.capture.layouts import foreign_layouts
 from airflow_ddlrepl.config.policies import CaptureFormat
 from airflow_ddlrepl.engines.postgres.inspect import inspect_unlocked
-from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.engines.postgres.stream import (
     NeedsText,
     RangeTask,
@@ -36,6 +35,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow, is_followed, require_kept
 from airflow_ddlrepl.flow.holding import hold
+from airflow_ddlrepl.flow.joining import join, settle_joined, warn_of_left_out
 from airflow_ddlrepl.flow.results import Captured
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import check_arrived
@@ -70,7 +70,7 @@ def capture(cycle: Cycle) -> Captured:
         low = tally.add(_register(cycle, segment))
     _advance(cycle, low)
     late = cycle.source.publish_late()
-    _warn_of_left_out(cycle)
+    warn_of_left_out(cycle)
     reach("capture.published")
     inspection = replace(inspect_source(cycle), late=frozenset(late))
     end = cycle.source.flush_position()
@@ -83,7 +83,8 @@ def capture(cycle: Cycle) -> Captured:
             _explain(cycle, inspection)
     cycle.repository.set_position(cycle.channel.name, cycle.token, INSPECTED, low)
     reach("capture.inspected")
-    cycle.source.forget_late(late & tally.filled)
+    if tally.filled:
+        cycle.source.forget_late(cycle.source.late() & tally.filled)
     return tally.result(first, low, time.monotonic() - started)
 
 
@@ -114,9 +115,7 @@ def has_news(cycle: Cycle) -> bool:
     end = cycle.source.flush_position()
     if cycle.source.has_news(low, end):
         return True
-    return bool(
-        unexplained(inspection, cycle.repository.latest_revisions(cycle.channel.name), (), end, cycle.scope.joins)
-    )
+    return bool(unexplained(inspection, cycle.repository.latest_revisions(cycle.channel.name), (), end, cycle.joins))
 
 
 def inspect_source(cycle: Cycle) -> Inspection:
@@ -131,7 +130,8 @@ def inspect_source(cycle: Cycle) -> Inspection:
     catalog = inspect_unlocked(cycle.source.connection, version if basis == _basis(cycle, bystanders) else "")
     if catalog.tables is None:
         return Inspection(tuple(r.table for r in known.values() if r.table), catalog.seen)
-    ours = [t for t in catalog.tables if t.id not in bystanders and belongs(t, known, cycle.scope.joins)]
+    others = bystanders - known.keys()
+    ours = [t for t in catalog.tables if t.id not in others and belongs(t, known, cycle.joins)]
     return Inspection(tuple(ours), catalog.seen, catalog.locked, version=catalog.version)
 
 
@@ -216,10 +216,15 @@ def _read(cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last:
         check_arrived(cycle.trail, parts)
     place = (cycle.channel.name, cycle.epoch, cycle.token, low, high)
     segment = Segment(*place, tuple(parts), lineage=cycle.lineage)
-    drift = find_drift(cycle, segment, cycle.trail.events(segment), inspection, is_last=is_last)
+    events = cycle.trail.events(segment)
+    drift = find_drift(cycle, segment, events, inspection, is_last=is_last)
+    tended = join(cycle, drift) if drift else {}
+    if tended and (more := cycle.source.late() - inspection.late):
+        inspection = replace(inspection, late=inspection.late | more)
+        drift = find_drift(cycle, segment, events, inspection, is_last=is_last)
+    settle_joined(cycle, events, drift, tended)
     if not drift:
         return segment
-    _join(cycle, drift)
     return replace(segment, parts=(*parts, _drift_part(cycle, segment, drift)))
 
 
@@ -293,7 +298,7 @@ def read_window(
 
 def enrolled(cycle: Cycle, events: Sequence[Event], known: Mapping[int, Revision]) -> list[Revision]:
     """The revisions that these events add to those that the repository knows."""
-    return enroll(events, known, cycle.scope.joins, partial(cycle.repository.revisions, cycle.channel.name))
+    return enroll(events, known, cycle.joins, partial(cycle.repository.revisions, cycle.channel.name))
 
 
 def find_drift(
@@ -318,7 +323,7 @@ def find_drift(
     explained = {i: r.table for i, r in latest.items() if r.table}
     for revision in enrolled(cycle, drift, latest):
         latest[revision.table_id] = revision
-    drift += unexplained(inspection, latest, events, segment.high, cycle.scope.joins)
+    drift += unexplained(inspection, latest, events, segment.high, cycle.joins)
     since = min(cycle.repository.position(cycle.channel.name, INSPECTED) or segment.low, segment.low)
     has_rows = {file.table_id for file in files} if since == segment.low else set(explained)
     return doubtful(drift, explained, has_rows, since, segment.low, segment.high) + drift
@@ -337,32 +342,6 @@ class _Xids:
 
     def at(self, lsn: int) -> int:
         return self._known.get(lsn, 0)
-
-
-def _warn_of_left_out(cycle: Cycle) -> None:
-    """A table that waits to be published, be it for another right, would stay without its rows unseen."""
-    for name in cycle.source.waiting():
-        log.warning(
-            "%s is not published yet: another transaction is in the way (maybe a prepared one), or the source's role"
-            " may not publish it. Its rows are left out until a later capture can publish and load it, or"
-            " `ddlrepl activate` as the role that activated the channel does",
-            name,
-        )
-
-
-def _join(cycle: Cycle, drift: Sequence[Event]) -> None:
-    """Publish tables that no event trigger brought in; a refresh may begin once nobody older writes to them."""
-    known = cycle.repository.latest_revisions(cycle.channel.name)
-    for event in drift:
-        if event.layout is not None and (revision := known.get(int(event.layout["table_id"]))) and revision.table:
-            at, why = Lsn(event.key.lsn), event.layout.get("why", "")
-            log.warning("%s at %s: %s; its shape and rows of today are taken", revision.table.name, at, why)
-            continue
-        names = ", ".join(str(t.name) for t in event.tables) or ", ".join(str(n) for _, n in event.dropped)
-        log.warning("no DDL record explains the shape of %s: inspected instead", names)
-    tended = cycle.source.tend() if drift else {}  # one left out is refreshed once more when it is published
-    if any(tended.get(i) != "left out" for event in drift for i in event.filled):
-        settle(cycle.source.connection)
 
 
 def _drift_part(cycle: Cycle, segment: Segment, drift: Sequence[Event]) -> Part:

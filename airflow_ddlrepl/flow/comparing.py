@@ -14,7 +14,8 @@ from airflow_ddlrepl.config.refresh_options import BY_ROW
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
-from airflow_ddlrepl.engines.postgres.inspect import inspect
+from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
+from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.properties import read_for, seen_at
 from airflow_ddlrepl.flow.refreshing import refresh
@@ -73,12 +74,15 @@ def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:
     """The source's tables that the channel has, or would have after the next cycle; those left out of it aside."""
     known = cycle.repository.latest_revisions(cycle.channel.name)
     left_out = set(cycle.source.unpublished_reasons()) | set(cycle.source.bystanders())
+    connection = cycle.source.connection
+    named = {i for i, name in listed(connection, Scope()) if cycle.scope.joins(name)} | cycle.source.members()
+    found = inspect(connection, list(with_partitions(connection, named | set(known))))
     return [
         table
-        for table in inspect(cycle.source.connection)
+        for table in sorted(found, key=lambda table: table.name)
         if table.id not in left_out
         and not table.unlogged
-        and belongs(table, known, cycle.scope.joins)
+        and belongs(table, known, cycle.joins)
         and is_selected(table.name, patterns)
     ]
 

@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres.source import PostgresSource
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
@@ -75,6 +76,14 @@ class Cycle:
     @cached_property
     def source(self) -> PostgresSource:
         return PostgresSource.of(self.channel, self.source_dsn)
+
+    @cached_property
+    def _members(self) -> set[int]:
+        return self.source.members()
+
+    def joins(self, table: Table) -> bool:
+        """Does a table that the channel does not know join it: by its name, or because it is left out no more?"""
+        return self.scope.joins(table.name) or table.id in self._members
 
     def claim_source(self) -> None:
         """Raises RepositoryError REP-107 when our repository's channel of this name reads another database."""

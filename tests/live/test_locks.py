@@ -172,3 +172,18 @@ def test_a_refresh_asked_for_while_the_source_is_written_to(replica: Replica) ->
     with flow.open_channel(replica.file, InProcess()) as cycle:
         flow.replicate(cycle)
     replica.check_equal()
+
+
+def test_a_table_of_nobodys_channel_that_is_locked_is_in_nobodys_way(databases: Any, tmp_path: Path) -> None:
+    file = channel_file(tmp_path, databases.source, databases.target, source={"tables": ["public.*"]})
+    replica = Replica(databases.source, databases.target, file)
+    replica.at_source(*START, "create schema elsewhere", "create table elsewhere.x (id int default 1)")
+    replica.activate()
+    with psycopg.connect(replica.source) as holder:
+        holder.execute("lock table elsewhere.x in access exclusive mode")
+        for work in (replica.activate, replica.check_equal):
+            done: list[Any] = []
+            thread = threading.Thread(target=lambda work=work, done=done: done.append(work()), daemon=True)
+            thread.start()
+            thread.join(60)
+            assert len(done) == 1

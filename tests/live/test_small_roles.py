@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.postgres.names import quote
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file, run
+from tests.live.small import small_replica
 from tests.live.test_source_rights import PAGE, Roles, roles
 
 __all__ = ["roles"]
@@ -126,3 +127,19 @@ def _gone(roles: Roles, databases: Databases) -> None:
     name = f"loader_{roles.database}"
     with psycopg.connect(databases.target, autocommit=True) as connection:
         connection.execute(f"drop owned by {name}; drop role {name}".encode())
+
+
+@both
+def test_what_is_not_in_an_administrators_publication_is_left_out(databases: Databases, tmp_path: Path) -> None:
+    tables = [f"create table {name} (id int primary key)" for name in "tu"]
+    run(databases.source, *tables, "create publication ddlrepl_shop for table t")
+    replica = small_replica(databases, tmp_path)
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        assert set(flow.activate(cycle).left_out) == {"public.u"}
+    replica.at_source("create table w (id int primary key)", *(f"insert into {name} values (1)" for name in "tuw"))
+    replica.settle(left_out=["public.u", "public.w"])
+    assert replica.rows("select to_regclass('u'), to_regclass('w')") == [(None, None)]
+    replica.at_source("alter publication ddlrepl_shop add table u", *(f"insert into {n} values (2)" for n in "tuw"))
+    replica.settle(left_out=["public.w"])
+    assert replica.rows("select id from u order by id") == [(1,), (2,)]
+    run(databases.source, "select pg_drop_replication_slot('ddlrepl_shop')")

@@ -138,6 +138,8 @@ def test_somebody_elses_slot_is_refused(databases: Databases) -> None:
         user.execute("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", [source.slot])
         with pytest.raises(SourceError, match="SRC-107"):
             source.activate()
+        source.deactivate()
+        assert user.execute("SELECT FROM pg_replication_slots WHERE slot_name = %s", [source.slot]).rowcount == 1
 
 
 def test_a_narrower_scope_takes_tables_out(databases: Databases) -> None:
@@ -150,3 +152,38 @@ def test_a_narrower_scope_takes_tables_out(databases: Databases) -> None:
     assert ("relation", "keylessd") in [(kind, name) for kind, name, _ in _traces(databases.source)]
     source.close()
     narrower.close()
+
+
+def test_a_locked_table_is_named_by_deactivation_and_again_it_is_put_back(databases: Databases) -> None:
+    _prepare(databases.source)
+    with _source(databases.source, patience=0.1) as source:
+        source.activate()
+        with connect(databases.source, autocommit=False, application_name="long report") as other:
+            other.execute("SELECT * FROM keyless")
+            with pytest.raises(SourceError) as caught:
+                source.deactivate()
+            assert caught.value.code == "SRC-109" and "long report" in caught.value.message
+        assert source.deactivate()[-1] == "helper schema ddlrepl dropped"
+    assert ("relation", "keylessd") in [(kind, name) for kind, name, _ in _traces(databases.source)]
+
+
+def test_an_identity_that_its_owner_has_set_since_stays(databases: Databases) -> None:
+    _prepare(databases.source)
+    with _source(databases.source) as source, connect(databases.source) as user:
+        source.activate()
+        user.execute("ALTER TABLE keyless ADD id int NOT NULL; CREATE UNIQUE INDEX i ON keyless (id)")
+        user.execute("ALTER TABLE keyless REPLICA IDENTITY USING INDEX i")
+        source.deactivate()
+    assert ("relation", "keylessi") in [(kind, name) for kind, name, _ in _traces(databases.source)]
+
+
+def test_a_table_that_was_renamed_unseen_is_excluded(databases: Databases) -> None:
+    _prepare(databases.source)
+    with _source(databases.source, ddl=DdlCapture.RELATIONS) as source, connect(databases.source) as user:
+        source.activate()
+        user.execute("ALTER TABLE keyed RENAME TO renamed; ALTER TABLE by_index RENAME TO keyed")
+        narrower = replace(source, scope=Scope(("*.*",), ("public.keyed", "public.gone"), (Joining("*"),)))
+        narrower.activate()
+        narrower.close()
+        names = user.execute("SELECT tablename FROM pg_publication_tables ORDER BY 1").fetchall()
+        assert names == [("keyless",), ("nothing",), ("renamed",)]

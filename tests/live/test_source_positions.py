@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -168,3 +170,16 @@ def test_a_lost_slot_is_told_and_mended(version: int) -> None:
 
 def _plain(dsn: str) -> PostgresSource:
     return PostgresSource(dsn, channel="c", publication="p", slot="s", scope=Scope())
+
+
+def test_a_slot_that_somebody_else_reads_may_have_news(source: PostgresSource) -> None:
+    low = source.position()
+    with closing(connect(f"{source.dsn}?replication=database")) as other:
+        options = "(proto_version '1', publication_names 'p')"
+        other.pgconn.exec_(f'START_REPLICATION SLOT "{source.slot}" LOGICAL {low} {options}'.encode())
+        assert source.has_news(low, source.flush_position())
+
+
+def test_no_timeout_of_the_role_ends_what_takes_long(source: PostgresSource) -> None:
+    with replace(source, dsn=f"{source.dsn}?options=-cstatement_timeout%3D9000") as timed:
+        assert timed.connection.execute("SHOW statement_timeout").fetchone() == ("0",)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
-from airflow_ddlrepl.engines.postgres import health, held, helper, slots
-from airflow_ddlrepl.engines.postgres.inspect import FOLDER, listed
+from airflow_ddlrepl.engines.postgres import health, held, helper, slots, tending
+from airflow_ddlrepl.engines.postgres.connect import errors
+from airflow_ddlrepl.engines.postgres.inspect import listed, with_partitions
 from airflow_ddlrepl.engines.postgres.names import qualified, quote
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import SourceError
@@ -20,20 +21,12 @@ from airflow_ddlrepl.model.position import Lsn
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
-__all__ = ["FOLDER", "Activation", "Wanted", "activate", "deactivate"]
+__all__ = ["Activation", "Wanted", "activate", "deactivate"]
 
 log = logging.getLogger("ddlrepl")
 
 LOCK_SECONDS = 2
 _ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
-_DESCENDANTS_SQL = """
-WITH RECURSIVE tree(oid) AS (
-    SELECT unnest(%s::oid[]) UNION
-    SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
-    JOIN pg_class c ON c.oid = i.inhrelid AND c.relispartition)
-SELECT t.oid::bigint, n.nspname, c.relname FROM tree t
-JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +62,8 @@ class Activation:
     changes: tuple[str, ...]
     is_new: bool
     has_triggers: bool
-    left_out: dict[str, str]
     is_restored: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
@@ -92,8 +85,7 @@ def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
             changes.append(f"slot {wanted.slot} at {position}")
             if may_prepare:
                 _remember_slot(connection, wanted, position)
-        has_triggers, left_out = helper.present(connection).has_triggers, _left_out(connection, wanted)
-        return Activation(position, tuple(changes), is_new, has_triggers, left_out, restored)
+        return Activation(position, tuple(changes), is_new, helper.present(connection).has_triggers, restored)
     finally:
         connection.execute("SELECT pg_advisory_unlock_all()")
 
@@ -101,7 +93,8 @@ def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
 def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
     """Removes slot, publication, replica identities that were set, and with the last channel the helper schema."""
     changes: list[str] = []
-    if slots.state(connection, wanted.slot) is not None:
+    slot = slots.state(connection, wanted.slot)
+    if slot is not None and slot.is_ours:
         health.require_server(connection)
         slots.drop(connection, wanted.slot)
         changes.append(f"slot {wanted.slot} dropped")
@@ -114,7 +107,7 @@ def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
         for (member,) in connection.execute(
             "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
         ).fetchall():
-            connection.execute("SELECT ddlrepl.put_back(%s, %s::bigint::oid)", [wanted.channel, member])
+            _put_back(connection, wanted, member)
         connection.execute("DELETE FROM ddlrepl.channel WHERE name = %s", [wanted.channel])
         if connection.execute("SELECT FROM ddlrepl.channel").fetchone() is None:
             helper.remove(connection)
@@ -172,19 +165,19 @@ def _register(connection: Connection[Any], wanted: Wanted) -> bool:
 def _release_excluded(connection: Connection[Any], wanted: Wanted) -> list[str]:
     """Tables that a changed channel file excludes leave the publication."""
     rows = connection.execute(
-        "SELECT table_id::bigint, schema_name, table_name, state = 'published' FROM ddlrepl.member WHERE channel = %s",
-        [wanted.channel],
+        "SELECT m.table_id::bigint, n.nspname, c.relname, EXISTS (SELECT FROM pg_publication_rel r"
+        " JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pubname = %s AND r.prrelid = m.table_id)"
+        " FROM ddlrepl.member m JOIN pg_class c ON c.oid = m.table_id JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE m.channel = %s",
+        [wanted.publication, wanted.channel],
     ).fetchall()
     changes: list[str] = []
     for table_id, schema, name, is_published in rows:
         table = TableName(schema, name)
         if not wanted.scope.excludes(table):
             continue
-        with connection.transaction():
-            if is_published:
-                alter = f"ALTER PUBLICATION {quote(wanted.publication)} DROP TABLE ONLY {qualified(table)}"
-                connection.execute(alter.encode())
-            connection.execute("SELECT ddlrepl.put_back(%s, %s::bigint::oid)", [wanted.channel, table_id])
+        alter = f"ALTER PUBLICATION {quote(wanted.publication)} DROP TABLE ONLY {qualified(table)}"
+        _put_back(connection, wanted, table_id, alter if is_published else "")
         changes.append(f"table {table}: excluded")
     return changes
 
@@ -193,14 +186,13 @@ def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
     """Each table in a transaction of its own, so that no lock outlives it."""
     every = listed(connection, Scope())
     chosen = [i for i, name in every if wanted.scope.wants(name)]
-    rows = connection.execute(_DESCENDANTS_SQL, [chosen]).fetchall()
-    names = {int(i): TableName(schema, name) for i, schema, name in rows}
+    names = with_partitions(connection, chosen)
     members = {i: name for i, name in names.items() if not wanted.scope.excludes(name)}
     before = _members(connection, wanted)
     connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{LOCK_SECONDS}s"])
     try:
         for table_id in [*members, *(i for i, (state, _) in before.items() if state != "bystander")]:
-            _tend(connection, wanted, table_id)
+            _tend(connection, wanted, table_id, before.get(table_id, (None, None))[0])
     finally:
         connection.execute("RESET lock_timeout")
     _remember_bystanders(connection, wanted, {i: n for i, n in every if i not in members and wanted.scope.joins(n)})
@@ -208,34 +200,57 @@ def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
     return [f"table {names.get(i, i)}: {state}" for i, (state, _) in after.items() if before.get(i, ("",))[0] != state]
 
 
-def _tend(connection: Connection[Any], wanted: Wanted, table_id: int) -> None:
+def _tend(connection: Connection[Any], wanted: Wanted, table_id: int, was: str | None) -> None:
     """Waits for locks up to the channel's patience. Raises SourceError SRC-109 with who holds them."""
     deadline = time.monotonic() + wanted.patience
     while True:
-        connection.execute("SELECT ddlrepl.tend(%s, %s::bigint::oid)", [wanted.channel, table_id])
+        tending.tend_one(connection, wanted.channel, table_id, was)
         row = connection.execute(
-            "SELECT schema_name, table_name, reason FROM ddlrepl.member"
-            " WHERE channel = %s AND table_id = %s::bigint::oid AND reason LIKE '%%(55P03)'",
+            "SELECT FROM ddlrepl.member WHERE channel = %s AND table_id = %s::bigint::oid AND reason LIKE '%%(55P03)'",
             [wanted.channel, table_id],
         ).fetchone()
         if row is None:
             return
         if time.monotonic() > deadline:
-            raise _locked(connection, TableName(row[0], row[1]), table_id)
+            raise _locked(connection, table_id)
 
 
-def _locked(connection: Connection[Any], name: TableName, table_id: int) -> SourceError:
+def _put_back(connection: Connection[Any], wanted: Wanted, table_id: int, first: str = "") -> None:
+    """The replica identity as it was. first: a statement of the same transaction.
+
+    Waits for locks as `_tend`. Raises SourceError SRC-109 with who holds them.
+    """
+    deadline = time.monotonic() + wanted.patience
+    while True:
+        try:
+            with connection.transaction():
+                connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_SECONDS}s"])
+                if first:
+                    connection.execute(first.encode())
+                connection.execute("SELECT ddlrepl.put_back(%s, %s::bigint::oid)", [wanted.channel, table_id])
+            return
+        except errors().LockNotAvailable:
+            if time.monotonic() > deadline:
+                raise _locked(connection, table_id) from None
+
+
+def _locked(connection: Connection[Any], table_id: int) -> SourceError:
     rows = connection.execute(
         "SELECT DISTINCT a.pid, a.usename, a.application_name, a.state"
         " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
         " WHERE l.relation = %s::bigint::oid AND l.granted AND a.pid <> pg_backend_pid()",
         [table_id],
     ).fetchall()
+    named = connection.execute(
+        "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE c.oid = %s::bigint::oid",
+        [table_id],
+    ).fetchone()
     who = "; ".join(f"process {p} (user {u}, application {a!r}, {s})" for p, u, a, s in rows) or "somebody"
     return SourceError(
         f"its replica identity or publication can't be set while it is locked by {who}",
         code="SRC-109",
-        table=name,
+        table=TableName(*named) if named else None,
         hint="end them and try again: " + " ".join(f"SELECT pg_terminate_backend({row[0]});" for row in rows),
         retryable=True,
     )
@@ -266,7 +281,7 @@ def _from_held_log(connection: Connection[Any], wanted: Wanted) -> bool:
 def _slot(connection: Connection[Any], wanted: Wanted) -> tuple[Lsn, bool]:
     """Creates the slot, or creates it anew when it is lost, older than its publication, or not wanted any more."""
     slot = slots.state(connection, wanted.slot)
-    if slot is not None and not slot.invalid and not wanted.anew:
+    if slot is not None and (not slot.is_ours or (not slot.invalid and not wanted.anew)):
         health.require_slot(connection, wanted.slot)
         try:
             health.require_publication(connection, wanted.publication, wanted.channel)
@@ -296,14 +311,3 @@ def _members(connection: Connection[Any], wanted: Wanted) -> dict[int, tuple[str
         "SELECT table_id::bigint, state, reason FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
     ).fetchall()
     return {int(i): (state, reason) for i, state, reason in rows}
-
-
-def _left_out(connection: Connection[Any], wanted: Wanted) -> dict[str, str]:
-    if not helper.present(connection).is_readable:
-        return {}
-    rows = connection.execute(
-        "SELECT schema_name, table_name, reason FROM ddlrepl.member WHERE channel = %s AND reason IS NOT NULL"
-        " ORDER BY 1, 2",
-        [wanted.channel],
-    ).fetchall()
-    return {str(TableName(schema, name)): reason for schema, name, reason in rows}

@@ -49,7 +49,7 @@ def require_slot(connection: Connection[Any], name: str) -> slots.Slot:
     slot = slots.state(connection, name)
     if slot is None:
         raise SourceError(f"the replication slot {name} is missing", code="SRC-102", hint=AGAIN)
-    if slot.plugin != "pgoutput" or not slot.is_here:
+    if not slot.is_ours:
         raise SourceError(
             f"the replication slot {name} is not ours: plugin {slot.plugin or 'none'}, database {slot.database}",
             code="SRC-107",

@@ -117,13 +117,23 @@ BEGIN
 END
 $$;
 
+-- Does this transaction hold the table alone? Else others may be writing to it, and what they write before we commit
+-- is not in the log of a table that is published only now.
+CREATE OR REPLACE FUNCTION ddlrepl.is_held(id oid) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (
+        SELECT FROM pg_locks l
+        WHERE l.locktype = 'relation' AND l.pid = pg_backend_pid() AND l.mode = 'AccessExclusiveLock' AND l.granted
+          AND l.relation = id AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
+$$;
+
 -- Brings one table of a channel to its right state: replica identity, publication, membership.
 -- Returns 'filled' when it was published just now and has rows already, else its state, or 'gone'.
 CREATE OR REPLACE FUNCTION ddlrepl.tend(channel_name text, id oid) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
     ch ddlrepl.channel;
-    shape jsonb := ddlrepl.table_shape(id);
+    shape jsonb;
     spelled text;
     known ddlrepl.member;
     now_is ddlrepl.member;
@@ -133,6 +143,16 @@ DECLARE
     -- A capture has published it late, and its refresh is not asked for yet: that has to stay known.
     is_late boolean;
 BEGIN
+    BEGIN
+        shape := ddlrepl.table_shape(id);
+    EXCEPTION WHEN lock_not_available THEN
+        -- Newer servers lock a table to spell its expressions.
+        INSERT INTO ddlrepl.member AS m (channel, table_id, schema_name, table_name, state, reason)
+        SELECT channel_name, id, n.nspname, c.relname, 'left out', format('%s (%s)', SQLERRM, SQLSTATE)
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = id
+        ON CONFLICT DO NOTHING;
+        RETURN coalesce((SELECT m.state FROM ddlrepl.member m WHERE m.channel = channel_name AND m.table_id = id), 'gone');
+    END;
     IF shape IS NULL THEN
         DELETE FROM ddlrepl.member WHERE channel = channel_name AND table_id = id;
         RETURN 'gone';
@@ -187,10 +207,10 @@ BEGIN
                 IF NOT was_published THEN
                     EXECUTE format('ALTER PUBLICATION %I ADD TABLE ONLY %s', ch.publication, spelled);
                     -- Never a SELECT from a user's table: planning it can run functions of its owner's, with our rights.
-                    is_filled := pg_relation_size(id) > 0;
-                    -- Left out until now: the log lacks what happened to its rows, be it that all are gone.
-                    is_filled := is_filled OR coalesce(known.state = 'left out', false);
+                    is_filled := pg_relation_size(id) > 0 OR NOT ddlrepl.is_held(id);
                 END IF;
+                -- Left out or taken out until now: the log lacks what happened to its rows, be it that all are gone.
+                is_filled := is_filled OR known.state = 'left out' OR known.state = 'published' AND NOT was_published;
             END IF;
         EXCEPTION WHEN OTHERS THEN
             now_is.state := CASE WHEN was_published THEN 'published' ELSE 'left out' END;
@@ -228,7 +248,10 @@ BEGIN
             to_regclass(format('%I.%I', n.nspname, mine.index_before)) END AS index_now
     INTO present
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = id;
-    IF FOUND AND (mine.identity_before <> 'i' OR present.index_now IS NOT NULL) THEN
+    -- What is no longer what we set, the table's owner has set since.
+    IF FOUND AND (mine.identity_before <> 'i' OR present.index_now IS NOT NULL) AND NOT (
+        present.relreplident = 'n' OR present.relreplident = 'i' AND NOT EXISTS (
+            SELECT FROM pg_attribute a WHERE a.attrelid = id AND a.attgenerated <> '')) THEN
         EXECUTE format('ALTER TABLE %I.%I REPLICA IDENTITY %s', present.nspname, present.relname,
             CASE mine.identity_before
                 WHEN 'f' THEN 'FULL'

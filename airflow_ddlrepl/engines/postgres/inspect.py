@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +65,15 @@ _SHAPES_SQL = (
     "SELECT (" + SHAPE_SQL.replace("$1", "wanted.id") + ") FROM pg_catalog.unnest(%s::pg_catalog.oid[]) WITH ORDINALITY"
     " AS wanted(id, place) ORDER BY wanted.place"
 )
+
+_DESCENDANTS_SQL = """
+WITH RECURSIVE tree(oid) AS (
+    SELECT unnest(%s::oid[]) UNION
+    SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
+    JOIN pg_class c ON c.oid = i.inhrelid AND c.relispartition)
+SELECT t.oid::bigint, n.nspname, c.relname FROM tree t
+JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+"""
 
 _LOCKED_SQL = """
 SELECT DISTINCT l.relation FROM pg_catalog.pg_locks l
@@ -136,6 +145,12 @@ def listed(connection: Connection[Any], scope: Scope) -> list[tuple[int, TableNa
     rows = connection.execute(_LIST_SQL).fetchall()
     names = [(int(i), TableName(schema, name)) for i, schema, name in rows]
     return [(i, name) for i, name in names if scope.wants(name)]
+
+
+def with_partitions(connection: Connection[Any], ids: Iterable[int]) -> dict[int, TableName]:
+    """These tables that are there, and the partitions of the partitioned ones, by id."""
+    rows = connection.execute(_DESCENDANTS_SQL, [list(ids)]).fetchall()
+    return {int(i): TableName(schema, name) for i, schema, name in rows}
 
 
 def snapshot(connection: Connection[Any]) -> Snapshot:

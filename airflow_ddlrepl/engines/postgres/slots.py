@@ -47,6 +47,10 @@ class Slot:
     invalid: str
     is_here: bool
 
+    @property
+    def is_ours(self) -> bool:
+        return self.is_here and self.plugin == "pgoutput"
+
 
 def state(connection: Connection[Any], name: str) -> Slot | None:
     """The slot of that name; None when there is none."""

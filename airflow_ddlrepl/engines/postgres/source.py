@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
-from airflow_ddlrepl.engines.postgres import activation, health, held, helper, lineage, slots
+from airflow_ddlrepl.engines.postgres import activation, health, held, helper, lineage, slots, tending
 from airflow_ddlrepl.engines.postgres.activation import Activation
-from airflow_ddlrepl.engines.postgres.connect import errors, session
+from airflow_ddlrepl.engines.postgres.connect import NO_TIMEOUTS, errors, session
 from airflow_ddlrepl.engines.postgres.pgoutput import walsender
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import DdlReplError, SourceError
@@ -34,13 +34,6 @@ HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
 FLUSH_WAIT_SECONDS = 0.02
 NEWS_PEEK_BYTES = 64 << 20
 PATIENCE_SECONDS = 20.0
-# helper.sql knows it by how it begins
-_LATE = "published late: its first rows come by a refresh"
-_WAITS = "right(reason, 7) = '(55P03)'"
-_IS_LATE = f"state = 'left out' AND {_WAITS}"
-_TEND_WAITING = f"""
-SELECT table_id::bigint, state, ddlrepl.tend(channel, table_id) FROM ddlrepl.member WHERE channel = %s AND {_WAITS}
-"""
 PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
 
 
@@ -86,9 +79,10 @@ class PostgresSource:
 
     @property
     def connection(self) -> Connection[Any]:
-        """In autocommit mode."""
+        """In autocommit mode; the server ends nothing that takes long."""
         if self._connection is None or self._connection.closed:
             self._connection = session(self.dsn)
+            self._connection.execute(NO_TIMEOUTS.encode())
         return self._connection
 
     def activate(self, *, anew: bool = False, low: Lsn | None = None) -> Activation:
@@ -99,6 +93,8 @@ class PostgresSource:
         """
         with self._as_error():
             found = activation.activate(self.connection, replace(self._plan(), anew=anew, low=low))
+            reasons = {str(name): why for name, why in self.unpublished_reasons().values()}
+            found = replace(found, left_out=reasons)
         if found.is_restored and self.connection.info.server_version >= slots.FAILOVER_VERSION:
             walsender.let_fail_over(self.dsn, self.slot)
         return found
@@ -209,18 +205,22 @@ class PostgresSource:
 
         Says yes without looking when there is much log: reading it once is what capture does anyway.
         Heartbeats are no news. What commits before `low` is, while the slot has not been advanced past it.
+        So is a slot that somebody else reads now: whoever reads the log waits for it, or takes a copy.
         """
         if high <= low:
             return False
         if high - low > NEWS_PEEK_BYTES or not self._may_peek():
             return True
-        with slots.lost_is_told(self.connection, self.slot):
-            rows = self.connection.execute(
-                "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
-                " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
-                " WHERE get_byte(data, 0) NOT IN (66, 67, 79)",  # all but Begin, Commit, Origin
-                [self.slot, str(high), _publication_list(self.publication)],
-            ).fetchall()
+        try:
+            with slots.lost_is_told(self.connection, self.slot):
+                rows = self.connection.execute(
+                    "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
+                    " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
+                    " WHERE get_byte(data, 0) NOT IN (66, 67, 79)",  # all but Begin, Commit, Origin
+                    [self.slot, str(high), _publication_list(self.publication)],
+                ).fetchall()
+        except errors().ObjectInUse:
+            return True
         return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
 
     def wait_for_standbys(self, high: Lsn) -> None:
@@ -258,71 +258,36 @@ class PostgresSource:
 
         Values as ddlrepl.tend returns them: "published", "filled" (has rows from before), "tracked", "left out".
         A table that another transaction holds is left to the next capture: `publish_late`.
-        Empty when the helper schema is not there or not ours.
+        Empty when the helper schema is not there or not ours, or without the right.
         """
-        if not helper.present(self.connection).is_readable:
-            return {}
-        statement = (activation.FOLDER / "tend.sql").read_text()
-        return {int(i): outcome for i, outcome in self._tended(statement)}
-
-    def _tended(self, statement: str) -> list[tuple[Any, ...]]:
-        """Rows of a statement that calls ddlrepl.tend, which waits for no lock for long; none without the right."""
-        try:
-            with self.connection.transaction():
-                self.connection.execute("SET LOCAL lock_timeout = '500ms'")
-                return self.connection.execute(statement.encode(), [self.channel]).fetchall()
-        except errors().InsufficientPrivilege:
-            return []
+        return tending.tend(self.connection, self.channel) if self._may_look() else {}
 
     def has_late(self) -> bool:
         """Would `publish_late` have anything to do?"""
-        if not helper.present(self.connection).is_readable:
-            return False
-        row = self.connection.execute(
-            f"SELECT EXISTS (SELECT FROM ddlrepl.member WHERE channel = %s AND ({_WAITS} OR reason = %s))".encode(),
-            [self.channel, _LATE],
-        ).fetchone()
-        return bool(row and row[0])
+        return self._may_look() and tending.has_late(self.connection, self.channel)
 
     def publish_late(self) -> set[int]:
-        """Publish tables that could not be when they were created, because another transaction was in the way.
+        """Publish tables that could not be before, because another transaction was in the way, or for another reason.
 
         Returns ids of those published now, and of those that `forget_late` has not been told of: the log lacks
-        their first rows. A table that still can't be published waits for the next call.
+        some of their rows. A table that still can't be published waits for the next call.
         """
-        if not helper.present(self.connection).is_readable:
-            return set()
-        with self.connection.transaction():
-            tended = self._tended(_TEND_WAITING)
-            joined = [int(i) for i, was, now in tended if was == "left out" and now in ("published", "filled")]
-            if joined:
-                self.connection.execute(
-                    "UPDATE ddlrepl.member SET reason = %s WHERE channel = %s AND table_id = ANY(%s::oid[])",
-                    [_LATE, self.channel, joined],
-                )
-        rows = self.connection.execute(
-            "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND reason = %s", [self.channel, _LATE]
-        )
-        return {int(i) for (i,) in rows}
+        return tending.publish_late(self.connection, self.channel) if self._may_look() else set()
+
+    def late(self) -> set[int]:
+        """What `publish_late` has returned, and `forget_late` has not been told of."""
+        return tending.late(self.connection, self.channel) if self._may_look() else set()
 
     def waiting(self) -> list[TableName]:
         """Tables that `publish_late` could not publish."""
-        if not helper.present(self.connection).is_readable:
-            return []
-        rows = self.connection.execute(
-            f"SELECT schema_name, table_name FROM ddlrepl.member WHERE channel = %s AND {_IS_LATE}".encode(),
-            [self.channel],
-        )
-        return [TableName(schema, name) for schema, name in rows]
+        return tending.waiting(self.connection, self.channel) if self._may_look() else []
 
     def forget_late(self, table_ids: Iterable[int]) -> None:
         """These tables wait for a refresh now: that is durable."""
-        if ids := list(table_ids):
-            self.connection.execute(
-                "UPDATE ddlrepl.member SET reason = NULL"
-                " WHERE channel = %s AND reason = %s AND table_id = ANY(%s::oid[])",
-                [self.channel, _LATE, ids],
-            )
+        tending.forget_late(self.connection, self.channel, table_ids)
+
+    def _may_look(self) -> bool:
+        return helper.present(self.connection).is_readable
 
     def published(self) -> set[int]:
         """Ids of the tables whose rows are in the stream; none without a publication."""
@@ -335,23 +300,46 @@ class PostgresSource:
 
     def unpublished_reasons(self) -> dict[int, tuple[TableName, str]]:
         """Tables of the channel whose rows are not in the stream: name and why."""
-        if not helper.present(self.connection).is_readable:
-            return {}
+        if not self._may_look():
+            return self._not_in_the_publication()
         rows = self.connection.execute(
             "SELECT table_id::bigint, schema_name, table_name, reason FROM ddlrepl.member"
             " WHERE channel = %s AND reason IS NOT NULL AND reason <> %s ORDER BY 2, 3",
-            [self.channel, _LATE],
+            [self.channel, tending.LATE],
         ).fetchall()
         return {int(i): (TableName(schema, name), reason) for i, schema, name, reason in rows}
 
     def bystanders(self) -> set[int]:
-        """Ids of tables that are not in the channel, though a new one of that name would be: they are older."""
-        if not helper.present(self.connection).is_readable:
-            return set()
+        """Ids of tables that are not in the channel, though a new one of that name would be: they are older.
+
+        Where an administrator has made the publication, those that are not in it.
+        """
+        if not self._may_look():
+            return set(self._not_in_the_publication())
+        return self._members("bystander")
+
+    def members(self) -> set[int]:
+        """Ids of tables that are in the channel, with their rows or without."""
+        return self._members("published", "tracked", "left out") if self._may_look() else set()
+
+    def _members(self, *states: str) -> set[int]:
         rows = self.connection.execute(
-            "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND state = 'bystander'", [self.channel]
+            "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND state = ANY(%s)",
+            [self.channel, list(states)],
         ).fetchall()
         return {int(i) for (i,) in rows}
+
+    def _not_in_the_publication(self) -> dict[int, tuple[TableName, str]]:
+        rows = self.connection.execute(
+            "SELECT c.oid::bigint, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE c.relkind = 'r' AND c.relpersistence <> 't'"
+            " AND c.oid NOT IN (SELECT t.relid FROM pg_publication p, pg_get_publication_tables(p.pubname::text) t"
+            " WHERE p.pubname = %s) ORDER BY 2, 3",
+            [self.publication],
+        ).fetchall()
+        why = f"it is not in the publication {self.publication}"
+        names = ((int(i), TableName(schema, name)) for i, schema, name in rows)
+        return {i: (name, why) for i, name in names if self.scope.admits(name)}
 
     def emit(self, prefix: str, text: str) -> Lsn:
         """Writes a transactional message into the log; returns where."""

@@ -1,21 +1,18 @@
 -- Tables of one channel that need a hand, because no event trigger lent it: new ones that join by their name, and
 -- published ones whose replica identity no longer lets the user's UPDATE and DELETE through.
-SELECT wanting.oid::bigint, ddlrepl.tend(wanting.channel, wanting.oid)
-FROM (
-    SELECT c.oid, ch.name AS channel
-    FROM ddlrepl.channel ch
-    CROSS JOIN pg_catalog.pg_class c
-    LEFT JOIN ddlrepl.member m ON m.channel = ch.name AND m.table_id = c.oid
-    WHERE ch.name = %s AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND c.oid >= 16384
-      AND CASE
-          WHEN m.state = 'published' THEN CASE c.relreplident
-              WHEN 'd' THEN NOT EXISTS (
-                  SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indimmediate)
-              WHEN 'i' THEN NOT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
-              WHEN 'f' THEN EXISTS (
-                  SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated <> '')
-              ELSE true END
-          WHEN m.state = 'tracked' THEN false
-          ELSE ddlrepl.belongs(ch, c.oid) END
-    ORDER BY c.relispartition, c.oid
-) AS wanting
+SELECT c.oid::bigint, m.state
+FROM ddlrepl.channel ch
+CROSS JOIN pg_catalog.pg_class c
+LEFT JOIN ddlrepl.member m ON m.channel = ch.name AND m.table_id = c.oid
+WHERE ch.name = %s AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND c.oid >= 16384
+  AND CASE
+      WHEN m.state = 'published' THEN CASE c.relreplident
+          WHEN 'd' THEN NOT EXISTS (
+              SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indimmediate)
+          WHEN 'i' THEN NOT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
+          WHEN 'f' THEN EXISTS (
+              SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated <> '')
+          ELSE true END
+      WHEN m.state = 'tracked' THEN false
+      ELSE ddlrepl.belongs(ch, c.oid) END
+ORDER BY c.relispartition, c.oid

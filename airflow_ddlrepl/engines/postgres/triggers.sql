@@ -105,6 +105,7 @@ DECLARE
     id oid;
     seen oid[] := '{}';
     filled oid[] := '{}';
+    shared oid[] := '{}';        -- of these, those that others may be writing to
     belonging oid[] := '{}';
     rewritten oid[] := string_to_array(nullif(current_setting('ddlrepl.rewritten', true), ''), ' ');
     tables jsonb := '[]';
@@ -118,6 +119,9 @@ BEGIN
             IF ddlrepl.belongs(ch, id) THEN
                 IF ddlrepl.tend(ch.name, id) = 'filled' THEN
                     filled := filled || id;
+                    IF NOT ddlrepl.is_held(id) THEN
+                        shared := shared || id;
+                    END IF;
                 END IF;
                 belonging := belonging || id;
             END IF;
@@ -130,7 +134,7 @@ BEGIN
         'v', 1, 'kind', 'ddl', 'tag', tag,
         'statement', ddlrepl.without_passwords(ddlrepl.statement_of(context, query)),
         'query', ddlrepl.without_passwords(query),
-        'settings', settings,
+        'settings', settings || CASE WHEN shared = '{}' THEN '{}' ELSE jsonb_build_object('shared', shared::int8[]) END,
         'tables', tables,
         'dropped', dropped,
         'rewritten', (SELECT coalesce(jsonb_agg(r::int8), '[]') FROM unnest(rewritten) r WHERE r = ANY (belonging)),
@@ -145,7 +149,7 @@ $$;
 -- Is this DDL none of anybody's business: our own, without effect on tables, or with secrets in its text?
 CREATE OR REPLACE FUNCTION ddlrepl.is_ignored(tag text, context text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT regexp_count(context, 'PL/pgSQL function ddlrepl[.]') > 1
+    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_end|on_sql_drop|tend|put_back)"?[(]') > 1
         OR tag ~ '(SUBSCRIPTION|PUBLICATION|USER MAPPING|SERVER|FOREIGN DATA WRAPPER)$'
         OR tag IN ('REFRESH MATERIALIZED VIEW', 'REINDEX')
         OR NOT EXISTS (SELECT FROM ddlrepl.channel)

@@ -1,0 +1,103 @@
+"""Tend: new tables join, replica identities are mended, and what was left out is published as soon as it can be.
+
+Where no event trigger has done it, a capture does: each table in a transaction of its own, so that no lock outlives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connect import errors
+from airflow_ddlrepl.engines.postgres.inspect import FOLDER
+from airflow_ddlrepl.model.names import TableName
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+LOCK_TIMEOUT = "500ms"  # shorter than deadlock_timeout, so that no user's statement is the victim
+# helper.sql knows it by how it begins
+LATE = "published late: its first rows come by a refresh"
+_IS_HELD = "right(reason, 7) = '(55P03)'"
+_IS_MISSING = """
+state = 'published' AND NOT EXISTS (
+    SELECT FROM pg_publication_rel r
+    JOIN pg_publication p ON p.oid = r.prpubid
+    JOIN ddlrepl.channel c ON c.publication = p.pubname
+    WHERE c.name = channel AND r.prrelid = table_id)
+"""
+_WAITS = f"({_IS_HELD} OR {_IS_MISSING})"
+_WAITING = f"SELECT table_id::bigint, state FROM ddlrepl.member WHERE channel = %s AND {_WAITS}"
+_MARK = "UPDATE ddlrepl.member SET reason = %s WHERE channel = %s AND table_id = %s::bigint::oid"
+
+
+def tend(connection: Connection[Any], channel: str) -> dict[int, str]:
+    """Every table that no event trigger has brought to its right state; what became of each, as ddlrepl.tend tells."""
+    return _tended(connection, channel, (FOLDER / "tend.sql").read_text())
+
+
+def publish_late(connection: Connection[Any], channel: str) -> set[int]:
+    """Those that another transaction kept out, and those that somebody took out, are published; ids as `late`."""
+    _tended(connection, channel, _WAITING)
+    return late(connection, channel)
+
+
+def tend_one(connection: Connection[Any], channel: str, table_id: int, was: str | None) -> str:
+    """One table that was in this state before. Published late, it is marked so in the same transaction.
+
+    The mark outlives a run that ends before the table's refresh is asked for.
+    """
+    with connection.transaction():
+        row = connection.execute("SELECT ddlrepl.tend(%s, %s::bigint::oid)", [channel, table_id]).fetchone()
+        now = str(row[0]) if row else "gone"
+        if was in ("left out", "published") and now == "filled":
+            connection.execute(_MARK, [LATE, channel, table_id])
+    return now
+
+
+def late(connection: Connection[Any], channel: str) -> set[int]:
+    """Tables whose first rows, or some in between, are not in the log, and whose refresh is not asked for yet."""
+    rows = connection.execute(
+        "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND reason = %s", [channel, LATE]
+    )
+    return {int(i) for (i,) in rows}
+
+
+def forget_late(connection: Connection[Any], channel: str, table_ids: Iterable[int]) -> None:
+    if ids := list(table_ids):
+        connection.execute(
+            "UPDATE ddlrepl.member SET reason = NULL WHERE channel = %s AND reason = %s AND table_id = ANY(%s::oid[])",
+            [channel, LATE, ids],
+        )
+
+
+def has_late(connection: Connection[Any], channel: str) -> bool:
+    """Would `publish_late` have anything to do?"""
+    row = connection.execute(
+        f"SELECT EXISTS (SELECT FROM ddlrepl.member WHERE channel = %s AND ({_WAITS} OR reason = %s))".encode(),
+        [channel, LATE],
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
+    """Tables that `publish_late` could not publish."""
+    rows = connection.execute(
+        f"SELECT schema_name, table_name FROM ddlrepl.member WHERE channel = %s AND"
+        f" (state = 'left out' AND {_IS_HELD} OR {_IS_MISSING})".encode(),
+        [channel],
+    )
+    return [TableName(schema, name) for schema, name in rows]
+
+
+def _tended(connection: Connection[Any], channel: str, chosen: str) -> dict[int, str]:
+    """chosen: a query for ids and states. No table is waited for long; none is tended without the right."""
+    outcomes: dict[int, str] = {}
+    try:
+        for table_id, was in connection.execute(chosen.encode(), [channel]).fetchall():
+            with connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
+                outcomes[int(table_id)] = tend_one(connection, channel, table_id, was)
+    except errors().InsufficientPrivilege:
+        pass
+    return outcomes
