@@ -142,7 +142,7 @@ class Timeline:
     """Builds a Program. plan: decides one table's schema change. shape_at: the enrolled revision.
 
     enrolled: ids of the tables that are, or ever were, in the channel. rules: which changes the target takes.
-    read: what of a source's table is read for the target's.
+    read: what of a source's table is read for the target's. is_refreshed: tables that wait are loaded from the source.
     """
 
     plan: Planner
@@ -150,6 +150,7 @@ class Timeline:
     enrolled: Container[int]
     rules: RuleSets = field(default_factory=RuleSets)
     read: Read = whole
+    is_refreshed: bool = True
     _standings: dict[int, Standing] = field(default_factory=dict)
     _since: dict[int, LogKey] = field(default_factory=dict)
     _slices: list[Slice] = field(default_factory=list)
@@ -235,6 +236,10 @@ class Timeline:
             if plan.properties != before.properties:
                 self._stand(Step(event, table_id, None, before, replace(before, properties=plan.properties)))
             return None
+        if before is None and plan.shape is not None and self._joins_later(event, new):
+            joins = Standing(table_id, plan.target, plan.shape, State.NEW, properties=plan.properties)
+            self._stand(Step(event, table_id, None, None, joins))
+            return None
         if table_id in self._standings:
             self._close(table_id, event.key)
         after = self._after(before, plan, table_id)
@@ -246,6 +251,11 @@ class Timeline:
             self._step_aside(event, after)
         self._since[table_id] = event.key
         return None
+
+    def _joins_later(self, event: Event, new: Table | None) -> bool:
+        """A new partition of a table that is not there yet, or is there as a refresh has seen it later."""
+        parent = self._standings.get(new.partition.of) if new and new.partition and self.is_refreshed else None
+        return parent is not None and (parent.state is not State.LIVE or parent.has(event.key.lsn, event.xid))
 
     def _tell_users(self, event: Event, types: Sequence[TypeDefinition]) -> None:
         """Tables that use a type which has changed, and whose own record of it was lost, get to know of it here.

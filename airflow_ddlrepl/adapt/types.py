@@ -5,7 +5,7 @@ What tells one type from another is the source's id of it, as the standing shape
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.steps import Step, StepKind
@@ -14,7 +14,7 @@ from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, Rep
 from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.ddl.rename_type import RenameType
-from airflow_ddlrepl.ddl.type_edits import edits
+from airflow_ddlrepl.ddl.type_edits import AddLabel, edits
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
@@ -40,6 +40,34 @@ def likeness(of: TypeDefinition) -> tuple[object, ...]:
     attributes = tuple((a.name, canonical(a.type)) for a in of.attributes)
     base = canonical(of.base) if of.base else None
     return (of.kind, of.labels, attributes, base, frozenset(of.constraints), of.not_null, of.default)
+
+
+def renewed(table: Table, known: Mapping[int, TypeDefinition], render: Renderer) -> Iterator[str]:
+    """What makes the types that the target has those of a table that is loaded anew, where no log brings it any more.
+
+    known: the types as the target's tables have them. One that can't be altered makes way for a new one.
+    """
+    for of in table.types:
+        was = known.get(of.oid, of)
+        if (was.schema, was.name) != (of.schema, of.name):
+            renamed = RenameType(of.oid, (was.schema, was.name), (of.schema, of.name), ())
+            yield from render.unless_done(render.sql(renamed, None))
+        if likeness(was) != likeness(of):
+            found = edits(was, of)
+            change = ChangeTypeDefinition(was, of, found) if found else None
+            yield from render.unless_done(render.sql(change, None)) if change else render.make_way(of)
+
+
+def has_other_types(before: Table, now: Table) -> bool:
+    """Did a type that both use change by more than new labels?"""
+    known = {of.oid: of for of in before.types}
+    return any(of.oid in known and _is_other(known[of.oid], of) for of in now.types)
+
+
+def _is_other(before: TypeDefinition, now: TypeDefinition) -> bool:
+    found = edits(before, now)
+    added = found is not None and all(isinstance(edit, AddLabel) for edit in found)
+    return not added or (before.schema, before.name) != (now.schema, now.name)
 
 
 def _elsewhere(oid: int, facts: TargetFacts) -> list[TypeDefinition]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 
+from airflow_ddlrepl.adapt.arrive import JOINS
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Step, Timeline, whole
 from airflow_ddlrepl.capture.enroll import valid_at
@@ -116,7 +117,7 @@ def look(
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     rules = cycle.channel.target(target).rules
     read = partial(read_for, cycle.channel, target) if cycle.channel.has_properties else whole
-    timeline = Timeline(plan, shape_at, enrolled, rules, read)
+    timeline = Timeline(plan, shape_at, enrolled, rules, read, not cycle.channel.is_replay(target))
     high = captured if until is None else max(low, min(captured, until))
     return Stretch(target, low, high, standings, events, timeline)
 
@@ -260,7 +261,9 @@ def _records(cycle: Cycle, program: Program) -> list[Record]:
     found += _declined(program)
     there = {i: standing for i, standing in program.standings.items() if standing.state is not State.KEPT}
     found += [RefreshDone(step.table_id, None) for step in program.steps if step.table_id not in there]
-    waiting = [i for i, standing in there.items() if standing.state is State.PENDING]
+    joining = {step.table_id for step in program.steps if step.before is None and step.after and not step.plan}
+    found += [RefreshAsked(i, JOINS, program.high, how=FIRST) for i in sorted(joining & there.keys())]
+    waiting = [i for i, standing in there.items() if standing.state is State.PENDING and i not in joining]
     return found + [RefreshAsked(i, reason(program, i), program.high, how=_how(program, i)) for i in waiting]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import FIRST, RefreshAsked
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 if TYPE_CHECKING:
@@ -37,15 +38,15 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
     reason, how = BY_HAND if options == BULK else f"{BY_HAND}: {options}", str(options)
     with session(cycle.target_dsn(target)) as connection:
         now = state.read_state(connection, cycle.channel.name)
+        tables = {i: r.table for i, r in latest.items() if r.table is not None and i in now.standings}
+        named = {i for i, table in tables.items() if any_matches(patterns, table.name)}
+        wanted = {i: now.standings[i] for i in with_partitions(tables, named)}
         asked = {
             i: replace(s, state=State.PENDING) if s.state is State.LIVE else s
-            for i, s in now.standings.items()
-            if (s.state is State.LIVE or s.state in state.WAITING)
-            and (revision := latest.get(i)) is not None
-            and revision.table is not None
-            and any_matches(patterns, revision.table.name)
+            for i, s in wanted.items()
+            if s.state in state.WAITING or (s.state is State.LIVE and not tables[i].is_partitioned)
         }
-        if not asked and not any(s.state in state.WAITING for s in now.standings.values()):
+        if not named and not any(s.state in state.WAITING for s in now.standings.values()):
             raise ConfigError(
                 f"no table of the channel matches {', '.join(patterns)}",
                 code="CFG-131",
@@ -53,6 +54,14 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
             )
         _wait(cycle, target, connection, asked, [RefreshAsked(i, reason, now.lsn, True, how) for i in asked])
     record(cycle, target)
+
+
+def with_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
+    """Partitioned tables hold no rows: what is asked of one is asked of its partitions."""
+    found = set(named)
+    while more := {i for i, t in tables.items() if t.partition and t.partition.of in found} - found:
+        found |= more
+    return found
 
 
 def suspend_unreadable(cycle: Cycle, target: str, error: UnreadableRows) -> bool:

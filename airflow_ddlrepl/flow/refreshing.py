@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.hold import become_text
+from airflow_ddlrepl.adapt.partitions import has_other_columns, joined
 from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.types import has_other_types, renewed
 from airflow_ddlrepl.adapt.want import want
+from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.patience import patiently
@@ -35,7 +39,9 @@ from airflow_ddlrepl.engines.postgres.swap import (
     make_shadow,
     place_parent,
     put_in_place,
+    renew_types,
 )
+from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apart import Apart
 from airflow_ddlrepl.flow.asking import ask, options_of, targets_at_once
@@ -50,7 +56,7 @@ from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.saving import save
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
 from airflow_ddlrepl.repository.rows import RefreshRow
@@ -140,7 +146,25 @@ def _refresh_target(cycle: Cycle, target: str, saved: _Saved, asked: Mapping[int
         with exported(cycle.source_dsn, list(_pending(now.standings)), cycle.timeline) as source:
             saved.save(cycle, source, now.lsn, target)
             options = {t.id: options_of(cycle, target, t.name, asked.get(t.id)) for t in source.tables}
-            return Refresh(cycle, target, connection, source, now.standings, options=options).run()
+            here = replace(source, tables=tuple(_in_step(cycle, target, now.lsn, source.tables)))
+            return Refresh(cycle, target, connection, here, now.standings, options=options).run()
+
+
+def _in_step(cycle: Cycle, target: str, at: Lsn, tables: Sequence[Table]) -> Iterator[Table]:
+    """Those of which nothing has changed since the target's position that other tables share with them.
+
+    A partitioned table's columns and a type are changed by the log, at its place: until then the others wait.
+    """
+    history = cycle.repository.histories(cycle.channel.name)
+    loaded, place = {table.id for table in tables}, LogKey(at, START_OF_TRANSACTION)
+    for table in tables:
+        revision = valid_at(history.get(table.id, ()), place)
+        before = revision.table if revision else None
+        shares = table.partition is not None and table.partition.of not in loaded
+        if before and (has_other_types(before, table) or (shares and has_other_columns(before, table))):
+            log.warning("%s goes on waiting at %s: the next cycle brings what has changed since", table.name, target)
+        else:
+            yield table
 
 
 @dataclass
@@ -175,21 +199,43 @@ class Refresh:
                 self.after[table.id],
                 epoch=self.cycle.epoch,
                 token=self.cycle.token,
+                stood=self.stood(table),
             )
             done.append((self.after[table.id], 0))
         self.cycle.check_lock()
+        renew_types(self.connection, self._renewed(leaves))
         for table in leaves:
             make_shadow(self.connection, self.shadow_shape(table), self.shadow(table))
         reach("refresh.shadow")
         counts = self._load(leaves)
         reach("refresh.loaded")
-        for table in leaves:
+        self._place(leaves, counts)
+        return done + [(self.after[table.id], counts[table.id]) for table in leaves]
+
+    def _renewed(self, tables: Sequence[Table]) -> list[str]:
+        """What brings types up to date, each statement once."""
+        known = {of.oid: of for standing in self.standings.values() for of in standing.shape.types}
+        render, found = PostgresDdl(self.present.version), list[str]()
+        for table in tables:
+            own = {of.oid: of for of in self.standings[table.id].shape.types}
+            found += renewed(self.after[table.id].shape, known | own, render)
+        return list(dict.fromkeys(found))
+
+    def _place(self, tables: Sequence[Table], counts: Mapping[int, int]) -> None:
+        """A table that can't be placed is in nobody's way. It may be when others are: partitions that change bounds."""
+        dsn = self.cycle.target_dsn(self.target.name)
+        refused: dict[int, CannotAdapt] = {}
+        for table in tables:
             self.cycle.check_lock()
-            dsn = self.cycle.target_dsn(self.target.name)
-            how = patiently(self._placer(table, counts[table.id]), self.connection, dsn)
-            log.info("refreshed %s: %d rows, %s", table.name, counts[table.id], how)
-            done.append((self.after[table.id], counts[table.id]))
-        return done
+            try:
+                how = patiently(self._placer(table, counts[table.id]), self.connection, dsn)
+                log.info("refreshed %s: %d rows, %s", table.name, counts[table.id], how)
+            except CannotAdapt as error:
+                refused[table.id] = error
+        if refused and len(refused) == len(tables):
+            raise next(iter(refused.values()))
+        if refused:
+            self._place([table for table in tables if table.id in refused], counts)
 
     def _after(self, table: Table) -> Standing:
         name = self.cycle.channel.target_name(self.into, table.name)
@@ -208,8 +254,15 @@ class Refresh:
             log.warning("%s", why)
         policy = policy_at(channel, self.target.name, table.name)
         shape = want(self.standings[table.id].shape, held, policy)
+        if parent is not None and all(parent.table_id != one.id for one in self.source.tables):
+            shape = joined(shape, parent.shape)
         name, said = name if policy.adapts else shape.name, channel.properties_at(self.into, table.name)
         return Standing(table.id, name, shape, State.LIVE, self.source.snapshot, said)
+
+    def stood(self, table: Table) -> Table | None:
+        """The shape that the channel has given the target's table."""
+        before = self.standings[table.id]
+        return None if before.state is State.NEW else before.shape
 
     def read(self, table: Table) -> Table:
         """What of the source's table is loaded."""
@@ -300,7 +353,7 @@ class Refresh:
                 epoch=self.cycle.epoch,
                 token=self.cycle.token,
                 kept=kept,
-                stood=None if before.state is State.NEW else before.shape,
+                stood=self.stood(table),
                 options=self.options.get(table.id, BULK),
             )
 

@@ -39,3 +39,37 @@ def test_without_a_key_it_is_refused_and_nothing_changes(databases: Databases, t
         _refresh(replica, "public.t")
     assert refused.value.code == "ADP-132"
     assert replica.rows("SELECT v, own FROM t") == [("a", 5)]
+
+
+ROWS = ("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+LOADED = "ALTER TABLE t ADD c int DEFAULT (random() * 100)::int"
+
+
+@pytest.mark.parametrize(
+    "change", ["ALTER TABLE t RENAME id TO ident", "ALTER TABLE t ALTER id TYPE numeric(9,2) USING id::numeric * 1"]
+)
+def test_the_key_changes_with_what_is_loaded(databases: Databases, tmp_path: Path, change: str) -> None:
+    replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    replica.at_source(*ROWS)
+    replica.activate()
+    replica.at_target("ALTER TABLE t ADD own text", "UPDATE t SET own = 'mine' WHERE id = 2")
+    replica.at_source(LOADED, change)
+    assert set(replica.replicate().refresh.tables) == {"public.t"}
+    assert replica.rows("SELECT v, own FROM t ORDER BY v") == [("a", None), ("b", "mine")]
+
+
+@pytest.mark.parametrize("options", ["", "-gr"])
+def test_a_new_column_of_the_source_does_not_overwrite_it(databases: Databases, tmp_path: Path, options: str) -> None:
+    actions = [{"add_table_pattern": "*", "refresh_options": options}]
+    file = channel_file(tmp_path, databases.source, databases.target, adapt_ddl=actions)
+    replica = Replica(databases.source, databases.target, file)
+    replica.at_source(*ROWS)
+    replica.activate()
+    replica.at_target("ALTER TABLE t ADD c text", "UPDATE t SET c = 'mine' WHERE id = 2")
+    replica.at_source(LOADED)
+    with pytest.raises(CannotAdapt, match="ADP-105"):
+        replica.replicate()
+    assert replica.rows("SELECT id, c FROM t ORDER BY id") == [(1, None), (2, "mine")]
+    replica.at_target("ALTER TABLE t RENAME c TO own")
+    assert set(replica.replicate().refresh.tables) == {"public.t"}
+    assert replica.rows("SELECT count(c), max(own) FROM t") == [(2, "mine")]

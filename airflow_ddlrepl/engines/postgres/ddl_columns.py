@@ -9,6 +9,7 @@ from airflow_ddlrepl.ddl.change_identity import ChangeIdentity
 from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
 from airflow_ddlrepl.ddl.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.edit import free_name
 from airflow_ddlrepl.ddl.fill_column import FillColumn
 from airflow_ddlrepl.ddl.rename_column import RenameColumn
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
@@ -80,10 +81,24 @@ def change_identity(change: ChangeIdentity, before: Table) -> list[str]:
 
 def change_generated(change: ChangeGenerated, before: Table) -> list[str]:
     """Older servers than 17 can't set an expression: the column is computed anew under its name, at the table's end."""
+    if not change.generated and change.old.generated == "virtual":
+        return _with_its_values(change, before)
     if not change.generated:
         return [f"{_column(before, change.id)} DROP EXPRESSION IF EXISTS"]
     after = change.alter(before).column(change.id)
     return [f"{_alter(before)} DROP COLUMN {quote(after.name)}, ADD COLUMN {define(after)}"]
+
+
+def _with_its_values(change: ChangeGenerated, before: Table) -> list[str]:
+    """The server can't make a virtual column a plain one: a new one gets what it shows."""
+    after = change.alter(before).column(change.id)
+    name, aside = quote(after.name), quote(free_name(f"ddlrepl_plain_{after.id}", {c.name for c in before.columns}))
+    return [
+        f"{_alter(before)} RENAME COLUMN {name} TO {aside}",
+        f"{_alter(before)} ADD COLUMN {define(after)}",
+        f"UPDATE {qualified(before.name)} SET {name} = {aside}",
+        f"{_alter(before)} DROP COLUMN {aside}",
+    ]
 
 
 def set_expression(change: ChangeGenerated, before: Table) -> list[str]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.arrive import reshape
 from airflow_ddlrepl.adapt.leave import kept_aside
+from airflow_ddlrepl.adapt.relayout import relayout
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.refresh_options import BULK, BY_ROW, RefreshOptions
 from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
@@ -35,6 +36,7 @@ from airflow_ddlrepl.engines.postgres.ddl_types import create_schema, create_typ
 from airflow_ddlrepl.engines.postgres.dependants import dependants, is_referenced
 from airflow_ddlrepl.engines.postgres.exported import without_timeouts
 from airflow_ddlrepl.engines.postgres.names import qualified, quote
+from airflow_ddlrepl.engines.postgres.own_columns import added_columns, carry_over, own_columns, refuse_clash
 from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.row_wise import Exchange, NotByRow, Written, write_differences
@@ -50,6 +52,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ddlrepl")
 SCHEMA = "ddlrepl"
+
+
+def renew_types(connection: Connection[Any], statements: Sequence[str]) -> None:
+    """All of them, or none."""
+    with connection.transaction():
+        for statement in statements:
+            connection.execute(statement.encode())
 
 
 def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) -> None:
@@ -136,16 +145,17 @@ def put_in_place(
         if found is None or found.name != standing.name:
             _make_way(cursor, channel, standing)
         hanging = dependants(connection, found) if found else []
-        added = _added(found, standing.shape, stood)
+        added = added_columns(found, standing.shape, stood)
         hanging += [f"column {column.name}" for column in added]
         exchange = Exchange(found, stood, standing.shape, _with(standing.shape, added), shadow, kept) if found else None
+        refuse_clash(found, standing.shape, stood)
         written, why = _by_row(cursor, exchange, options, session) if options.is_by_row else (None, "")
         if written is None:
             with _refusals(standing.name, hanging):
                 if found is not None:
-                    _carry_over(cursor, found, standing.shape, shadow, kept)
+                    carry_over(cursor, found, standing.shape, shadow, kept, stood)
                 if found is not None and hanging:
-                    with _own_columns(cursor, found, standing.shape, added):
+                    with own_columns(cursor, found, standing.shape, added, stood):
                         _exchange(cursor, found, standing.shape, shadow, session, added)
                 else:
                     _replace(cursor, found, standing.shape, shadow)
@@ -181,8 +191,13 @@ def _by_row(
         ) from None
 
 
-def place_parent(connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int) -> None:
-    """A partitioned table holds no rows: it is created, or stands already."""
+def place_parent(
+    connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int, stood: Table | None = None
+) -> None:
+    """A partitioned table holds no rows: it is created, or stands already, and takes its columns.
+
+    stood: the shape that the channel gave it, if it did; its partitions are loaded anew, then.
+    """
     with connection.transaction(), connection.cursor() as cursor:
         state.hold(cursor, channel, epoch=epoch, token=token)
         found = Present(connection).table(standing.name)
@@ -198,8 +213,30 @@ def place_parent(connection: Connection[Any], channel: str, standing: Standing, 
                 table=standing.name,
                 hint="drop or rename the target's table; the next run creates it anew",
             )
+        else:
+            with _refusals(standing.name, dependants(connection, found)):
+                _alter_parent(cursor, found, stood, standing.shape)
         state.write_standings(cursor, channel, {standing.table_id: standing})
         leave(cursor, channel, [RefreshDone(standing.table_id, 0)])
+
+
+def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table) -> None:
+    """Old rows stay in its partitions until the new ones are there, unless they stand in the way."""
+    import psycopg
+
+    render = PostgresDdl(cursor.connection.info.server_version // 10000)
+    wanted = _with(wanted, added_columns(found, wanted, stood))
+    layout = relayout(found, stood, wanted, render)
+    try:
+        with cursor.connection.transaction():
+            for statement in (*(sql for way in layout.before for sql in way[0]), *layout.after):
+                cursor.execute(statement.encode())
+    except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.DatatypeMismatch, psycopg.errors.CannotCoerce):
+        if stood is None:
+            raise
+        log.warning("the partitions of %s are empty until their rows are loaded", wanted.name)
+        for statement in reshape(found, wanted, render):
+            cursor.execute(statement.encode())
 
 
 def _locked(connection: Connection[Any], name: TableName) -> Table | None:
@@ -231,19 +268,6 @@ def _make_way(cursor: Any, channel: str, standing: Standing) -> None:
     cursor.execute(f"ALTER TABLE {qualified(standing.name)} RENAME TO {quote(aside)}".encode())
 
 
-def _carry_over(cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str]) -> None:
-    """Values of kept columns move on. Types may differ by now: they are assigned by their text."""
-    there = {c.name for c in old.columns}
-    keys = [c.name for c in wanted.key_columns()]
-    kept = [name for name in kept if name in there]
-    if not kept or not keys or not there.issuperset(keys):
-        return
-    types = {c.name: c.type.text for c in wanted.columns}
-    sets = ", ".join(f"{quote(n)} = CAST(o.{quote(n)}::text AS {types[n]})" for n in kept)
-    same = " AND ".join(f"s.{quote(n)}::text = o.{quote(n)}::text" for n in keys)
-    cursor.execute(f"UPDATE {qualified(shadow)} s SET {sets} FROM ONLY {qualified(old.name)} o WHERE {same}".encode())
-
-
 def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -> None:
     if old is not None:
         cursor.execute(f"DROP TABLE {qualified(old.name)}".encode())
@@ -264,40 +288,8 @@ def _is_empty(cursor: Any, table: TableName) -> bool:
     return bool(cursor.fetchone()[0])
 
 
-def _added(found: Table | None, wanted: Table, stood: Table | None) -> list[Column]:
-    """Columns that people gave the target's table; the id is one that no column of the source has."""
-    if found is None or stood is None:
-        return []
-    names = {c.name for c in (*stood.columns, *wanted.columns)}
-    return [replace(c, id=-c.id) for c in found.columns if c.name not in names]
-
-
 def _with(wanted: Table, added: Sequence[Column]) -> Table:
     return wanted.with_(columns=tuple(sorted((*wanted.columns, *added), key=lambda c: c.id))) if added else wanted
-
-
-@contextmanager
-def _own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column]) -> Iterator[None]:
-    """Their values are set aside and come back, by key. Raises CannotAdapt ADP-132 for a table without one."""
-    plain = [c for c in added if not c.generated]
-    if not plain:
-        yield
-        return
-    keys = [c.name for c in wanted.key_columns()]
-    if not keys or not {c.name for c in old.columns}.issuperset(keys):
-        raise CannotAdapt(
-            f"the target's table has columns of its own, and no key to keep their values by: {plain[0].name}",
-            code="ADP-132",
-            table=wanted.name,
-            hint="move those columns to a table beside it, or drop them, and run again",
-        )
-    names = ", ".join(quote(n) for n in (*keys, *(c.name for c in plain)))
-    aside = 'CREATE TEMPORARY TABLE "ddlrepl own columns" ON COMMIT DROP AS'
-    cursor.execute(f"{aside} SELECT {names} FROM ONLY {qualified(old.name)}".encode())
-    yield
-    sets = ", ".join(f"{quote(c.name)} = o.{quote(c.name)}" for c in plain)
-    same = " AND ".join(f"t.{quote(n)}::text = o.{quote(n)}::text" for n in keys)
-    cursor.execute(f'UPDATE {qualified(wanted.name)} t SET {sets} FROM "ddlrepl own columns" o WHERE {same}'.encode())
 
 
 def _exchange(
