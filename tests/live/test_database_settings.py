@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file, run
@@ -64,3 +70,14 @@ def test_settings_of_a_database_change_nothing(databases: Databases, tmp_path: P
         assert "warehouse" in flow.status(cycle).text()
         flow.refresh(cycle, ["public.*"])
     replica.check_equal()
+
+
+def test_a_server_that_is_gone_without_a_word_is_noticed(databases: Databases) -> None:
+    def idle(connection: psycopg.Connection[Any]) -> int:
+        with socket.socket(fileno=os.dup(connection.fileno())) as known:
+            return known.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+
+    with connect(databases.source) as connection:
+        assert idle(connection) == 30
+    with connect(make_conninfo(databases.source, keepalives_idle=7)) as connection:  # the location's URL comes first
+        assert idle(connection) == 7

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from psycopg import Connection as Connection
 
 CONNECT_TIMEOUT_SECONDS = 15
+# Else a run waits for hours for a server that is gone without a word; what the location's URL says comes first.
+_KEEPALIVE = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
 EITHER = "the source or a target"
 DISK_FULL = "53100"
 CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
@@ -43,11 +45,12 @@ def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
     ConfigError CFG-122 (not a connection URL).
     """
     import psycopg
+    from psycopg.conninfo import make_conninfo
 
     place = describe(dsn)
     try:
         return psycopg.connect(
-            dsn,
+            make_conninfo("", **{**_KEEPALIVE, **parameters(dsn)}),
             autocommit=autocommit,
             application_name=application_name,
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
@@ -105,7 +108,7 @@ def _with_safe_settings(dsn: str) -> Any:
 def _asking_for_them(dsn: str) -> str:
     from psycopg.conninfo import make_conninfo
 
-    parts = parameters(dsn)
+    parts = {**_KEEPALIVE, **parameters(dsn)}
     options = f"{parts.get('options', '')} -c search_path=pg_catalog,pg_temp -c array_nulls=on".strip()
     return make_conninfo("", **{**parts, "options": options})
 
