@@ -72,3 +72,21 @@ def test_rows_that_break_a_check_which_is_not_validated(make: Make) -> None:
     replica.at_source("UPDATE t SET p = 5 WHERE id = 1", "ALTER DOMAIN pos VALIDATE CONSTRAINT c")
     replica.settle()
     assert replica.rows(checks) == [("c", True)]
+
+
+@BOTH
+def test_a_type_gets_the_name_of_one_that_a_kept_table_still_has(make: Make) -> None:
+    """The source has dropped it with its table; at the target the table is kept."""
+    replica = make(
+        "CREATE TYPE a AS ENUM ('x')",
+        "CREATE TYPE b AS ENUM ('y')",
+        "CREATE TABLE old (id int PRIMARY KEY, v a)",
+        "CREATE TABLE t (id int PRIMARY KEY, v b)",
+        "INSERT INTO old VALUES (1, 'x')",
+        "INSERT INTO t VALUES (1, 'y')",
+    )
+    replica.settle()
+    replica.at_source("DROP TABLE old", "DROP TYPE a", "ALTER TYPE b RENAME TO a", "INSERT INTO t VALUES (2, 'y')")
+    replica.settle()
+    assert replica.rows("SELECT id, v::text FROM t ORDER BY 1") == [(1, "y"), (2, "y")]
+    assert replica.rows("SELECT v::text FROM old") == [("x",)]

@@ -63,20 +63,24 @@ def unless_done(statement: str) -> str:
 
 def make_way(of: TypeDefinition) -> list[str]:
     """A type of that name with other labels, attributes or checks is no type of the source's now."""
-    found = _text(_name(of))
-    aside = f"{_text(stem(of.name))} || '_kept_' || there::oid::text"
     return [
         block(
-            f"DECLARE there regtype := to_regtype({found}); fits boolean;"
+            f"DECLARE {_there(of.schema, of.name)} fits boolean;"
             f" BEGIN SELECT {_FITS[of.kind](of)} INTO fits FROM pg_type t WHERE t.oid = there;"
-            f" IF NOT coalesce(fits, true) THEN EXECUTE format('ALTER TYPE {_escaped(of)} RENAME TO %I', {aside});"
-            " END IF; END"
+            f" IF NOT coalesce(fits, true) THEN {_step_aside(of.schema, of.name)} END IF; END"
         )
     ]
 
 
-def _escaped(of: TypeDefinition) -> str:
-    return _name(of).replace("%", "%%").replace("'", "''")
+def _there(schema: str, name: str) -> str:
+    """Declares the type of that name, for `_step_aside`."""
+    return f"there regtype := to_regtype({_text(qualified(TableName(schema, name)))});"
+
+
+def _step_aside(schema: str, name: str) -> str:
+    escaped = qualified(TableName(schema, name)).replace("%", "%%").replace("'", "''")
+    aside = f"{_text(stem(name))} || '_kept_' || there::oid::text"
+    return f"EXECUTE format('ALTER TYPE {escaped} RENAME TO %I', {aside});"
 
 
 def _labels_fit(of: TypeDefinition) -> str:
@@ -119,15 +123,16 @@ _FITS: dict[TypeKind, Callable[[TypeDefinition], str]] = {
 
 
 def rename_type(change: RenameType, before: Table | None) -> list[str]:
-    """A type left behind under the new name goes, if nothing depends on it.
+    """A type left behind under the new name goes; if something depends on it (a kept table) it makes way.
 
     With a table: another table has the new name already; where the old one stands too, the columns move over.
     """
     if before is not None:
         return _move_over(change, before)
     old, new = TableName(*change.old), TableName(*change.new)
+    declared, aside = _there(*change.new), _step_aside(*change.new)
     drop = f"DROP TYPE IF EXISTS {qualified(new)}"
-    sql = [block(f"BEGIN {drop}; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END")]
+    sql = [block(f"DECLARE {declared} BEGIN {drop}; EXCEPTION WHEN dependent_objects_still_exist THEN {aside} END")]
     if old.name != new.name:
         sql.append(f"ALTER TYPE {qualified(old)} RENAME TO {quote(new.name)}")
     if old.schema != new.schema:

@@ -12,8 +12,8 @@ alter type feeling set schema shop;
 rename_type public.Mood -> public.feeling
 rename_type public.feeling -> shop.feeling
 -- postgres --
-DO $ddlrepl$ BEGIN DROP TYPE IF EXISTS "public"."feeling"; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $ddlrepl$
+DO $ddlrepl$ DECLARE there regtype := to_regtype('"public"."feeling"'); BEGIN DROP TYPE IF EXISTS "public"."feeling"; EXCEPTION WHEN dependent_objects_still_exist THEN EXECUTE format('ALTER TYPE "public"."feeling" RENAME TO %I', 'feeling' || '_kept_' || there::oid::text); END $ddlrepl$
 ALTER TYPE "public"."Mood" RENAME TO "feeling"
-DO $ddlrepl$ BEGIN DROP TYPE IF EXISTS "shop"."feeling"; EXCEPTION WHEN dependent_objects_still_exist THEN NULL; END $ddlrepl$
+DO $ddlrepl$ DECLARE there regtype := to_regtype('"shop"."feeling"'); BEGIN DROP TYPE IF EXISTS "shop"."feeling"; EXCEPTION WHEN dependent_objects_still_exist THEN EXECUTE format('ALTER TYPE "shop"."feeling" RENAME TO %I', 'feeling' || '_kept_' || there::oid::text); END $ddlrepl$
 DO $ddlrepl$ BEGIN IF to_regnamespace('"shop"') IS NULL THEN CREATE SCHEMA "shop"; END IF; END $ddlrepl$
 ALTER TYPE "public"."feeling" SET SCHEMA "shop"
