@@ -88,6 +88,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
         start_over(cycle, revisions, position)
     elif revisions or is_new:
         cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
+    cycle.repository.set_publication(cycle.channel.name, cycle.token, cycle.source.foreign_publication())
     cycle.source.forget_late(cycle.source.late())
     reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():

@@ -33,7 +33,7 @@ from airflow_ddlrepl.engines.postgres.stream import (
 from airflow_ddlrepl.errors import DdlReplError, DiskFull, SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
-from airflow_ddlrepl.flow.following import follow, is_followed, require_kept
+from airflow_ddlrepl.flow.following import follow, is_followed, require_kept, require_source
 from airflow_ddlrepl.flow.holding import hold
 from airflow_ddlrepl.flow.joining import join, settle_joined, warn_of_left_out
 from airflow_ddlrepl.flow.results import Captured
@@ -62,7 +62,7 @@ def capture(cycle: Cycle) -> Captured:
     started = time.monotonic()
     low = first = cycle.captured()
     follow(cycle)
-    cycle.source.check(low)
+    require_source(cycle, low)
     tally = _Tally()
     while segment := cycle.trail.find(cycle.epoch, low):
         log.info("taking over the segment %s that an earlier run left", low)
@@ -108,7 +108,7 @@ def has_news(cycle: Cycle) -> bool:
         return True
     if not is_followed(cycle):
         return True
-    cycle.source.check(low)
+    require_source(cycle, low)
     if cycle.source.has_late():
         return True
     inspection = inspect_source(cycle)

@@ -39,6 +39,12 @@ def follow(cycle: Cycle) -> None:
     cycle.lineage = now
 
 
+def require_source(cycle: Cycle, low: Lsn) -> None:
+    """The log from there on can be read without loss. Raises what `PostgresSource.check` raises."""
+    row = cycle.repository.channel(cycle.channel.name)
+    cycle.source.check(low, row.publication if row else None)
+
+
 def is_followed(cycle: Cycle) -> bool:
     """Is it still the same run of the same server?"""
     row = cycle.repository.channel(cycle.channel.name)
@@ -53,7 +59,14 @@ def require_kept(cycle: Cycle, segment: Segment) -> None:
 
 
 def is_lost(cycle: Cycle) -> bool:
-    """Is log missing from the source that was captured, or that a run which was killed has left in the trail?"""
+    """Is log missing from the source that was captured, or that a run which was killed has left in the trail?
+
+    Also when an administrator has made the publication again: what was changed in between is in no log.
+    """
+    row = cycle.repository.channel(cycle.channel.name)
+    if row and row.publication and row.publication != cycle.source.foreign_publication():
+        log.warning("the publication %s was made again: every table starts over", cycle.source.publication)
+        return True
     try:
         follow(cycle)
         low = cycle.repository.captured(cycle.channel.name)

@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.flow.applying import Ahead, plans, stretch
 from airflow_ddlrepl.flow.capturing import enrolled, find_drift, inspect_source, read_window
 from airflow_ddlrepl.flow.cycle import Cycle
-from airflow_ddlrepl.flow.following import follow
+from airflow_ddlrepl.flow.following import follow, require_source
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.manifest import Segment
@@ -50,7 +50,7 @@ def plan(cycle: Cycle) -> Planned:
     """Plans for everything committed so far, captured or not. Reads the log beside the trail, confirms nothing."""
     low = cycle.captured()
     follow(cycle)
-    cycle.source.check(low)
+    require_source(cycle, low)
     inspection = inspect_source(cycle)
     end = cycle.source.flush_position()
     with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:

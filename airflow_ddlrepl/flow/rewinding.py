@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.course import Course, course, is_held, out_of_reach, strangers
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.following import require_source
 from airflow_ddlrepl.flow.reinstating import as_target, left_out, position_of_target, reinstate
 from airflow_ddlrepl.flow.replaying import replay
 from airflow_ddlrepl.flow.rereading import reread_where_lost
@@ -144,14 +145,14 @@ def _loaded(cycle: Cycle, high: Lsn) -> Lsn:
     """Up to which position loads hold no more than what was captured: nothing else was committed for the channel."""
     if high < cycle.captured():
         return high
-    cycle.source.check(high)
+    require_source(cycle, high)
     ends = [load.snapshot.high for load in loads(cycle.trail, cycle.epoch) if load.position <= high]
     return max((end for end in ends if end > high and not cycle.source.has_news(high, end)), default=high)
 
 
 def _has_more(cycle: Cycle, captured: Lsn) -> bool:
     """Has something been committed that is not captured? Maybe before a moment that nothing captured is past."""
-    cycle.source.check(captured)
+    require_source(cycle, captured)
     return cycle.source.has_news(captured, cycle.source.flush_position())
 
 

@@ -84,6 +84,11 @@ class Channels(Base):
             values = {"server": server, "lineage": str(lineage)}
             connection.execute(update(channels).where(channels.c.name == channel).values(**values))
 
+    def set_publication(self, channel: str, token: int, publication: int | None) -> None:
+        """What is captured from now on is what the source's publication of this id tells; None: the source knows."""
+        with self._fenced(channel, token) as connection:
+            connection.execute(update(channels).where(channels.c.name == channel).values(publication=publication))
+
     def delete_channel(self, channel: str, token: int) -> None:
         """Forget the channel. Its token and epoch go on growing when a channel of that name comes back."""
         with self._fenced(channel, token) as connection:
@@ -152,7 +157,9 @@ def mark_table(connection: Connection, channel: str, table_id: int, state: Table
 def _channel(row: Any) -> ChannelRow:
     state, lineage = ChannelState(row.state), Lineage.parse(row.lineage) if row.lineage else None
     made = (row.epoch, row.created, row.activated)
-    return ChannelRow(row.name, row.fingerprint, state, *made, row.explained or "", row.server, lineage)
+    return ChannelRow(
+        row.name, row.fingerprint, state, *made, row.explained or "", row.server, lineage, row.publication
+    )
 
 
 def _table(row: Any) -> TableRow:

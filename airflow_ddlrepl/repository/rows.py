@@ -51,6 +51,7 @@ class ChannelRow:
 
     explained: the source's catalog of which a capture found that the log tells all of it; "" when there is none.
     lineage: of the log that was captured. server: the run of the source's server that told it. None: not asked yet.
+    publication: the id of the one that the rows are read by, where the source does not know it.
     """
 
     name: str
@@ -62,6 +63,7 @@ class ChannelRow:
     explained: str = ""
     server: str | None = None
     lineage: Lineage | None = None
+    publication: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

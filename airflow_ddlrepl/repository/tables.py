@@ -52,6 +52,7 @@ channels = Table(
     Column("explained", Text),
     Column("server", Text),
     Column("lineage", Text),
+    Column("publication", BigInteger),
     Column("state", Text, nullable=False),
     Column("epoch", BigInteger, nullable=False),
     Column("created", Moment, nullable=False),

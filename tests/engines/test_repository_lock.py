@@ -106,6 +106,7 @@ WRITES: dict[str, Write] = {
     "set_explained": lambda r, t: r.set_explained("shop", t, "what"),
     "claim_source": lambda r, t: r.claim_source("shop", t, "1/2"),
     "follow": lambda r, t: r.follow("shop", t, "1/2", Lineage(1)),
+    "set_publication": lambda r, t: r.set_publication("shop", t, 16400),
     "start_over": lambda r, t: r.start_over("shop", t, [], Lsn(9), "1/2", Lineage(1)),
     "delete_channel": lambda r, t: r.delete_channel("shop", t),
     "set_table_state": lambda r, t: r.set_table_state("shop", t, 1, TableState.LIVE),

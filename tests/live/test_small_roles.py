@@ -12,6 +12,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.names import quote
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file, run
@@ -142,4 +143,22 @@ def test_what_is_not_in_an_administrators_publication_is_left_out(databases: Dat
     replica.at_source("alter publication ddlrepl_shop add table u", *(f"insert into {n} values (2)" for n in "tuw"))
     replica.settle(left_out=["public.w"])
     assert replica.rows("select id from u order by id") == [(1,), (2,)]
+    run(databases.source, "select pg_drop_replication_slot('ddlrepl_shop')")
+
+
+@both
+def test_an_administrators_publication_that_was_made_again(databases: Databases, tmp_path: Path) -> None:
+    """The server tells nobody that the log has none of the rows in between."""
+    run(databases.source, "create table t (id int primary key)", "create publication ddlrepl_shop for table t")
+    replica = small_replica(databases, tmp_path)
+    replica.activate()
+    replica.at_source(
+        "drop publication ddlrepl_shop", "insert into t values (1)", "create publication ddlrepl_shop for table t"
+    )
+    with pytest.raises(SourceError) as caught:
+        replica.replicate()
+    assert caught.value.code == "SRC-106"
+    replica.activate()
+    replica.settle()
+    assert replica.rows("select id from t") == [(1,)]
     run(databases.source, "select pg_drop_replication_slot('ddlrepl_shop')")

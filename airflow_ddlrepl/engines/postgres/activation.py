@@ -100,7 +100,7 @@ def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
         changes.append(f"slot {wanted.slot} dropped")
     if held.release(connection, wanted.slot):
         changes.append(f"slot {held.held_name(wanted.slot)} dropped")
-    if _publication(connection, wanted.publication) is not None:
+    if health.publication_id(connection, wanted.publication) is not None:
         connection.execute(f"DROP PUBLICATION {quote(wanted.publication)}".encode())
         changes.append(f"publication {wanted.publication} dropped")
     if helper.present(connection).is_readable:
@@ -117,7 +117,7 @@ def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
 
 def _may_prepare(connection: Connection[Any], wanted: Wanted) -> bool:
     """False when an administrator has made the publication and this role may only read."""
-    if _publication(connection, wanted.publication) is None:
+    if health.publication_id(connection, wanted.publication) is None:
         return True
     row = connection.execute(
         "SELECT has_database_privilege(current_database(), 'CREATE') AND"
@@ -129,7 +129,7 @@ def _may_prepare(connection: Connection[Any], wanted: Wanted) -> bool:
 
 def _prepare(connection: Connection[Any], wanted: Wanted) -> list[str]:
     changes = helper.install(connection, wanted.ddl)
-    if _publication(connection, wanted.publication) is None:
+    if health.publication_id(connection, wanted.publication) is None:
         connection.execute(f"CREATE PUBLICATION {quote(wanted.publication)}".encode())
         changes.append(f"publication {wanted.publication}")
     if _register(connection, wanted):
@@ -297,13 +297,8 @@ def _slot(connection: Connection[Any], wanted: Wanted) -> tuple[Lsn, bool]:
 def _remember_slot(connection: Connection[Any], wanted: Wanted, position: Lsn) -> None:
     connection.execute(
         "UPDATE ddlrepl.channel SET slot_created = %s::pg_lsn, publication_id = %s WHERE name = %s",
-        [str(position), _publication(connection, wanted.publication), wanted.channel],
+        [str(position), health.publication_id(connection, wanted.publication), wanted.channel],
     )
-
-
-def _publication(connection: Connection[Any], name: str) -> int | None:
-    row = connection.execute("SELECT oid FROM pg_publication WHERE pubname = %s", [name]).fetchone()
-    return int(row[0]) if row else None
 
 
 def _members(connection: Connection[Any], wanted: Wanted) -> dict[int, tuple[str, str | None]]:

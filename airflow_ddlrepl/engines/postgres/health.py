@@ -60,8 +60,11 @@ def require_slot(connection: Connection[Any], name: str) -> slots.Slot:
     return slot
 
 
-def require_publication(connection: Connection[Any], name: str, channel: str) -> None:
-    """Raises SourceError SRC-104 (missing), SRC-106 (created again: younger than the slot), SRC-108 (rows missing)."""
+def require_publication(connection: Connection[Any], name: str, channel: str, since: int | None = None) -> None:
+    """Raises SourceError SRC-104 (missing), SRC-106 (created again: younger than the slot), SRC-108 (rows missing).
+
+    since: the id of the publication that what was captured came by, where the helper schema does not know it.
+    """
     row = connection.execute(
         "SELECT oid, pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot"
         " FROM pg_publication WHERE pubname = %s",
@@ -79,7 +82,7 @@ def require_publication(connection: Connection[Any], name: str, channel: str) ->
             hint=f"ALTER PUBLICATION {quote(name)} SET (publish = 'insert, update, delete, truncate',"
             " publish_via_partition_root = false); and refresh",
         )
-    known = _known_publication(connection, channel)
+    known = _known_publication(connection, channel) or since
     if known is not None and known != found:
         raise SourceError(
             f"the publication {name} was dropped and created again: it is younger than the slot and the log"
@@ -87,6 +90,12 @@ def require_publication(connection: Connection[Any], name: str, channel: str) ->
             code="SRC-106",
             hint=AGAIN,
         )
+
+
+def publication_id(connection: Connection[Any], name: str) -> int | None:
+    """Another one when the publication is made again."""
+    row = connection.execute("SELECT oid FROM pg_publication WHERE pubname = %s", [name]).fetchone()
+    return int(row[0]) if row else None
 
 
 def _known_publication(connection: Connection[Any], channel: str) -> int | None:

@@ -141,15 +141,15 @@ class PostgresSource:
             log.warning("the source does not tell where its timeline %d branched off: %s", timeline, told)
             return Lineage(timeline, None)
 
-    def check(self, low: Lsn | None = None) -> None:
+    def check(self, low: Lsn | None = None, publication: int | None = None) -> None:
         """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss.
 
         low: the position to go on from. Raises SRC-141 when the slot has left it behind, SRC-115 when the log ends
-        before it.
+        before it. publication: the `foreign_publication` that the log was read by so far.
         """
         health.require_server(self.connection)
         health.require_replication(self.connection)
-        health.require_publication(self.connection, self.publication, self.channel)
+        health.require_publication(self.connection, self.publication, self.channel, publication)
         slot = health.require_slot(self.connection, self.slot)
         if low is not None:
             self.require_log(low)
@@ -288,6 +288,10 @@ class PostgresSource:
 
     def _may_look(self) -> bool:
         return helper.present(self.connection).is_readable
+
+    def foreign_publication(self) -> int | None:
+        """The id of the publication that an administrator has made; None where our helper schema keeps it."""
+        return None if self._may_look() else health.publication_id(self.connection, self.publication)
 
     def published(self) -> set[int]:
         """Ids of the tables whose rows are in the stream; none without a publication."""

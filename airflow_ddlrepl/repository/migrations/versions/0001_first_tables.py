@@ -20,6 +20,7 @@ def upgrade() -> None:
         Column("explained", Text),
         Column("server", Text),
         Column("lineage", Text),
+        Column("publication", BigInteger),
         Column("state", Text, nullable=False),
         Column("epoch", BigInteger, nullable=False),
         Column("created", Moment, nullable=False),
