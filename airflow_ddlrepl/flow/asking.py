@@ -44,7 +44,7 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
         asked = {
             i: replace(s, state=State.PENDING) if s.state is State.LIVE else s
             for i, s in wanted.items()
-            if s.state in state.WAITING or (s.state is State.LIVE and not tables[i].is_partitioned)
+            if s.state in (State.LIVE, *state.WAITING)
         }
         if not named and not any(s.state in state.WAITING for s in now.standings.values()):
             raise ConfigError(
@@ -57,7 +57,7 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
 
 
 def with_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
-    """Partitioned tables hold no rows: what is asked of one is asked of its partitions."""
+    """Partitioned tables hold no rows: what is asked of one is asked of its partitions, too."""
     found = set(named)
     while more := {i for i, t in tables.items() if t.partition and t.partition.of in found} - found:
         found |= more

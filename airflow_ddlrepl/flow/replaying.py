@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,9 @@ from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.config.policies import ExistingTables
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.change_type import ChangeType
 from airflow_ddlrepl.ddl.drop_column import DropColumn
 from airflow_ddlrepl.ddl.edit import free_name
 from airflow_ddlrepl.engines.postgres import state
@@ -265,17 +268,30 @@ class _Restore(Refresh):
         return found
 
     def shadow_shape(self, table: Table) -> Table:
-        """With the columns that were kept and are not to be here: what was kept has them all."""
-        shape, spare = self.after[table.id].shape, self._spare(table)
-        if not spare:
+        """As what was kept: with the columns that are not to be here, and types as they were there."""
+        shape, spare, narrow = self.after[table.id].shape, self._spare(table), self._narrow(table)
+        if not spare and not narrow:
             return shape
-        columns = sorted((*shape.columns, *spare.values()), key=lambda column: column.id)
-        return shape.with_(columns=tuple(columns), types=self._whole(table).types)
+        columns = [narrow.get(column.id, column) for column in (*shape.columns, *spare.values())]
+        whole = self._whole(table).types
+        return shape.with_(
+            columns=tuple(sorted(columns, key=lambda column: column.id)),
+            types=tuple({of.oid: of for of in (*shape.types, *whole)}.values()),
+        )
 
     def finish(self, table: Table) -> tuple[str, ...]:
         shape, render = self.shadow_shape(table).with_(name=self.shadow(table)), PostgresDdl(self.present.version)
         dropped = (render.sql(DropColumn(column), shape) for column in self._spare(table).values())
-        return (*chain.from_iterable(dropped), *super().finish(table))
+        widened = (render.sql(change, shape) for change in self._widened(table))
+        return (*chain.from_iterable((*dropped, *widened)), *super().finish(table))
+
+    def _widened(self, table: Table) -> Iterator[SchemaChange]:
+        wanted = self.after[table.id].shape
+        for before in self._narrow(table).values():
+            now = wanted.column(before.id)
+            yield ChangeType(now.id, now.name, before, now.type, now.collation)
+            if now.default:
+                yield ChangeDefault(now.id, now.name, None, now.default)
 
     def _whole(self, table: Table) -> Table:
         """With all columns, under the source's names."""
@@ -291,10 +307,22 @@ class _Restore(Refresh):
         spare = [column for column in self._whole(table).columns if column.id in absent]
         return {c.id: Column(c.id, free_name(f"absent_{c.id}", taken), c.type, collation=c.collation) for c in spare}
 
+    def _narrow(self, table: Table) -> dict[int, Column]:
+        """Columns whose rows were kept in the binary format of another type than they have here, with that type."""
+        if not self.kept[table.id].is_binary:
+            return {}
+        there, here = ({c.id: c for c in shape.columns} for shape in (self._whole(table), self.after[table.id].shape))
+        typed = {c.id: (there[c.id], here[c.id]) for c in table.columns if c.id in there and c.id in here}
+        return {
+            i: replace(ours, type=theirs.type, collation=theirs.collation, default=None)
+            for i, (theirs, ours) in typed.items()
+            if not ours.generated and theirs.type.text != ours.type.text
+        }
+
     def _columns(self, table: Table, kept: LoadedTable) -> tuple[tuple[str, str], ...]:
         """The kept columns and what they are called here. Raises CannotAdapt REW-103 where one does not fit."""
         theirs = {column.name: column for column in table.columns}
-        ours = {column.id: column for column in self.after[table.id].shape.columns} | self._spare(table)
+        ours = {column.id: column for column in self.shadow_shape(table).columns}
         found = []
         for name in kept.columns:
             column = ours.get(theirs[name].id)

@@ -20,7 +20,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres import exported, given, stage_task, stream
 from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow import activation, capturing
+from airflow_ddlrepl.flow import activation, joining
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.trail import pack, writer
@@ -239,7 +239,8 @@ def _impatient() -> Iterator[None]:
     soon = partial(settle, patience=0.0)
     with (
         mock.patch.object(exported, "LOCK_TIMEOUT", "100ms"),
-        mock.patch.object(capturing, "settle", soon),
+        mock.patch.object(exported, "PATIENCE_SECONDS", 0.0),
+        mock.patch.object(joining, "settle", soon),
         mock.patch.object(activation, "settle", soon),
     ):
         yield

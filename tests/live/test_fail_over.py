@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,7 @@ from tests.live.standby import Standby
 from tests.live.test_lost_slot import GAP, OWN, START, TRACES, check_mended
 
 SYNCED = "select coalesce(bool_or(synced and not temporary), false) from pg_replication_slots"
+WAITS = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'WaitForStandbyConfirmation'"
 TIMELINE = "select left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)"
 
 
@@ -64,16 +67,20 @@ def lead_to(replica: Replica, server: PrivateServer, user: str = "postgres") -> 
 
 
 def check_waits(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one range or in several: nothing is read that the standby has not got."""
+    """In one range or in several: nothing is read that the standby has not got. Whoever waits for it is cancelled."""
     text = replica.file.read_text()
-    impatient = text.replace(replica.source, f"{replica.source}?options=-cstatement_timeout%3D300")
     monkeypatch.setattr(capturing, "RANGE_BYTES", 1)
     for most in (source_module.NEWS_PEEK_BYTES, 0):
         monkeypatch.setattr(source_module, "NEWS_PEEK_BYTES", most)
         for parallel in (1, 2):
-            replica.file.write_text(f"{impatient}capture: {{parallel: {parallel}}}\n")
-            with pytest.raises(DdlReplError, match="statement timeout"):
-                replica.replicate()
+            replica.file.write_text(f"{text}capture: {{parallel: {parallel}}}\n")
+            with ThreadPoolExecutor(1) as pool:
+                running = pool.submit(replica.replicate)
+                while not running.done():
+                    ask(replica.source, WAITS)
+                    time.sleep(0.05)
+            with pytest.raises(DdlReplError, match="user request"):
+                running.result()
     replica.file.write_text(text)
     monkeypatch.undo()
 
