@@ -83,7 +83,7 @@ def course(
             hint="`ddlrepl revisions` lists the tables and since when they are there",
         )
     every = loads(cycle.trail, cycle.epoch)
-    last = {kept.table.id: load for load in every if load.snapshot.high <= base for kept in load.tables}
+    last = _last([load for load in every if load.snapshot.high <= base])
     gone = _wanted(earlier, patterns, left_out) & last.keys() - wanted
     passed = [load for load in every if base < load.snapshot.high <= high]
     joined = {kept.table.id: load for load in reversed(passed) for kept in load.tables if kept.table.id not in earlier}
@@ -107,6 +107,20 @@ def course(
         base,
         " ".join(sorted(patterns)) if base == high else f"through {base} {sorted(patterns)}",
     )
+
+
+def _last(every: Iterable[Load]) -> dict[int, Load]:
+    """The loads that tables begin with. A partition that was loaded alone begins where its partitioned table does.
+
+    For a column that the target keeps, that table has its values, and the later load has not.
+    """
+    found: dict[int, Load] = {}
+    for load in every:
+        ids = {kept.table.id for kept in load.tables}
+        for table in (kept.table for kept in load.tables):
+            if table.partition is None or table.partition.of in ids or table.id not in found:
+                found[table.id] = load
+    return found
 
 
 def _starts(
@@ -210,16 +224,17 @@ def _shapes(cycle: Cycle, about: Container[int], low: Lsn, high: Lsn) -> Iterato
 
 
 def _stops(passed: Sequence[Load], last: Mapping[int, Load], about: Container[int], base: Lsn) -> tuple[Stop, ...]:
-    """Up to the base a table gets the rows of its last load only; a partitioned one has none, and stands before its
-    partitions.
+    """Up to the base a table gets the rows of its last load only, a partition those of later ones alone, too; a
+    partitioned one has none, and stands before its partitions.
     """
+
+    def is_due(load: Load, table: Table) -> bool:
+        begins, alone = last.get(table.id), table.partition is not None
+        is_last = begins is not None and (begins is load or (alone and begins.position < load.position))
+        return table.is_partitioned or is_last or load.snapshot.high > base
+
     found = []
     for load in passed:
-        due = tuple(
-            kept
-            for kept in load.tables
-            if kept.table.id in about
-            and (kept.table.is_partitioned or last.get(kept.table.id) is load or load.snapshot.high > base)
-        )
+        due = tuple(kept for kept in load.tables if kept.table.id in about and is_due(load, kept.table))
         found += [Stop(load, due)] if due else []
     return tuple(found)
