@@ -137,7 +137,7 @@ class Life(Generic[P]):
 
 @contextmanager
 def life(server: Any, seed: int, kind: type[P], kept: Mapping[str, Any]) -> Iterator[Life[P]]:
-    with TemporaryDirectory(prefix="chaos-") as folder, mock.patch.object(exported, "LOCK_TIMEOUT", "300ms"):
+    with TemporaryDirectory(prefix="chaos-") as folder, mock.patch.object(exported, "PATIENCE_SECONDS", 0.3):
         living = Life(server, seed, Path(folder), kind, kept)
         try:
             yield living

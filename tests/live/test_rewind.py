@@ -341,7 +341,7 @@ def test_a_damaged_file_is_named(replica: Replica, past: str, tmp_path: Path) ->
 def test_a_locked_table_puts_keeping_off_and_nothing_else(
     databases: Any, past: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exported, "LOCK_TIMEOUT", "100ms")
+    monkeypatch.setattr(exported, "PATIENCE_SECONDS", 0.1)
     file = channel_file(tmp_path, databases.source, databases.target)
     replica = Replica(databases.source, databases.target, file)
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int)")
