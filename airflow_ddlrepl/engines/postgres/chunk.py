@@ -17,7 +17,6 @@ from airflow_ddlrepl.engines.postgres.copying import (
     open_snapshot,
     reading,
 )
-from airflow_ddlrepl.engines.postgres.exported import without_timeouts
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.errors import TargetError
@@ -82,7 +81,7 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
                     open_snapshot(source, first.snapshot)
                 target.execute(SPELLING.encode())
                 target.execute("SET synchronous_commit = off")
-                without_timeouts(target)
+                target.commit()
             return [_loaded(source, target, task) for task in tasks]
         except BaseException:
             if source is not None:

@@ -28,11 +28,17 @@ SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
 SAFE_ARRAYS = "SET array_nulls = on"  # else a NULL in an array that is sent as text becomes the word
 SAFE_DATES = "SET datestyle = 'ISO, YMD'"  # the driver reads no other
 # What a role or a database says for the sessions of applications: ours wait for each other, and for long statements.
-_IDLE = ("idle_session_timeout", "idle_in_transaction_session_timeout")
-# Which settings there are, the server's version decides; one row comes back, whatever it is.
+# The last one is known from version 17 on.
+_TIMEOUTS = (
+    "statement_timeout",
+    "idle_session_timeout",
+    "idle_in_transaction_session_timeout",
+    "transaction_timeout",
+)
+# Where the server's version is not known; one row comes back, whatever it is.
 NO_TIMEOUTS = (
     "SELECT pg_catalog.count(pg_catalog.set_config(name, '0', false)) FROM pg_catalog.pg_settings"
-    f" WHERE name IN ('statement_timeout', 'transaction_timeout', '{_IDLE[0]}', '{_IDLE[1]}')"
+    f" WHERE name IN {_TIMEOUTS}"
 )
 # Else the driver reads every column of every table when it connects: half a second where there are 2,000.
 _BUILT_IN_TYPES = {"adbc.postgresql.type_resolver_mode": "builtin"}
@@ -63,10 +69,10 @@ def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
 def session(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
     """As `connect`, for statements of ours: nobody's function or operator of a built-in's name can take its place.
 
-    It may be idle, and in a transaction, for as long as it takes.
+    Its statements and transactions take as long as they take, and it may be idle in between.
     """
     opened = connect(dsn, application_name=application_name)
-    timeouts = [*_IDLE, "transaction_timeout"] if opened.info.server_version >= 170000 else _IDLE
+    timeouts = _TIMEOUTS if opened.info.server_version >= 170000 else _TIMEOUTS[:-1]
     opened.execute("; ".join([SAFE_PATH, SAFE_ARRAYS, SAFE_DATES, *(f"SET {name} = 0" for name in timeouts)]).encode())
     opened.set_autocommit(autocommit)
     return opened

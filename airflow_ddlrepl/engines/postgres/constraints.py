@@ -28,7 +28,6 @@ SETTINGS = {
     "array_nulls": "on",
     "work_mem": "128MB",
     "jit": "off",
-    "statement_timeout": "0",
 }
 _REFERENCES = """
 WITH RECURSIVE keys AS (

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connect import errors
-from airflow_ddlrepl.engines.postgres.exported import without_timeouts
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
@@ -59,7 +58,7 @@ def open_snapshot(source: Connection[Any], snapshot: str) -> None:
     """The connection reads under an exported snapshot. Raises SourceFailed."""
     with as_source():
         source.execute(f"{SPELLING}; SET lock_timeout = '{LOCK_TIMEOUT}'".encode())
-        without_timeouts(source)
+        source.commit()
         source.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         source.execute(f"SET TRANSACTION SNAPSHOT {literal(snapshot)}".encode())
 

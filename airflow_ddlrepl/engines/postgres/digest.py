@@ -18,6 +18,7 @@ from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import structure
 from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.copying import SPELLING
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.errors import SourceError, TargetError
@@ -27,11 +28,6 @@ from airflow_ddlrepl.model.table import Column, Table
 if TYPE_CHECKING:
     from psycopg import Connection
 
-SPELLING = (
-    "SET datestyle = 'ISO, YMD'; SET intervalstyle = 'postgres'; SET bytea_output = 'hex'; SET timezone = 'UTC';"
-    " SET extra_float_digits = 1; SET lc_monetary = 'C'; SET search_path = pg_catalog; SET row_security = off;"
-    " SET statement_timeout = 0; SET work_mem = '128MB'"
-)
 ROWS_PER_BUCKET = 500
 ROWS_PER_LOOK = 200_000
 LOOKS = 5
@@ -72,7 +68,7 @@ def compare_table(task: CompareTask) -> TableReport:
 @contextmanager
 def _reader(dsn: str) -> Iterator[Connection[Any]]:
     with session(dsn, autocommit=True, application_name="ddlrepl compare") as connection:
-        connection.execute(SPELLING.encode())
+        connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield connection
 

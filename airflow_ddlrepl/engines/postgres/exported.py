@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connect import NO_TIMEOUTS, errors, session
+from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.inspect import inspect, snapshot
 from airflow_ddlrepl.engines.postgres.lineage import require_timeline
 from airflow_ddlrepl.engines.postgres.names import qualified
@@ -56,7 +56,6 @@ def exported(
     the right to read.
     """
     with session(dsn, autocommit=False, application_name=name) as connection:
-        without_timeouts(connection)
         if timeline:
             require_timeline(connection, timeline)
         names = _locked(connection, table_ids)
@@ -69,12 +68,6 @@ def exported(
         ).fetchall()
         yield Exported(str(row[0]), seen, tuple(tables), {int(i): -(-int(size) // PAGE_BYTES) for i, size in sizes})
         connection.rollback()
-
-
-def without_timeouts(connection: Connection[Any]) -> None:
-    """A load takes as long as it takes: whatever ends long statements, transactions or idle sessions is off."""
-    connection.execute(NO_TIMEOUTS.encode())
-    connection.commit()
 
 
 def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:

@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres import activation, health, held, helper, lineage, slots, tending
 from airflow_ddlrepl.engines.postgres.activation import Activation
-from airflow_ddlrepl.engines.postgres.connect import NO_TIMEOUTS, errors, session
+from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.pgoutput import walsender
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import DdlReplError, SourceError
@@ -79,10 +79,9 @@ class PostgresSource:
 
     @property
     def connection(self) -> Connection[Any]:
-        """In autocommit mode; the server ends nothing that takes long."""
+        """In autocommit mode."""
         if self._connection is None or self._connection.closed:
             self._connection = session(self.dsn)
-            self._connection.execute(NO_TIMEOUTS.encode())
         return self._connection
 
     def activate(self, *, anew: bool = False, low: Lsn | None = None) -> Activation:

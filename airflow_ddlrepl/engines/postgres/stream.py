@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.postgres.connect import NO_TIMEOUTS, arrow_connection
+from airflow_ddlrepl.engines.postgres.connect import arrow_connection
 from airflow_ddlrepl.engines.postgres.lineage import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.names import literal, quote
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
@@ -181,7 +181,6 @@ def _session(task: RangeTask) -> Iterator[Any]:
 def _prepare(cursor: Any, task: RangeTask) -> str:
     """Set up the session, prove slot and publication; the name of Python's codec for the database's encoding."""
     _one(cursor, set_all(SETTINGS))
-    _one(cursor, NO_TIMEOUTS)
     if _one(cursor, f"select 1 from pg_catalog.pg_publication where pubname = {literal(task.publication)}") is None:
         raise SourceError(
             f"the publication {task.publication} does not exist",

@@ -34,7 +34,6 @@ from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, attach, create_tab
 from airflow_ddlrepl.engines.postgres.ddl_keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl_types import create_schema, create_types
 from airflow_ddlrepl.engines.postgres.dependants import dependants, is_referenced
-from airflow_ddlrepl.engines.postgres.exported import without_timeouts
 from airflow_ddlrepl.engines.postgres.names import qualified, quote
 from airflow_ddlrepl.engines.postgres.own_columns import added_columns, carry_over, own_columns, refuse_clash
 from airflow_ddlrepl.engines.postgres.own_names import grant_defaults, name_parts
@@ -95,7 +94,6 @@ def finish_shadow(task: FinishTask) -> None:
     import psycopg
 
     with session(task.target_dsn, application_name="ddlrepl refresh") as connection:
-        without_timeouts(connection)
         shape = Present(connection).table(task.shadow)
         try:
             for statement in task.statements:
