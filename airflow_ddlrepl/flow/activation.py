@@ -89,7 +89,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     elif revisions or is_new:
         cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
     cycle.repository.set_publication(cycle.channel.name, cycle.token, cycle.source.foreign_publication())
-    cycle.source.forget_late(cycle.source.late())
+    cycle.source.forget_late(late)
     reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
         cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
@@ -100,7 +100,8 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     contradicted = {} if enrollment == "keep" else _regenerated(cycle)
     refreshed = refresh(cycle).tables if load else {}
     names = tuple(sorted(str(t.name) for t in tables))
-    return Activated(position, names, refreshed, found.left_out, contradicted, reread)
+    left_out = {str(name): why for name, why in cycle.source.unpublished_reasons().values()}
+    return Activated(position, names, refreshed, left_out, contradicted, reread)
 
 
 def _start_again(cycle: Cycle, start: Start) -> int:

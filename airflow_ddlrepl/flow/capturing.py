@@ -83,8 +83,7 @@ def capture(cycle: Cycle) -> Captured:
             _explain(cycle, inspection)
     cycle.repository.set_position(cycle.channel.name, cycle.token, INSPECTED, low)
     reach("capture.inspected")
-    if tally.filled:
-        cycle.source.forget_late(cycle.source.late() & tally.filled)
+    cycle.source.forget_late(tally.filled)
     return tally.result(first, low, time.monotonic() - started)
 
 

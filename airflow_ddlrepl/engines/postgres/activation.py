@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
@@ -55,15 +55,13 @@ class Activation:
     is_new: the slot is new, so what happened before has to come by a refresh.
     is_restored: it was lost, and is there again without a gap: the log was held.
     has_triggers: DDL reaches the log by event triggers; without them shapes are compared.
-    left_out: tables of the channel whose rows are not in the stream, and why.
     """
 
     position: Lsn
     changes: tuple[str, ...]
     is_new: bool
     has_triggers: bool
-    is_restored: bool = False
-    left_out: dict[str, str] = field(default_factory=dict)
+    is_restored: bool
 
 
 def activate(connection: Connection[Any], wanted: Wanted) -> Activation:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -92,8 +92,6 @@ class PostgresSource:
         """
         with self._as_error():
             found = activation.activate(self.connection, replace(self._plan(), anew=anew, low=low))
-            reasons = {str(name): why for name, why in self.unpublished_reasons().values()}
-            found = replace(found, left_out=reasons)
         if found.is_restored and self.connection.info.server_version >= slots.FAILOVER_VERSION:
             walsender.let_fail_over(self.dsn, self.slot)
         return found
@@ -281,9 +279,10 @@ class PostgresSource:
         """Tables that `publish_late` could not publish."""
         return tending.waiting(self.connection, self.channel) if self._may_look() else []
 
-    def forget_late(self, table_ids: Iterable[int]) -> None:
-        """These tables wait for a refresh now: that is durable."""
-        tending.forget_late(self.connection, self.channel, table_ids)
+    def forget_late(self, table_ids: Set[int]) -> None:
+        """These tables wait for a refresh now: that is durable. They may be more than those of `late`."""
+        if table_ids and (done := self.late() & table_ids):
+            tending.forget_late(self.connection, self.channel, done)
 
     def _may_look(self) -> bool:
         return helper.present(self.connection).is_readable

@@ -64,11 +64,10 @@ def late(connection: Connection[Any], channel: str) -> set[int]:
 
 
 def forget_late(connection: Connection[Any], channel: str, table_ids: Iterable[int]) -> None:
-    if ids := list(table_ids):
-        connection.execute(
-            "UPDATE ddlrepl.member SET reason = NULL WHERE channel = %s AND reason = %s AND table_id = ANY(%s::oid[])",
-            [channel, LATE, ids],
-        )
+    connection.execute(
+        "UPDATE ddlrepl.member SET reason = NULL WHERE channel = %s AND reason = %s AND table_id = ANY(%s::oid[])",
+        [channel, LATE, list(table_ids)],
+    )
 
 
 def has_late(connection: Connection[Any], channel: str) -> bool:
