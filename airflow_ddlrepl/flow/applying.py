@@ -30,7 +30,7 @@ from airflow_ddlrepl.engines.postgres.stage_task import (
 )
 from airflow_ddlrepl.engines.postgres.staging import stage_all
 from airflow_ddlrepl.engines.postgres.state import read_state
-from airflow_ddlrepl.errors import ControlStop, DdlReplError
+from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.discarding import discarded
@@ -152,19 +152,19 @@ def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     return applied
 
 
-def stopped(cycle: Cycle, target: str, program: Program) -> DdlReplError | None:
-    """The program ended before a change that a person has to decide on: say so, durably.
+def raise_stop(cycle: Cycle, target: str, program: Program) -> None:
+    """Where the program ended before a change that a person has to decide on: say so, durably.
 
-    The error to raise: ControlStop CTL-101 for a breakpoint, CannotAdapt for a change that was refused.
+    Raises ControlStop CTL-101 for a breakpoint, CannotAdapt for a change that was refused.
     """
     if program.stop is None:
-        return None
+        return
     if refusal := program.stop.refusal(program.high):
-        return refusal
+        raise refusal
     control = next(s for s in program.stop.steps if s.kind is StepKind.CONTROL)
     key = LogKey(program.high, 0)
     row = cycle.repository.add_control(cycle.channel.name, cycle.token, target, key, control.why, control.policy)
-    return ControlStop(
+    raise ControlStop(
         f"target {target} stops before a change of {program.stop.name}: {control.why}",
         code="CTL-101",
         table=program.stop.name,

@@ -10,10 +10,10 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.facts import Refusal
 from airflow_ddlrepl.adapt.timeline import Program, State
 from airflow_ddlrepl.engines.postgres.apply import Applied
-from airflow_ddlrepl.errors import AlterRefused, DdlReplError, TargetError, UnreadableRows
+from airflow_ddlrepl.errors import AlterRefused, TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apart import Apart
-from airflow_ddlrepl.flow.applying import Stretch, apply, reason, stopped, stretch
+from airflow_ddlrepl.flow.applying import Stretch, apply, raise_stop, reason, stretch
 from airflow_ddlrepl.flow.asking import suspend_unreadable
 from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle, log
@@ -45,7 +45,7 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
             for table_id, standing in program.standings.items():
                 if standing.state is State.PENDING:
                     refreshes[str(standing.name)] = reason(program, table_id)
-            _raise(stopped(cycle, target.name, program))
+            raise_stop(cycle, target.name, program)
     for note in dict.fromkeys(total.notes):
         log.info("%s", note)
     for warning in total.warnings:
@@ -61,11 +61,6 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
         seconds,
         dict(total.discarded),
     )
-
-
-def _raise(stop: DdlReplError | None) -> None:
-    if stop is not None:
-        raise stop
 
 
 def bring(
@@ -168,7 +163,7 @@ def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
         with apart.one():
             program = bring(cycle, target.name, to_the_end, total, until)
             positions[target.name] = program.high
-            _raise(stopped(cycle, target.name, program))
+            raise_stop(cycle, target.name, program)
     expired = 0
     with apart.one():
         renew(cycle)

@@ -31,7 +31,7 @@ from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, f
 from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.applying import stage_stem, stopped
+from airflow_ddlrepl.flow.applying import raise_stop, stage_stem
 from airflow_ddlrepl.flow.bringing import bring, to_the_end
 from airflow_ddlrepl.flow.claiming import claim, writing
 from airflow_ddlrepl.flow.course import Course, Stop
@@ -215,9 +215,7 @@ def _reserve(cycle: Cycle, cursor: Cursor[Any], into: str, way: Course, standing
 
 
 def _bring(cycle: Cycle, into: str, high: Lsn, way: Course, total: Applied) -> None:
-    program = bring(cycle, into, to_the_end, total, high, way.wanted)
-    if (stop := stopped(cycle, into, program)) is not None:
-        raise stop
+    raise_stop(cycle, into, bring(cycle, into, to_the_end, total, high, way.wanted))
 
 
 def _restore(cycle: Cycle, into: str, way: Course, stop: Stop) -> list[tuple[Standing, int]]:
