@@ -7,7 +7,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.keep import keep_structure
-from airflow_ddlrepl.adapt.leave import kept_aside
+from airflow_ddlrepl.adapt.leave import makes_way
 from airflow_ddlrepl.adapt.partitions import like_parent
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.reuse import as_seen
@@ -20,7 +20,6 @@ from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
 from airflow_ddlrepl.ddl.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.create_table import CreateTable
 from airflow_ddlrepl.ddl.create_type import CreateType
-from airflow_ddlrepl.ddl.rename_table import RenameTable
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.ddl.statement import Evidence
 from airflow_ddlrepl.ddl.truncate import Truncate
@@ -103,12 +102,6 @@ def _structure(existing: Table | None, wanted: Table, stays: bool, render: Rende
     if stays:
         return []
     return [Step(StepKind.SQL, f"use {existing.name} again: emptied, altered", reshape(existing, wanted, render))]
-
-
-def makes_way(occupant: Table, why: str, render: Renderer) -> Step:
-    """A table of the channel gets out of the way of one that has its name now."""
-    away = RenameTable(occupant.name, kept_aside(occupant))
-    return Step(StepKind.SQL, f"{away}: {why}", render.sql(away, occupant))
 
 
 def _types(held: Table, facts: TargetFacts, render: Renderer) -> list[Step]:

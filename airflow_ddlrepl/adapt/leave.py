@@ -1,4 +1,4 @@
-"""A table that was dropped at the source: what becomes of the target's."""
+"""A table that was dropped at the source, or called otherwise: what becomes of the target's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.config.policies import OnDropTable
 from airflow_ddlrepl.ddl.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.drop_table import DropTable
+from airflow_ddlrepl.ddl.rename_table import RenameTable
 from airflow_ddlrepl.ddl.statement import Evidence
 from airflow_ddlrepl.model.names import TableName, stem
 from airflow_ddlrepl.model.table import Table
@@ -17,6 +18,12 @@ from airflow_ddlrepl.model.table import Table
 def kept_aside(kept: Table) -> TableName:
     """Where a kept table goes when another one gets its name."""
     return TableName(kept.name.schema, f"{stem(kept.name.name)}_kept_{kept.id}")
+
+
+def makes_way(occupant: Table, why: str, render: Renderer) -> Step:
+    """A table of the channel gets out of the way of one that has its name now."""
+    away = RenameTable(occupant.name, kept_aside(occupant))
+    return Step(StepKind.SQL, f"{away}: {why}", render.sql(away, occupant))
 
 
 def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:

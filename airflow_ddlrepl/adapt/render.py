@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.arrive import makes_way
 from airflow_ddlrepl.adapt.facts import Renderer
 from airflow_ddlrepl.adapt.judge import Case
+from airflow_ddlrepl.adapt.leave import makes_way
 from airflow_ddlrepl.adapt.partitions import is_carried_by_parent, parent_fill
 from airflow_ddlrepl.adapt.steps import Step, StepKind
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
