@@ -5,7 +5,7 @@ Their values stay, by key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -50,14 +50,13 @@ def carry_over(
     pairs = [(name, names[name]) for name in kept if name in names]
     if not pairs:
         return
-    keys = [c.name for c in wanted.key_columns()]
-    if not keys or not names.keys() >= set(keys):
+    if not _has_key(wanted, names):
         _refuse_keyless(cursor, old, wanted, [before for _, before in pairs])
         return
     types = {c.name: c.type.text for c in wanted.columns}
     sets = ", ".join(f"{quote(n)} = CAST(o.{quote(before)}::text AS {types[n]})" for n, before in pairs)
-    same = " AND ".join(f"s.{quote(n)}::text = CAST(o.{quote(names[n])}::text AS {types[n]})::text" for n in keys)
-    cursor.execute(f"UPDATE {qualified(shadow)} s SET {sets} FROM ONLY {qualified(old.name)} o WHERE {same}".encode())
+    same = _is_same(wanted, names)
+    cursor.execute(f"UPDATE {qualified(shadow)} t SET {sets} FROM ONLY {qualified(old.name)} o WHERE {same}".encode())
 
 
 @contextmanager
@@ -67,16 +66,15 @@ def own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column],
     if not plain:
         yield
         return
-    keys, before = [c.name for c in wanted.key_columns()], _names_before(old, wanted, stood)
-    if not keys or not before.keys() >= set(keys):
+    names = _names_before(old, wanted, stood)
+    if not _has_key(wanted, names):
         raise _keyless(wanted, plain[0].name)
-    names = ", ".join([*(f"{quote(before[n])} AS {quote(n)}" for n in keys), *(quote(c.name) for c in plain)])
+    needed = ", ".join(map(quote, [*(names[c.name] for c in wanted.key_columns()), *(c.name for c in plain)]))
     aside = 'CREATE TEMPORARY TABLE "ddlrepl own columns" ON COMMIT DROP AS'
-    cursor.execute(f"{aside} SELECT {names} FROM ONLY {qualified(old.name)}".encode())
+    cursor.execute(f"{aside} SELECT {needed} FROM ONLY {qualified(old.name)}".encode())
     yield
     sets = ", ".join(f"{quote(c.name)} = o.{quote(c.name)}" for c in plain)
-    types = {c.name: c.type.text for c in wanted.columns}
-    same = " AND ".join(f"t.{quote(n)}::text = CAST(o.{quote(n)}::text AS {types[n]})::text" for n in keys)
+    same = _is_same(wanted, names)
     cursor.execute(f'UPDATE {qualified(wanted.name)} t SET {sets} FROM "ddlrepl own columns" o WHERE {same}'.encode())
 
 
@@ -86,6 +84,20 @@ def _names_before(old: Table, wanted: Table, stood: Table | None) -> dict[str, s
     before = {c.id: c.name for c in stood.columns} if stood else {}
     names = {c.name: before.get(c.id, c.name) for c in wanted.columns if not stood or c.id in before}
     return {name: was for name, was in names.items() if was in there}
+
+
+def _has_key(wanted: Table, names: Mapping[str, str]) -> bool:
+    """Does the old table have the key's columns?"""
+    keys = {c.name for c in wanted.key_columns()}
+    return bool(keys) and keys <= names.keys()
+
+
+def _is_same(wanted: Table, names: Mapping[str, str]) -> str:
+    """Do a row t and an old one, o, have the same key? By text, as the wanted types spell it."""
+    return " AND ".join(
+        f"t.{quote(c.name)}::text = CAST(o.{quote(names[c.name])}::text AS {c.type.text})::text"
+        for c in wanted.key_columns()
+    )
 
 
 def _refuse_keyless(cursor: Any, old: Table, wanted: Table, columns: Sequence[str]) -> None:
