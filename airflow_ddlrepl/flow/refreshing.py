@@ -270,12 +270,13 @@ class Refresh:
 
     def _refuse_foreign(self, table: Table) -> None:
         """A table with rows that this channel has never filled, or another one of its tables, is none to overwrite."""
-        standing, name = self.standings[table.id], self.after[table.id].name
-        for other in self.standings.values() if standing.state is State.NEW else ():
+        name = self.after[table.id].name
+        if self.standings[table.id].state is not State.NEW:
+            return
+        for other in self.standings.values():
             if other.name == name and other.table_id != table.id and other.state is not State.KEPT:
                 raise same_name(name, other.shape.name, table.name)
-        if standing.state is State.NEW:
-            refuse_foreign(self.target, self.present, name, table.name)
+        refuse_foreign(self.target, self.present, name, table.name)
 
     def shadow(self, table: Table) -> TableName:
         return TableName(SCHEMA, f"{shadow_stem(self.holder)}{self.cycle.token}_{table.id}")

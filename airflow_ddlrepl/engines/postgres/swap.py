@@ -17,7 +17,7 @@ from airflow_ddlrepl.adapt.arrive import reshape
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.relayout import relayout
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.refresh_options import BULK, BY_ROW, RefreshOptions
+from airflow_ddlrepl.config.refresh_options import BY_ROW, RefreshOptions
 from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import forget_marks
@@ -121,9 +121,9 @@ def put_in_place(
     previous: TableName | None,
     epoch: int,
     token: int,
-    kept: Sequence[str] = (),
-    stood: Table | None = None,
-    options: RefreshOptions = BULK,
+    kept: Sequence[str],
+    stood: Table | None,
+    options: RefreshOptions,
 ) -> str:
     """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
 
@@ -190,7 +190,7 @@ def _by_row(
 
 
 def place_parent(
-    connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int, stood: Table | None = None
+    connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int, stood: Table | None
 ) -> None:
     """A partitioned table holds no rows: it is created, or stands already, and takes its columns.
 
