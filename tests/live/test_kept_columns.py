@@ -7,6 +7,7 @@ import pytest
 
 from airflow_ddlrepl.errors import CannotAdapt
 from tests.live.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
+from tests.live.test_partition_refresh import PARTED
 
 KEEP = {"adapt_ddl": [{"add_table_pattern": "*", "keep_existing_structure": True}]}
 VOLATILE = "ALTER TABLE t ADD c int DEFAULT (random() * 100)::int"
@@ -63,13 +64,6 @@ def test_a_virtual_column_keeps_what_it_showed(make: Make) -> None:
     replica.at_source("ALTER TABLE t DROP g", "INSERT INTO t VALUES (2, 6)")
     replica.replicate()
     assert replica.rows("SELECT id, a, g FROM t ORDER BY id") == [(1, 5, 10), (2, 6, None)]
-
-
-PARTED = (
-    "CREATE TABLE p (id int, k int, v text, PRIMARY KEY (id, k)) PARTITION BY LIST (k)",
-    "CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)",
-    "INSERT INTO p VALUES (1, 1, 'a')",
-)
 
 
 def test_a_new_partition_has_it_too(make: Make) -> None:

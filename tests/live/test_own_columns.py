@@ -11,6 +11,7 @@ from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file
+from tests.live.test_kept_columns import ROWS, VOLATILE
 
 
 def _refresh(replica: Replica, table: str) -> None:
@@ -41,10 +42,6 @@ def test_without_a_key_it_is_refused_and_nothing_changes(databases: Databases, t
     assert replica.rows("SELECT v, own FROM t") == [("a", 5)]
 
 
-ROWS = ("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'a'), (2, 'b')")
-LOADED = "ALTER TABLE t ADD c int DEFAULT (random() * 100)::int"
-
-
 @pytest.mark.parametrize(
     "change", ["ALTER TABLE t RENAME id TO ident", "ALTER TABLE t ALTER id TYPE numeric(9,2) USING id::numeric * 1"]
 )
@@ -53,7 +50,7 @@ def test_the_key_changes_with_what_is_loaded(databases: Databases, tmp_path: Pat
     replica.at_source(*ROWS)
     replica.activate()
     replica.at_target("ALTER TABLE t ADD own text", "UPDATE t SET own = 'mine' WHERE id = 2")
-    replica.at_source(LOADED, change)
+    replica.at_source(VOLATILE, change)
     assert set(replica.replicate().refresh.tables) == {"public.t"}
     assert replica.rows("SELECT v, own FROM t ORDER BY v") == [("a", None), ("b", "mine")]
 
@@ -66,7 +63,7 @@ def test_a_new_column_of_the_source_does_not_overwrite_it(databases: Databases, 
     replica.at_source(*ROWS)
     replica.activate()
     replica.at_target("ALTER TABLE t ADD c text", "UPDATE t SET c = 'mine' WHERE id = 2")
-    replica.at_source(LOADED)
+    replica.at_source(VOLATILE)
     with pytest.raises(CannotAdapt, match="ADP-105"):
         replica.replicate()
     assert replica.rows("SELECT id, c FROM t ORDER BY id") == [(1, None), (2, "mine")]

@@ -82,22 +82,3 @@ def test_a_long_name_makes_way(make: Make) -> None:
     )
     unseen(replica, *(f"ALTER TYPE \"{name}\" RENAME VALUE '{old}' TO '{new}'" for old, new in ("bc", "ab")))
     replica.settle()
-
-
-@BOTH
-def test_a_check_that_old_values_break(make: Make) -> None:
-    """It comes to the target once it is valid."""
-    replica = make(
-        "CREATE DOMAIN pos AS int",
-        "CREATE TABLE t (id int PRIMARY KEY, p pos, v text)",
-        "INSERT INTO t VALUES (1, -1, 'a')",
-    )
-    replica.at_source("ALTER DOMAIN pos ADD CONSTRAINT c CHECK (VALUE > 0) NOT VALID", "UPDATE t SET v = 'b'")
-    replica.settle()
-    replica.refresh("public.t")
-    replica.check_equal()
-    replica.at_source("UPDATE t SET p = 1", "ALTER DOMAIN pos VALIDATE CONSTRAINT c")
-    replica.settle()
-    assert replica.rows("SELECT conname, convalidated FROM pg_constraint WHERE contypid = 'pos'::regtype") == [
-        ("c", True)
-    ]

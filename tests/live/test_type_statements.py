@@ -66,6 +66,7 @@ def test_rows_that_break_a_check_which_is_not_validated(make: Make) -> None:
     )
     replica.settle()
     replica.refresh("public.t")
+    replica.check_equal()
     replica.settle()
     checks = "SELECT conname, convalidated FROM pg_constraint WHERE contypid = 'pos'::regtype AND contype = 'c'"
     assert replica.rows(checks) == []
