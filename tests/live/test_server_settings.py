@@ -2,39 +2,70 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.connect import parameters, session
+from airflow_ddlrepl.engines.postgres.connect import connect, parameters, session
 from airflow_ddlrepl.engines.postgres.load import loading
 from airflow_ddlrepl.engines.postgres.swap import FinishTask, finish_shadow
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.work import InProcess
+from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file, run
 
 both = pytest.mark.parametrize("databases", [18, 15], indirect=True)
 SETTINGS = {
     "array_nulls": "off",
-    "datestyle": "german",
-    "intervalstyle": "sql_standard",
     "bytea_output": "escape",
-    "timezone": "Asia/Kathmandu",
-    "extra_float_digits": "-15",
-    "transform_null_equals": "on",
-    "quote_all_identifiers": "on",
-    "default_transaction_isolation": "serializable",
+    "client_encoding": "LATIN1",
+    "datestyle": "German",
     "default_transaction_deferrable": "on",
+    "default_transaction_isolation": "serializable",
+    "extra_float_digits": "-15",
+    "idle_in_transaction_session_timeout": "20s",
+    "intervalstyle": "sql_standard",
+    "lock_timeout": "3s",
+    "quote_all_identifiers": "on",
+    "row_security": "off",
+    "search_path": "nowhere",
+    "standard_conforming_strings": "off",
+    "statement_timeout": "20s",
+    "timezone": "Asia/Kathmandu",
+    "transform_null_equals": "on",
 }
-COLUMNS = "id int primary key, a text[], i int[], d date, v interval, r bytea, x float8, m money, at timestamptz"
-ROW = (
-    "array['a', null, 'NULL'], array[1, null], '2026-02-03', '-1 mon 2 days -03:04:05', decode('de00', 'hex'),"
-    " 0.1::float8 / 3, 1.5, '2026-02-03 04:05:06+00'"
+OURS = (
+    "set search_path = public; set datestyle = iso; set client_encoding = utf8; set array_nulls = on;"
+    " set intervalstyle = postgres; "
 )
-PLAIN = "set intervalstyle = postgres;"
+TABLES = (
+    "create table t (id int primary key, d date, ts timestamptz, f float8, b bytea, a text[], ns int[], i interval,"
+    " m money, n numeric, j jsonb, tt timetz, fs float4[], s text default E'a\\\\b''c')",
+    "create table k (a text[], f float8, ts timestamptz default '2024-02-03 04:05:06.789+00')",
+)
+ROWS = (
+    "insert into t select i, date '2024-02-03' + i, timestamptz '2024-02-03 04:05:06.789+00' + i * interval '1 h',"
+    " i / 3.0, decode('5c00ff', 'hex'), array['a', null, 'NULL', 'b\"c\\\\'], array[i, null],"
+    " interval '-1 mon 2 days -03:04:05', 12.34::money, 1.10 * i, jsonb_build_object('a', i), '04:05:06+01',"
+    " array[1.1, null, 'NaN']::float4[]"
+    " from generate_series(1, {rows}) i",
+    "insert into k values (array['NULL', null], 0.1, default)",
+)
+LATER = (
+    "update t set f = f + 1 where id = 1",
+    "alter table t add z timestamptz default '2024-02-03 04:05:06.789+00'",
+    "alter table t add y text[] default array['NULL', null]",
+)
+IN_TEXT = ("create type c as (a text, d date)", "create table v (id int, c c, cs c[])")
+OF_IT = "insert into v values (1, row('x', '2024-05-06'), array[row('y', '2024-05-07')::c])"
 PAUSE = 0.7
 
 
@@ -55,21 +86,24 @@ class Slow(InProcess):
         return super().map(*args, **more)
 
 
-@pytest.mark.parametrize("side", ["source", "target"])
-@pytest.mark.parametrize("more", ["", ", p pair"], ids=["binary", "text"])
-def test_values_are_the_same(replica: Replica, side: str, more: str) -> None:
-    for name, value in SETTINGS.items():
+@pytest.mark.parametrize(
+    ("sides", "rows"),
+    [(["source"], 2), (["target"], 2), (["source", "target"], 2), (["source", "target"], 3000)],
+    ids=["source", "target", "given", "staged"],
+)
+@pytest.mark.parametrize("has_text", [False, True], ids=["binary", "text"])
+def test_values_are_the_same(replica: Replica, sides: list[str], rows: int, has_text: bool) -> None:
+    """A few rows are given to the target with the statements, many are staged."""
+    for side, (name, value) in product(sides, SETTINGS.items()):
         say(getattr(replica, side), name, value)
-    replica.at_source("create type pair as (a int, b text)", f"create table t ({COLUMNS}{more})")
-    replica.at_source(f"{PLAIN} insert into t values (1, {ROW})")
+    inserts = [*(text.format(rows=rows) for text in ROWS), *[OF_IT] * has_text]
+    replica.at_source(*(OURS + text for text in (*TABLES, *IN_TEXT * has_text, *inserts)))
     replica.activate()
     replica.settle()
-    replica.at_source(
-        f"{PLAIN} insert into t values (2, {ROW})",
-        "update t set x = x + 1 where id = 1",
-        "alter table t add c int default 3",
-    )
+    replica.at_source(OURS + "delete from t", *(OURS + text for text in (*inserts, *LATER)))
     replica.settle()
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        assert "warehouse" in flow.status(cycle).text()
     replica.refresh("public.*")
     replica.settle()
 
@@ -102,3 +136,14 @@ def test_statements_and_transactions_that_take_long(databases: Any) -> None:
     with session(here) as connection, connection.transaction():
         for _ in range(5):
             connection.execute("SELECT pg_sleep(0.1)")
+
+
+def test_a_server_that_is_gone_without_a_word_is_noticed(databases: Databases) -> None:
+    def idle(connection: psycopg.Connection[Any]) -> int:
+        with socket.socket(fileno=os.dup(connection.fileno())) as known:
+            return known.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+
+    with connect(databases.source) as connection:
+        assert idle(connection) == 30
+    with connect(make_conninfo(databases.source, keepalives_idle=7)) as connection:  # the location's URL comes first
+        assert idle(connection) == 7
