@@ -189,13 +189,13 @@ def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
     before = _members(connection, wanted)
     connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{LOCK_SECONDS}s"])
     try:
-        for table_id in [*members, *(i for i, (state, _) in before.items() if state != "bystander")]:
-            _tend(connection, wanted, table_id, before.get(table_id, (None, None))[0])
+        for table_id in [*members, *(i for i, state in before.items() if state != "bystander")]:
+            _tend(connection, wanted, table_id, before.get(table_id))
     finally:
         connection.execute("RESET lock_timeout")
     _remember_bystanders(connection, wanted, {i: n for i, n in every if i not in members and wanted.scope.joins(n)})
     after = _members(connection, wanted)
-    return [f"table {names.get(i, i)}: {state}" for i, (state, _) in after.items() if before.get(i, ("",))[0] != state]
+    return [f"table {names.get(i, i)}: {state}" for i, state in after.items() if before.get(i) != state]
 
 
 def _tend(connection: Connection[Any], wanted: Wanted, table_id: int, was: str | None) -> None:
@@ -203,11 +203,7 @@ def _tend(connection: Connection[Any], wanted: Wanted, table_id: int, was: str |
     deadline = time.monotonic() + wanted.patience
     while True:
         tending.tend_one(connection, wanted.channel, table_id, was)
-        row = connection.execute(
-            "SELECT FROM ddlrepl.member WHERE channel = %s AND table_id = %s::bigint::oid AND reason LIKE '%%(55P03)'",
-            [wanted.channel, table_id],
-        ).fetchone()
-        if row is None:
+        if not tending.is_held(connection, wanted.channel, table_id):
             return
         if time.monotonic() > deadline:
             raise _locked(connection, table_id)
@@ -299,8 +295,9 @@ def _remember_slot(connection: Connection[Any], wanted: Wanted, position: Lsn) -
     )
 
 
-def _members(connection: Connection[Any], wanted: Wanted) -> dict[int, tuple[str, str | None]]:
+def _members(connection: Connection[Any], wanted: Wanted) -> dict[int, str]:
+    """States by id."""
     rows = connection.execute(
-        "SELECT table_id::bigint, state, reason FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
+        "SELECT table_id::bigint, state FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
     ).fetchall()
-    return {int(i): (state, reason) for i, state, reason in rows}
+    return {int(i): state for i, state in rows}

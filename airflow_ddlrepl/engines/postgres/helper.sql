@@ -171,7 +171,7 @@ BEGIN
     spelled := format('%I.%I', now_is.schema_name, now_is.table_name);
     now_is.key_index := CASE WHEN shape -> 'key' ->> 'name' IS NOT NULL THEN
         to_regclass(format('%I.%I', now_is.schema_name, shape -> 'key' ->> 'name')) END;
-    -- The text is _LATE of source.py.
+    -- The text is LATE of tending.py.
     is_late := was_published AND coalesce(known.reason LIKE 'published late:%', false);
     now_is.reason := CASE WHEN is_late THEN known.reason END;
     IF shape ->> 'partition_key' IS NOT NULL THEN

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connect import errors
+from airflow_ddlrepl.engines.postgres.exported import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.inspect import FOLDER
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
-LOCK_TIMEOUT = "500ms"  # shorter than deadlock_timeout, so that no user's statement is the victim
 # helper.sql knows it by how it begins
 LATE = "published late: its first rows come by a refresh"
 _IS_HELD = "right(reason, 7) = '(55P03)'"
@@ -53,6 +53,15 @@ def tend_one(connection: Connection[Any], channel: str, table_id: int, was: str 
         if was in ("left out", "published") and now == "filled":
             connection.execute(_MARK, [LATE, channel, table_id])
     return now
+
+
+def is_held(connection: Connection[Any], channel: str, table_id: int) -> bool:
+    """Was another transaction in the way when it was tended last?"""
+    row = connection.execute(
+        f"SELECT FROM ddlrepl.member WHERE channel = %s AND table_id = %s::bigint::oid AND {_IS_HELD}".encode(),
+        [channel, table_id],
+    ).fetchone()
+    return row is not None
 
 
 def late(connection: Connection[Any], channel: str) -> set[int]:
