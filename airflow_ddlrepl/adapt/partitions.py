@@ -47,8 +47,7 @@ def _is_parents_key(change: ChangeKey, shape: Table, wanted: Table, facts: Targe
         return True
     if change.new is not None:
         return _names(parent, parent.key) == _names(wanted, change.new)
-    known = [_names(table, table.key) for table in (parent, before) if table is not None]
-    return before is None or _names(shape, change.old) in known
+    return before is None or _names(shape, change.old) in (_names(parent, parent.key), _names(before, before.key))
 
 
 def _is_mandatory(table: Table, column: str) -> bool:

@@ -44,10 +44,7 @@ class Apart:
 
     def end(self) -> None:
         """All are done. Raises the first of the errors; the others are told in the log."""
-        told = {str(error) for error in self.errors[:1]}
-        for other in self.errors[1:]:
-            if str(other) not in told:
-                log.error("%s", other)
-            told.add(str(other))
+        for other in list(dict.fromkeys(map(str, self.errors)))[1:]:
+            log.error("%s", other)
         if self.errors:
             raise self.errors[0]
