@@ -175,14 +175,17 @@ def run(version: int, seeds: Sequence[int], kind: type[Player] = Player, *, is_w
     return failed
 
 
-def main(version: int, seeds: Sequence[int], wish: str = "", kind: type[Player] = Player) -> int:
+def main(arguments: Sequence[str], kind: type[Player] = Player) -> int:
+    """arguments: of the command line, as above."""
     for name in ("ddlrepl", "alembic"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    failed = run(version, seeds, kind, is_whole=wish == "whole")
+    version, spelled, *wish = arguments
+    first, _, last = spelled.partition("-")
+    seeds = range(int(first), int(last or first) + 1)
+    failed = run(int(version), seeds, kind, is_whole=wish == ["whole"])
     print(f"PostgreSQL {version}: {len(seeds)} histories, {len(failed)} failed: {failed or 'none'}", flush=True)
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    first, _, last = sys.argv[2].partition("-")
-    sys.exit(main(int(sys.argv[1]), range(int(first), int(last or first) + 1), *sys.argv[3:]))
+    sys.exit(main(sys.argv[1:]))

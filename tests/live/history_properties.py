@@ -76,6 +76,4 @@ class RenamingRememberer(Renaming, Rememberer):
 
 
 if __name__ == "__main__":
-    first, _, last = sys.argv[2].partition("-")
-    seeds, wish = range(int(first), int(last or first) + 1), "".join(sys.argv[3:])
-    sys.exit(histories.main(int(sys.argv[1]), seeds, wish, RenamingRememberer))
+    sys.exit(histories.main(sys.argv[1:], RenamingRememberer))

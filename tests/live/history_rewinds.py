@@ -155,10 +155,5 @@ def pattern(name: str) -> str:
     return f'"{schema}"."{table}"'
 
 
-def main(version: int, seeds: Sequence[int], wish: str = "") -> int:
-    return histories.main(version, seeds, wish, Rememberer)
-
-
 if __name__ == "__main__":
-    first, _, last = sys.argv[2].partition("-")
-    sys.exit(main(int(sys.argv[1]), range(int(first), int(last or first) + 1), *sys.argv[3:]))
+    sys.exit(histories.main(sys.argv[1:], Rememberer))
