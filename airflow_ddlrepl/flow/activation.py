@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.refresh_options import BULK
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
-from airflow_ddlrepl.engines.postgres.inspect import inspect, listed
+from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.engines.postgres.settle import settle
@@ -139,15 +139,17 @@ def deactivate(cycle: Cycle) -> Activated:
 
 
 def _wanted(cycle: Cycle) -> list[Table]:
-    """The tables of the channel with their shapes; of a partitioned table its partitions, too."""
-    known = {i for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if r.table}
-    published = cycle.source.published()
-    named = {i for i, _ in listed(cycle.source.connection, cycle.scope)}
-    every = {t.id: t for t in inspect(cycle.source.connection, sorted(known | named | published))}
-    wanted = {i for i in every if i in known or i in named}
-    wanted |= {i for i, t in every.items() if i in published and t.partition and t.partition.of in wanted}
+    """The tables of the channel with their shapes; of a partitioned table its partitions and theirs, too."""
+    connection, published = cycle.source.connection, cycle.source.published()
+    named = {i for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if r.table}
+    named |= {i for i, _ in listed(connection, cycle.scope)}
     left_out = set(cycle.source.unpublished_reasons())
-    return [t for i, t in every.items() if i in wanted and not t.unlogged and i not in left_out]
+
+    def comes(table: Table) -> bool:
+        below = table.id in published or (table.is_partitioned and not cycle.scope.excludes(table.name))
+        return (table.id in named or below) and not table.unlogged and table.id not in left_out
+
+    return [table for table in inspect(connection, sorted(with_partitions(connection, named))) if comes(table)]
 
 
 def _new_revisions(cycle: Cycle, tables: Sequence[Table], position: Lsn, *, is_broken: bool) -> list[Revision]:

@@ -52,6 +52,20 @@ def test_a_partitioned_table_is_refreshed_with_its_partitions(make: Make) -> Non
     replica.check_equal()
 
 
+def test_partitions_of_partitions_are_activated_with_a_table_that_is_named_alone(make: Make) -> None:
+    replica = make(
+        "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE s PARTITION OF p FOR VALUES FROM (0) TO (9) PARTITION BY RANGE (id)",
+        "CREATE TABLE leaf PARTITION OF s FOR VALUES FROM (0) TO (9)",
+        "INSERT INTO p VALUES (1)",
+        source={"tables": ["public.p"]},
+        adapt_ddl=[],
+    )
+    replica.check_equal()
+    replica.at_source("INSERT INTO p VALUES (2)")
+    assert replica.settle().refresh.tables == {}
+
+
 @pytest.mark.parametrize("statements", [CHANGES[:2], CHANGES], ids=["made", "made and altered"])
 def test_a_partition_comes_while_the_partitioned_table_waits(
     databases: Databases, tmp_path: Path, statements: tuple[str, ...]
