@@ -6,11 +6,13 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk import DAG, CronDataIntervalTimetable, Param
+from airflow.sdk import DAG, CronDataIntervalTimetable, Param, TriggerRule
 
 from airflow_ddlrepl.assets import data_asset, outlet, schema_asset
 from airflow_ddlrepl.config.channel import Channel
@@ -30,6 +32,8 @@ from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 
 log = logging.getLogger(__name__)
 
+# A stage that fails has gone as far as it could: what stops one target or table keeps no other from later stages.
+GOES_ON = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
 # A run that finds the channel locked or a server away tries again before it fails.
 DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), "owner": "ddlrepl"}
 ANSWER_WITHIN = timedelta(days=1)
@@ -81,11 +85,16 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         where = str(file.absolute())
         capture = CaptureOperator(task_id="capture", channel=where)
         adapt = AdaptDDLOperator(task_id="adapt", channel=where)
-        refresh = RefreshOperator(task_id="refresh", channel=where)
+        refresh = RefreshOperator(task_id="refresh", channel=where, trigger_rule=GOES_ON)
         assets = [data_asset(channel.name), schema_asset(channel.name)]
         outlets = [outlet(asset) for asset in assets]
-        integrate = IntegrateOperator(task_id="integrate", channel=where, inlets=assets, outlets=outlets)
-        capture >> adapt >> refresh >> integrate
+        integrate = IntegrateOperator(
+            task_id="integrate", channel=where, inlets=assets, outlets=outlets, trigger_rule=GOES_ON
+        )
+        stages = [capture, adapt, refresh, integrate]
+        for earlier, later in combinations(stages, 2):
+            earlier >> later
+        stages >> EmptyOperator(task_id="end")  # the run has failed when one of them has
         if channel.replays:  # beside the others: in a backfill it alone works, otherwise it alone is skipped
             into = f"{{{{ (dag_run.conf or {{}}).get('into', '{channel.replays[0].name}') }}}}"
             ReplayOperator(task_id="replay", channel=where, into=into, max_active_tis_per_dag=1)

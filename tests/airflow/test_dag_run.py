@@ -12,6 +12,9 @@ from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_ddlrepl.bundles import ChannelDagBundle
+from airflow_ddlrepl.errors import ControlStop, SourceError
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from tests.airflow import shop
 
 STAGES = ("capture", "adapt", "refresh", "integrate")
@@ -47,9 +50,9 @@ def run_dag(name: str, stages: Sequence[str] = STAGES) -> dict[str, dict[str, An
     for task in dag.tasks:
         task.retries = 0  # dag.test() would wait for the next try and say so every second
     run = dag.test()
-    states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
-    assert states == dict.fromkeys(stages, "success")
-    return {ti.task_id: ti.xcom_pull(task_ids=ti.task_id) for ti in run.get_task_instances()}
+    tasks = [ti for ti in run.get_task_instances() if ti.task_id != "end"]
+    assert {ti.task_id: str(ti.state) for ti in tasks} == dict.fromkeys(stages, "success")
+    return {ti.task_id: ti.xcom_pull(task_ids=ti.task_id) for ti in tasks}
 
 
 def test_a_channel_is_enrolled_and_rows_and_schema_changes_arrive(
@@ -80,5 +83,48 @@ def test_a_channel_is_enrolled_and_rows_and_schema_changes_arrive(
         again = run_dag("ddlrepl__dagrun__replicate")
         assert starts == []
         assert {stage: told["worked"] for stage, told in again.items()} == dict.fromkeys(STAGES, False)
+    finally:
+        channel.unlink()
+
+
+@pytest.mark.parametrize("stage", ["adapt", "refresh"])
+def test_what_stops_one_target_keeps_no_other_from_its_rows(
+    tmp_path: Path, channels_folder: Path, airflow_database: None, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """A stage that fails has gone as far as it could: those after it work, and the run has failed all the same."""
+    came: list[str] = []
+
+    def works(operator: DdlReplSparkOperator, *_: object) -> dict[str, Any]:
+        came.append(operator.stage)
+        if operator.stage == stage:
+            raise ControlStop("one target waits for a person", code="CTL-101")
+        return {}
+
+    monkeypatch.setattr(DdlReplSparkOperator, "_run", works)
+    monkeypatch.setattr(IntegrateOperator, "finish", lambda *_: None)
+    channel = shop.write_channel(channels_folder, tmp_path, f"stopped_{stage}", "dag_source", "dag_target")
+    try:
+        run = the_dag(f"ddlrepl__stopped_{stage}__replicate").test()
+        assert came == list(STAGES)
+        assert {ti.task_id for ti in run.get_task_instances() if str(ti.state) == "failed"} == {stage}
+        assert str(run.state) == "failed"
+    finally:
+        channel.unlink()
+
+
+def test_without_a_capture_nothing_else_is_done(
+    tmp_path: Path, channels_folder: Path, airflow_database: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came: list[str] = []
+
+    def fails(operator: DdlReplSparkOperator, *_: object) -> dict[str, Any]:
+        came.append(operator.stage)
+        raise SourceError("it refuses", code="SRC-100")
+
+    monkeypatch.setattr(DdlReplSparkOperator, "_run", fails)
+    channel = shop.write_channel(channels_folder, tmp_path, "uncaptured", "dag_source", "dag_target")
+    try:
+        assert str(the_dag("ddlrepl__uncaptured__replicate").test().state) == "failed"
+        assert came == ["capture"]
     finally:
         channel.unlink()
