@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, get_args
 
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param, TriggerRule
+from airflow.sdk.exceptions import AirflowTimetableInvalid
 
 from airflow_ddlrepl.assets import data_asset, outlet, schema_asset
 from airflow_ddlrepl.config.channel import Channel
@@ -55,32 +56,55 @@ def build_channel_dags(path: str | Path, **defaults: Any) -> dict[str, DAG]:
 
 def dags_of(files: Iterable[Path], **defaults: Any) -> dict[str, DAG]:
     """As build_channel_dags, from a list of files."""
-    built: dict[str, DAG] = {}
-    for file in files:
-        channel = load_channel(file)
-        dag = replicate_dag(channel, file, **defaults)
-        if dag.dag_id in built:
-            raise ConfigError(
-                f"{file} describes the channel {channel.name} for the second time",
-                code="CFG-403",
-                hint="a channel's name is its identity: rename one, or move one file out of the folder",
-            )
-        more = ((enroll_dag, True), (rewind_dag, channel.replays), (controls_dag, channel.can_stop))
-        for one in (dag, *(build(channel, file, **defaults) for build, is_wanted in more if is_wanted)):
-            built[one.dag_id] = one
+    built, refused = dags_and_refusals(files, **defaults)
+    for error in refused:
+        raise error
     return built
+
+
+def dags_and_refusals(files: Iterable[Path], **defaults: Any) -> tuple[dict[str, DAG], list[ConfigError]]:
+    """The DAGs of the files that can be used, and what is wrong with the others: one of them stops no other channel.
+
+    Of two files that describe the same channel neither can be used.
+    """
+    built: dict[str, list[DAG]] = {}
+    refused: list[ConfigError] = []
+    twice: set[str] = set()
+    for file in files:
+        try:
+            channel = load_channel(file)
+            if channel.name in built:
+                twice.add(channel.name)
+                raise ConfigError(
+                    f"{file} describes the channel {channel.name} for the second time",
+                    code="CFG-403",
+                    hint="a channel's name is its identity: rename one, or move one file out of the folder",
+                )
+            built[channel.name] = list(_dags(channel, file, defaults))
+        except ConfigError as error:
+            refused.append(error)
+    usable = (dags for name, dags in built.items() if name not in twice)
+    return {dag.dag_id: dag for dag in chain.from_iterable(usable)}, refused
+
+
+def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator[DAG]:
+    yield replicate_dag(channel, file, **defaults)
+    yield enroll_dag(channel, file, **defaults)
+    if channel.replays:
+        yield rewind_dag(channel, file, **defaults)
+    if channel.can_stop:
+        yield controls_dag(channel, file, **defaults)
 
 
 def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     """One cycle per run; paused until someone wants it, never two runs at once."""
-    timetable = CronDataIntervalTimetable(channel.schedule, timezone="UTC") if channel.schedule else None
     with _dag(
         channel,
         "replicate",
         defaults,
         description=f"Replicates {channel.name} together with its schema changes",
         doc_md=_documentation(channel, file),
-        schedule=timetable,
+        schedule=_timetable(channel.schedule, file) if channel.schedule else None,
     ) as dag:
         where = str(file.absolute())
         capture = CaptureOperator(task_id="capture", channel=where)
@@ -182,10 +206,22 @@ def _dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more: Any) 
         catchup=False,
         max_active_runs=1,
         is_paused_upon_creation=True,
+        auto_register=False,  # it is Airflow's when it stands in a module's globals, not because it was made
         default_args={**DEFAULTS, **_pool(channel), **defaults},
         tags=["ddlrepl", channel.name],
         **{"schedule": None, **more},
     )
+
+
+def _timetable(schedule: str, file: Path) -> CronDataIntervalTimetable:
+    """Raises ConfigError CFG-101 when it is no schedule."""
+    timetable = CronDataIntervalTimetable(schedule, timezone="UTC")
+    try:
+        timetable.validate()
+    except AirflowTimetableInvalid as error:
+        told = f"{file}: schedule: {error}"
+        raise ConfigError(told, code="CFG-101", hint='write for example "*/5 * * * *" or "@hourly"') from None
+    return timetable
 
 
 def _params(*names: str) -> dict[str, str]:

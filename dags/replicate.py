@@ -1,7 +1,8 @@
 """One DAG per channel file that `[ddlrepl] channels` names (ChannelDagBundle reads this file)."""
 
-from airflow_ddlrepl.channel_dags import dags_of
+from airflow_ddlrepl.channel_dags import dags_and_refusals
 from airflow_ddlrepl.hooks.settings import channel_files
 
-# Airflow's DAG processor finds a DAG where it stands in a module's globals.
-globals().update(dags_of(channel_files()))
+# Airflow's DAG processor finds a DAG where it stands in a module's globals. It takes none from a file that raises, so
+# what is wrong with a channel file is told by refused.py.
+globals().update(dags_and_refusals(channel_files())[0])

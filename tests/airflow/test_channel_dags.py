@@ -103,6 +103,32 @@ def test_a_broken_channel_file_shows_as_import_error(tmp_path: Path, monkeypatch
     assert "did you mean source?" in told
 
 
+@pytest.mark.parametrize("wrong", ["sorce: 1", 'schedule: "99 99 * * *"'])
+def test_a_broken_channel_file_stops_no_other_channel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    """Airflow schedules nothing from a file that raises."""
+    for name in ("a", "c"):
+        write_channel(tmp_path, name)
+    write_channel(tmp_path, "b", wrong)
+    monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
+    bag = DagBag(ChannelDagBundle(name="ddlrepl").path, bundle_path=ChannelDagBundle(name="ddlrepl").path)
+    assert sorted(bag.dags) == [f"ddlrepl__{name}__{kind}" for name in "ac" for kind in ("enroll", "replicate")]
+    ((place, told),) = bag.import_errors.items()
+    assert place.endswith("refused.py")
+    assert "b.yaml" in told and wrong[:5] in told
+
+
+def test_of_two_files_with_one_name_neither_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in ("a.yaml", "b.yaml"):
+        write_channel(tmp_path, file=file)
+    write_channel(tmp_path, "other")
+    monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
+    bag = DagBag(ChannelDagBundle(name="ddlrepl").path, bundle_path=ChannelDagBundle(name="ddlrepl").path)
+    assert sorted(bag.dags) == ["ddlrepl__other__enroll", "ddlrepl__other__replicate"]
+    assert "CFG-403" in next(iter(bag.import_errors.values()))
+
+
 def test_airflow_takes_the_bundle_from_its_configuration(airflow_database: None) -> None:
     names = [bundle.name for bundle in DagBundlesManager().get_all_dag_bundles()]
     assert names == ["ddlrepl"]
