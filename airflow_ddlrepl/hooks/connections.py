@@ -13,6 +13,7 @@ from typing import Any
 from airflow.sdk import BaseHook, Connection
 
 from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.environment import expand
 from airflow_ddlrepl.spark.private_file import private_file
 
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"
@@ -20,9 +21,10 @@ FIELDS = ("conn_type", "host", "login", "password", "port", "schema", "extra")
 
 
 def connection_ids(channel: Channel) -> list[str]:
-    """Those locations of the channel that are connection ids, not URLs."""
-    locations = [channel.source.location, *(target.location for target in channel.places)]
-    return sorted({text for text in locations if re.fullmatch(r"[A-Za-z0-9_.-]+", text)})
+    """Those locations of the channel, its repository's too, that are connection ids, not URLs."""
+    locations = [channel.source.location, channel.repository, *(target.location for target in channel.places)]
+    named = {expand(location).strip() for location in locations}
+    return sorted(text for text in named if re.fullmatch(r"[A-Za-z0-9_.-]+", text))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from airflow.sdk import BaseOperator, Context
 
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.operators.report import failed, fenced
 
 MEANING = """
@@ -38,7 +39,9 @@ class ExplainControlsOperator(BaseOperator):
         from airflow_ddlrepl import flow
 
         try:
-            found = flow.held_controls(load_channel(self.channel), number(self.control))
+            channel = load_channel(self.channel)
+            with connections_file(channel):
+                found = flow.held_controls(channel, number(self.control))
         except DdlReplError as error:
             raise failed(error) from None
         text = "\n\n".join(one.text() for one in found)
@@ -68,7 +71,9 @@ class RemoveControlsOperator(BaseOperator):
         from airflow_ddlrepl import flow
 
         try:
-            rows = flow.remove_seen(load_channel(self.channel), self.controls)
+            channel = load_channel(self.channel)
+            with connections_file(channel):
+                rows = flow.remove_seen(channel, self.controls)
         except DdlReplError as error:
             raise failed(error) from None
         for row in rows:

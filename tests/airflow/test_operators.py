@@ -21,13 +21,16 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 import airflow_ddlrepl
+from airflow_ddlrepl.config.location import resolve
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
 from airflow_ddlrepl.flow.news import News
 from airflow_ddlrepl.flow.survey import RewindPlanned
+from airflow_ddlrepl.hooks import connections
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
+from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 from airflow_ddlrepl.operators.replay import ReplayOperator
@@ -174,8 +177,6 @@ def test_no_secret_on_the_command_line_nor_in_a_public_place(channel: str, submi
 
 
 def test_the_app_understands_the_connections_file(channel: str, submitted: Submitted, tmp_path: Path) -> None:
-    from airflow_ddlrepl.config.location import resolve
-
     submitted.outcome = leaves()
     run(CaptureOperator, channel)
     again = tmp_path / "connections"
@@ -186,6 +187,27 @@ def test_the_app_understands_the_connections_file(channel: str, submitted: Submi
         context.delenv("AIRFLOW_CONN_SHOP_DB")
         context.setenv("DDLREPL_CONNECTIONS_FILE", str(again))
         assert resolve("shop_db") == "postgresql://app:p%40ss%20w0rd@db/shop_db"
+
+
+def test_connections_of_airflow_alone(channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that an environment variable names, and that of the repository, which the tasks about controls need."""
+    monkeypatch.setenv("SHOP", "kept_shop")
+    text = CHANNEL.replace("shop_db", "${SHOP}") + "repository: kept_repository\n"
+    Path(channel).write_text(text)
+
+    class Kept:
+        conn_type, host, login, password, port, schema, extra = "postgres", "kept", None, SECRET, None, None, None
+
+    monkeypatch.setattr(connections, "find_connection", lambda name: Kept if name.startswith("kept") else None)
+    submitted.outcome = leaves()
+    run(CaptureOperator, channel)
+    assert sorted(submitted.connections) == ["kept_repository", "kept_shop"]
+    flow, resolved = sys.modules["airflow_ddlrepl.flow"], []
+    flow.held_controls = lambda channel, _: resolved.append(resolve(channel.repository)) or []  # type: ignore[attr-defined]
+    flow.remove_seen = lambda channel, _: resolved.append(resolve(channel.repository)) or []  # type: ignore[attr-defined]
+    ExplainControlsOperator(task_id="explain", channel=channel).execute({"ti": Task()})
+    RemoveControlsOperator(task_id="remove", channel=channel, controls=[]).execute({"ti": Task()})
+    assert resolved == ["postgresql://:p%40ss%20w0rd@kept"] * 2
 
 
 def test_without_a_spark_connection_it_runs_here(channel: str, submitted: Submitted) -> None:
