@@ -8,7 +8,7 @@ import re
 from itertools import islice
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from airflow_ddlrepl.config.adapt import Action, AdaptAction
 from airflow_ddlrepl.config.location import default_repository, default_trail, redact
@@ -29,8 +29,17 @@ from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern
 from airflow_ddlrepl.config.transforms import Transforms, refuse
 from airflow_ddlrepl.model.names import TableName
 
+
+def _without_spaces(location: str) -> str:
+    if "://" in location and re.search(r"\s", location.strip()):
+        raise ValueError("a URL holds no spaces: write %20 for each")  # a password with one would show
+    return location
+
+
 Location = Annotated[
-    str, Field(min_length=1, repr=False, description="an Airflow connection id or a URL; may hold ${VAR}")
+    str,
+    Field(min_length=1, repr=False, description="an Airflow connection id or a URL; may hold ${VAR}"),
+    AfterValidator(_without_spaces),
 ]
 ServerName = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,63}$")]
 

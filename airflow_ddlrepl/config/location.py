@@ -100,15 +100,18 @@ def _checked(url: str, what: str) -> str:
     scheme, _, rest = url.partition("://")
     if scheme.lower() not in SCHEMES:
         raise ConfigError(f"{what} is of type {scheme!r}", code="CFG-104", hint=_only(scheme))
-    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    place = rest.partition("?")[0]
+    authority = re.split(r"[/#]", place, maxsplit=1)[0]
     ports = [
         host.rpartition(":")[2] for host in authority.rpartition("@")[2].split(",") if re.search(r":[^\]]*$", host)
     ]
-    if authority.count("@") > 1 or not all(port == "" or port.isdigit() for port in ports) or "#" in rest:
+    is_odd = place.count("@") > authority.count("@") or authority.count("@") > 1 or re.search(r"[#\s]", rest)
+    if is_odd or not all(port == "" or port.isdigit() for port in ports):
         raise ConfigError(
             f"{what} is not a valid URL",
             code="CFG-104",
-            hint="percent-encode special characters in user and password: @ is %40, / is %2F, : is %3A, # is %23",
+            hint="percent-encode special characters in user, password and database: @ is %40, / is %2F, : is %3A,"
+            " # is %23, a space is %20",
         )
     return f"postgresql://{rest}"
 

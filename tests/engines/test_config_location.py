@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg.conninfo
 import pytest
 
+from airflow_ddlrepl.config.load import read_channel
 from airflow_ddlrepl.config.location import redact, resolve
 from airflow_ddlrepl.errors import ConfigError, Exit
 
@@ -78,6 +79,10 @@ def test_a_connections_file_is_for_its_owner_only(monkeypatch: pytest.MonkeyPatc
         ("postgresql://a:ge@heim@h/d", "CFG-104"),
         ("postgresql://a:geheim#x@h/d", "CFG-104"),
         ("postgresql://a:geheim/x@h/d", "CFG-104"),
+        ("postgresql://a:12/geheim@h/d", "CFG-104"),
+        ("postgresql://a:b@12/geheim@h/d", "CFG-104"),
+        ("postgresql://a:b geheim@h/d", "CFG-104"),
+        ("postgresql://a@h/d?password=b geheim", "CFG-104"),
         ("what is this geheim", "CFG-104"),
     ],
 )
@@ -121,3 +126,11 @@ def test_a_location_whose_schema_changes_can_not_be_captured(kind: str) -> None:
     with pytest.raises(ConfigError, match=rf"is of type '{kind}'.*(?s:.*)only PostgreSQL is supported") as caught:
         resolve(f"{kind}://app@there/shop")
     assert caught.value.exit_code is Exit.USAGE
+
+
+@pytest.mark.parametrize("location", ["postgresql://a:b geheim@h/d", "postgresql://a@h/d?password=b geheim"])
+def test_a_location_that_would_be_shown_with_its_password_is_refused(location: str) -> None:
+    """`redact` sees the end of a password at a space: descriptions of DAGs show locations."""
+    with pytest.raises(ConfigError, match=r"f.yaml:2: source.location: a URL holds no spaces") as caught:
+        read_channel(f'channel: a\nsource: {{location: "{location}", tables: ["*.*"]}}\ntargets: []\n', "f.yaml")
+    assert "geheim" not in str(caught.value)
