@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import datetime
 from typing import Literal
 
@@ -19,17 +20,16 @@ def parse_moment(text: str) -> pendulum.DateTime:
     """`2026-11-21T08:00:00+00:00` → that moment, in UTC. Raises ConfigError CFG-111; the offset has to be there."""
     moment = None
     if _OFFSET.search(text.strip()):
-        try:
-            moment = pendulum.parse(text.strip(), strict=True)
-        except (ParserError, ValueError):
-            moment = None
-    if not isinstance(moment, pendulum.DateTime):
+        with suppress(ParserError, ValueError, OverflowError):
+            found = pendulum.parse(text.strip(), strict=True)
+            moment = found.in_timezone("UTC") if isinstance(found, pendulum.DateTime) else None
+    if moment is None:
         raise ConfigError(
             f"{text!r} is not a moment",
             code="CFG-111",
             hint="a moment is ISO 8601 with its offset, for example 2026-11-21T08:00:00+00:00",
         )
-    return moment.in_timezone("UTC")
+    return moment
 
 
 Start = Literal["now", "oldest"] | Lsn | datetime

@@ -294,7 +294,17 @@ def test_parameters_on_the_wrong_side_are_warned_about() -> None:
 def test_moments_need_their_offset() -> None:
     assert parse_moment("2026-11-21T08:00:00+02:00").isoformat() == "2026-11-21T06:00:00+00:00"
     assert parse_moment("2026-11-21T08:00:00.123456Z").microsecond == 123456
-    for text in ("2026-11-21T08:00:00", "2026-11-21", "now", "", "08:00:00+02:00", "2026-13-21T08:00:00Z", "P1D"):
+    beyond = ("2026-11-21T08:00:00+24:00", "0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00")
+    for text in (
+        "2026-11-21T08:00:00",
+        "2026-11-21",
+        "now",
+        "",
+        "08:00:00+02:00",
+        "2026-13-21T08:00:00Z",
+        "P1D",
+        *beyond,
+    ):
         with pytest.raises(ConfigError, match="CFG-111"):
             parse_moment(text)
     assert parse_until("0/16B3748") == Lsn(0x16B3748)
