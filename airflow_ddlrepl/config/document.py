@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 Place = tuple[str | int, ...]
+_TEXT, _MERGE, _NUMBER = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "merge", "int"))
+_NO_DECIMAL = re.compile(r"[-+]?0[0-9_]|.*:")  # YAML 1.1 takes 010 for 8, and 1:30 for 90
 MAX_NODES = 20_000
 TOO_LARGE = "too large or too deeply nested for a channel file"
 
@@ -23,7 +26,10 @@ class NotYaml(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """data: as yaml.safe_load gives it. lines: of every key and item. duplicates: repeated keys and their lines."""
+    """data: as yaml.safe_load gives it, with keys as they are written. lines: of every key and item.
+
+    duplicates: repeated keys and their lines.
+    """
 
     data: Any
     lines: dict[Place, int]
@@ -39,7 +45,7 @@ class Document:
 def parse(text: str) -> Document:
     """Read one YAML document with safe_load's semantics. Raises NotYaml."""
     try:
-        loader = yaml.SafeLoader(text)
+        loader = _Loader(text)
     except yaml.reader.ReaderError as error:
         raise NotYaml(f"not text: {error.reason}", text.count("\n", 0, error.position) + 1) from None
     try:
@@ -52,12 +58,19 @@ def parse(text: str) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise NotYaml(error.problem or "not valid YAML", mark.line + 1 if mark else 1) from None
-    except ValueError as error:
-        raise NotYaml(str(error), 1) from None
     except RecursionError:
         raise NotYaml(TOO_LARGE, 1) from None
     finally:
         loader.dispose()
+
+
+class _Loader(yaml.SafeLoader):
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, LookupError, AttributeError) as error:  # a date that is none, a tag that does not fit
+            told = f"can't be read as {node.tag.rpartition(':')[2]}: write it in quotes"
+            raise NotYaml(told, node.start_mark.line + 1) from error
 
 
 class _Walk:
@@ -76,10 +89,14 @@ class _Walk:
                 self.visit(item, (*place, number), item.start_mark.line + 1)
         elif isinstance(node, yaml.MappingNode):
             self._mapping(node, place)
+        elif node.tag == _NUMBER and _NO_DECIMAL.match(node.value):
+            raise NotYaml("YAML reads no decimal number here: leave out the leading 0 or the colon, or quote it", line)
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> None:
         seen: set[str] = set()
         for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                key.tag = _TEXT  # as it stands there: a schema may be called `no`, or `2024`
             here = (*place, str(key.value))
             line = key.start_mark.line + 1
             if str(key.value) in seen:
