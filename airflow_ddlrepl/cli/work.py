@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.check import warnings
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import resolve
 from airflow_ddlrepl.config.moment import parse_start, parse_until
-from airflow_ddlrepl.config.pattern import is_selected, split_table_pattern
+from airflow_ddlrepl.config.pattern import is_selected, table_patterns
 from airflow_ddlrepl.config.refresh_options import options_for
 from airflow_ddlrepl.config.schema import json_schema
 from airflow_ddlrepl.errors import ConfigError, Exit
@@ -65,7 +65,7 @@ def replicate(path: Path, spark: str = "", until: str = "") -> Result:
 def rewind(
     path: Path, to: str, into: str, tables: Sequence[str], *, only_plan: bool, onward: bool = False, spark: str = ""
 ) -> Result:
-    wanted, moment = _table_patterns(tables), parse_until(to)
+    wanted, moment = table_patterns(tables), parse_until(to)
     if only_plan:
         return _flowing(path, lambda flow, cycle: flow.plan_rewind(cycle, moment, into, wanted))
     return _flowing(path, lambda flow, cycle: flow.rewind(cycle, moment, into, wanted, onward=onward), spark)
@@ -81,12 +81,12 @@ def plan(path: Path) -> Result:
 
 
 def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
-    wanted, how = _table_patterns(tables), options_for(tables, options)
+    wanted, how = table_patterns(tables), options_for(tables, options)
     return _flowing(path, lambda flow, cycle: flow.refresh(cycle, wanted, how), spark)
 
 
 def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str = "") -> Result:
-    wanted = _table_patterns(tables)
+    wanted = table_patterns(tables)
     return _flowing(path, lambda flow, cycle: (flow.repair if repairs else flow.compare)(cycle, wanted), spark)
 
 
@@ -125,7 +125,7 @@ def check(path: Path) -> Result:
 
 def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:
     """Every revision of the tables; with diff `N..M` what became of one table between two of them."""
-    wanted = _table_patterns(tables)
+    wanted = table_patterns(tables)
     span = parse_span(diff) if diff else None
     with _repository(path) as (channel, repository):
         found = repository.revisions(channel.name)
@@ -195,12 +195,3 @@ class Diagnosis:
 def doctor(path: Path | None) -> Diagnosis:
     channel = load_channel(path) if path else None
     return Diagnosis(tuple(import_module("airflow_ddlrepl.doctor").run_doctor(channel)))
-
-
-def _table_patterns(tables: Sequence[str]) -> list[str]:
-    for table in tables:
-        try:
-            split_table_pattern(table)
-        except ValueError as error:
-            raise ConfigError(f"--table: {error}", code="CFG-112") from None
-    return list(tables)

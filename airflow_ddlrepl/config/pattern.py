@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
+from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
 
 MAX_NAME_BYTES = 63
@@ -35,6 +36,17 @@ def split_table_pattern(pattern: str) -> tuple[str, str]:
     if not found:
         raise ValueError(f'{pattern!r} is not of the form schema.table, for example "public.*"')
     return found.group(1), found.group(2)
+
+
+def table_patterns(texts: Iterable[str]) -> list[str]:
+    """The patterns that a person gives for tables. Raises ConfigError CFG-112 for one that is not `schema.table`."""
+    found = list(texts)
+    for text in found:
+        try:
+            split_table_pattern(text)
+        except ValueError as error:
+            raise ConfigError(f"table {error}", code="CFG-112") from None
+    return found
 
 
 def quoted(name: TableName) -> str:

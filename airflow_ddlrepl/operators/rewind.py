@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.moment import parse_until
+from airflow_ddlrepl.config.pattern import table_patterns
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.model.work import InProcess, Runner
@@ -91,4 +92,5 @@ class RewindOperator(DdlReplSparkOperator):
 
 
 def lines_of(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    """Patterns, one per line. Raises ConfigError CFG-112 for one that is not `schema.table`."""
+    return table_patterns(line.strip() for line in text.splitlines() if line.strip())

@@ -34,7 +34,7 @@ from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveCo
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 from airflow_ddlrepl.operators.replay import ReplayOperator
-from airflow_ddlrepl.operators.rewind import PlanRewindOperator
+from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 from airflow_ddlrepl.spark.outcome import Outcome
 
 SECRET = "p@ss w0rd"
@@ -303,6 +303,17 @@ def test_a_refresh_that_is_asked_for_looks_for_no_work(
     assert result["rows"] == 3 and {"tables", "options"} <= set(RefreshOperator.template_fields)
     start = submitted.command.index("--table")
     assert submitted.command[start : start + 5] == ["--table", "public.a", "--table", "public.b", "--options=-gr -v"]
+
+
+@pytest.mark.parametrize("kind", [RefreshOperator, RewindOperator, PlanRewindOperator])
+@pytest.mark.parametrize("tables", ["orders", "public.a, public.b"])
+def test_a_table_that_is_no_pattern_fails_the_task_for_good(kind: Any, tables: str, replayable: str) -> None:
+    flow = sys.modules["airflow_ddlrepl.flow"]
+    flow.Cycle, flow.plan_rewind = lambda *_: nullcontext(), lambda *_: pytest.fail("planned")  # type: ignore[attr-defined]
+    where = {} if kind is RefreshOperator else {"to": "0/2", "into": "past"}
+    operator = kind(task_id="stage", channel=replayable, tables=tables, **where)
+    with pytest.raises(AirflowFailException, match=f"CFG-112: table '{tables}' is not of the form schema.table"):
+        operator.execute({"run_id": "manual__1", "ti": Task()})
 
 
 @pytest.mark.req("XR-08")
