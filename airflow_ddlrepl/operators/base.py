@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import uuid
 from collections.abc import Sequence
@@ -145,7 +146,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         arguments = [*self.arguments(), "--channel", self.channel, "--run", run_id, "--result", str(result)]
         self.log.info("%s of channel %s runs on %s", self.stage, channel.name, place.master)
         try:
-            with properties_file(channel.spark.conf, self.properties_file) as properties:
+            environment = {**os.environ, **place.environment(), **(self.env_vars or {})}
+            with properties_file(channel.spark.conf, self.properties_file, environment) as properties:
                 ours = {name: value for name, value in place.properties().items() if name not in channel.spark.conf}
                 self._prepare(place, ours, arguments, properties)
                 super().execute(context)

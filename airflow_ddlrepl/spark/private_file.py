@@ -23,22 +23,32 @@ def private_file(text: str, suffix: str) -> Iterator[Path]:
 
 
 @contextmanager
-def properties_file(properties: Mapping[str, str], given: str | None) -> Iterator[str | None]:
+def properties_file(
+    properties: Mapping[str, str], given: str | None, environment: Mapping[str, str] = os.environ
+) -> Iterator[str | None]:
     """A file for `spark-submit --properties-file`: what the user's file (else spark-defaults.conf) says, then ours.
 
     Spark properties may hold credentials of an object store, and a command line is visible to everyone.
-    Without properties of our own: the user's file as it is.
+    Without properties of our own: the user's file as it is. environment: of the spark-submit that reads it.
     """
     if not properties:
         yield given
         return
-    base = Path(given) if given else Path(os.environ.get("SPARK_CONF_DIR", "")) / "spark-defaults.conf"
-    text = base.read_text(encoding="utf-8") + "\n" if given or base.is_file() else ""
+    base = given or _defaults(environment)
+    text = Path(base).read_text(encoding="utf-8") + "\n" if base else ""
     with private_file(text + "".join(_line(*item) for item in properties.items()), ".properties") as path:
         yield str(path)
+
+
+def _defaults(environment: Mapping[str, str]) -> Path | None:
+    """What spark-submit itself would read without a file."""
+    home = environment.get("SPARK_HOME")
+    folder = environment.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
+    file = Path(folder) / "spark-defaults.conf" if folder else None
+    return file if file and file.is_file() else None
 
 
 def _line(name: str, value: str) -> str:
     """One line of a Java properties file."""
     escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-    return f"{name} {escaped}\n"
+    return f"{name}={escaped}\n"

@@ -48,7 +48,7 @@ targets:
     location: warehouse_db
 spark:
   conf:
-    spark.hadoop.fs.s3a.secret.key: k3y
+    spark.hadoop.fs.s3a.secret.key: =k3y
     spark.driver.memory: 3g
 """
 
@@ -216,7 +216,7 @@ def test_without_a_spark_connection_it_runs_here(channel: str, submitted: Submit
     assert submitted.option("--master") == "local[*]"
     assert Path(submitted.command[0]).parts[-3:] == ("pyspark", "bin", "spark-submit")
     assert submitted.environment["JAVA_HOME"]
-    assert "spark.hadoop.fs.s3a.secret.key k3y\n" in submitted.properties
+    assert "spark.hadoop.fs.s3a.secret.key==k3y\n" in submitted.properties
     assert not [word for word in submitted.command if word.startswith("spark.driver.memory=")]
 
 
@@ -227,6 +227,23 @@ def test_a_spark_connection_is_obeyed(channel: str, submitted: Submitted, monkey
     assert submitted.option("--master") == "spark://there:7077"
     assert "spark.executor.memory=2g" in submitted.command
     assert not [word for word in submitted.command if word.startswith("spark.pyspark.python=")]
+
+
+@pytest.mark.parametrize("place", ["cluster", None])
+def test_defaults_of_a_clusters_spark_hold(
+    channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str | None
+) -> None:
+    """As without `conf` in the channel file. A local Spark is ours, and has none."""
+    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", '{"conn_type": "spark", "host": "spark://there", "port": 7077}')
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    for folder, kind in (("conf", "home"), ("here", "here")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "spark-defaults.conf").write_text(f"spark.of {kind}")
+    monkeypatch.chdir(tmp_path / "here")
+    submitted.outcome = leaves()
+    run(CaptureOperator, channel, conn_id=place)
+    assert re.findall("spark.of (.*)", submitted.properties) == (["home"] if place else [])
 
 
 def test_returns_what_the_app_did(channel: str, submitted: Submitted, caplog: pytest.LogCaptureFixture) -> None:
@@ -368,24 +385,3 @@ def test_mixed_spark_is_refused_with_the_fix(channel: str, monkeypatch: pytest.M
     monkeypatch.setattr(installation, "_version_file", lambda home: "4.2.0")
     with pytest.raises(AirflowFailException, match=r"(?s)mixed with its Python files 4.2.0.*pip install.*pyspark=="):
         run(CaptureOperator, channel)
-
-
-def test_apps_take_no_secret_as_argument() -> None:
-    """What an app is started with: the channel's file, the run and the result's file."""
-    code = "from airflow_ddlrepl.spark_apps.main import main; main('capture', None, ['--help'])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout
-    assert set(re.findall(r"^  (--\w+)", told, re.MULTILINE)) == {"--channel", "--run", "--result"}
-
-
-def test_an_app_that_fails_unexpectedly_tells_no_password(
-    channel: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from airflow_ddlrepl.spark_apps.main import main
-
-    def job(*_: object) -> dict[str, Any]:
-        raise ValueError("postgresql://me:geheim@host/db")
-
-    result = tmp_path / "result.json"
-    assert main("capture", job, ["--channel", channel, "--run", "one", "--result", str(result)]) == 1
-    assert "APP-900" in result.read_text() and "postgresql://me:***@host/db" in caplog.text
-    assert "geheim" not in result.read_text() + caplog.text + capsys.readouterr().err

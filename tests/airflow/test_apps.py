@@ -1,0 +1,33 @@
+"""The Spark apps: what they are given, and what they leave when they fail."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl.spark_apps.main import main
+
+
+def test_apps_take_no_secret_as_argument() -> None:
+    """What an app is started with: the channel's file, the run and the result's file."""
+    code = "from airflow_ddlrepl.spark_apps.main import main; main('capture', None, ['--help'])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout
+    assert set(re.findall(r"^  (--\w+)", told, re.MULTILINE)) == {"--channel", "--run", "--result"}
+
+
+def test_an_app_that_fails_unexpectedly_tells_no_password(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def job(*_: object) -> dict[str, Any]:
+        raise ValueError("postgresql://me:geheim@host/db")
+
+    channel, result = tmp_path / "shop.yaml", tmp_path / "result.json"
+    channel.write_text('{channel: shop, source: {location: a, tables: ["*.*"]}, targets: [{name: b, location: b}]}')
+    assert main("capture", job, ["--channel", str(channel), "--run", "one", "--result", str(result)]) == 1
+    assert "APP-900" in result.read_text() and "postgresql://me:***@host/db" in caplog.text
+    assert "geheim" not in result.read_text() + caplog.text + capsys.readouterr().err
