@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from sqlalchemy import Connection, Dialect, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
@@ -115,7 +116,7 @@ def _url(location: str) -> URL:
     try:
         url = make_url(text if text.startswith("sqlite:") else resolve(location))
         if url.get_backend_name() == "postgresql":
-            url = url.set(drivername="postgresql+psycopg")
+            url = url.set(drivername="postgresql+psycopg", host=unquote(url.host or "") or None)
         return url
     except (ArgumentError, NoSuchModuleError, ValueError):
         raise ConfigError(

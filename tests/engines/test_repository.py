@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from airflow_ddlrepl.model.record import FIRST, RefreshAsked
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
+from airflow_ddlrepl.repository.database import _url as database_url
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState, TableState
 from airflow_ddlrepl.repository.tables import HEAD, SCHEMA, metadata
@@ -341,6 +343,15 @@ def test_the_password_is_not_shown(databases: object, pg18: object) -> None:
         location.replace("@", ":geheim@", 1) if ":" not in location.split("@")[0][13:] else location
     ) as one:
         assert "geheim" not in repr(one) + repr(one._database) + str(one.__dict__)
+
+
+@pytest.mark.parametrize("location", ["postgresql://me@%2Ftmp%2FPostgres:77/a%20b", "by_id"])
+def test_a_repository_behind_a_socket(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The location means the same as for a source."""
+    told = {"conn_type": "postgres", "login": "me", "host": "/tmp/Postgres", "port": 77, "schema": "a b"}
+    monkeypatch.setenv("AIRFLOW_CONN_BY_ID", json.dumps(told))
+    url = database_url(location)
+    assert (url.username, url.host, url.port, url.database) == ("me", "/tmp/Postgres", 77, "a b")
 
 
 def test_writing_without_the_lock_is_refused(repository: Repository) -> None:
