@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import java
 from airflow_ddlrepl.config.environment import expand
+from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.spark.quickstart import java_options
 
 if TYPE_CHECKING:
@@ -96,8 +97,15 @@ def _place_of_environment() -> str:
 
 
 def _asked_for(conf: Mapping[str, str]) -> int:
-    executors = int(conf.get("spark.executor.instances", 0)) * int(conf.get("spark.executor.cores", 1))
-    return int(conf.get("spark.default.parallelism") or conf.get("spark.cores.max") or executors or 2)
+    executors = _number(conf, "spark.executor.instances", 0) * _number(conf, "spark.executor.cores", 1)
+    return _number(conf, "spark.default.parallelism", 0) or _number(conf, "spark.cores.max", 0) or executors or 2
+
+
+def _number(conf: Mapping[str, str], name: str, default: int) -> int:
+    text = conf.get(name, "").strip() or str(default)
+    if not text.isdecimal():
+        raise ConfigError(f"spark.conf: {name} is {text!r}", code="CFG-405", hint="write a whole number")
+    return int(text)
 
 
 def is_local(master: str) -> bool:

@@ -43,6 +43,13 @@ def test_parallelism_of_a_local_master(master: str, tasks: int) -> None:
     assert SparkSettings(master).parallelism == tasks
 
 
+@pytest.mark.parametrize("name", ["spark.default.parallelism", "spark.cores.max", "spark.executor.instances"])
+def test_a_number_that_is_none_is_told(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"CFG-405: spark.conf: {name} is 'lots'"):
+        _ = SparkSettings("spark://there:7077", conf={name: "lots"}).parallelism
+    assert SparkSettings("spark://there:7077", conf={name: ""}).parallelism == 2
+
+
 def test_a_cluster_gets_no_paths_of_this_machine() -> None:
     properties = SparkSettings("spark://there:7077").properties()
     assert not [value for value in properties.values() if "/" in value]
