@@ -173,10 +173,10 @@ class Channel(Section):
     transform: Transforms = Field((), description="HVR's Transform: there is none, and asking for one is an error")
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults hold where no action says anything")
     repository: str = Field(
-        default_factory=default_repository, repr=False, description="URL; default: under $DDLREPL_HOME"
+        default_factory=default_repository, min_length=1, repr=False, description="URL; default: under $DDLREPL_HOME"
     )
     trail: str = Field(
-        default_factory=default_trail, repr=False, description="URL or path; default: under $DDLREPL_HOME"
+        default_factory=default_trail, min_length=1, repr=False, description="URL or path; default: under $DDLREPL_HOME"
     )
     capture: Capture = Capture()
     spark: Spark = Spark()

@@ -160,7 +160,7 @@ def _near(channel: Channel, folder: Path) -> Channel:
     changes: dict[str, str] = {}
     path = channel.repository.removeprefix("sqlite:///")
     if channel.repository.startswith("sqlite:///") and not path.startswith(("/", "${", ":memory:")):
-        changes["repository"] = f"sqlite:///{folder / path}"
+        changes["repository"] = f"sqlite:///{folder / Path(path).expanduser()}"
     if "://" not in channel.trail:
         changes["trail"] = str(folder / Path(channel.trail).expanduser())
     return channel.model_copy(update=changes) if changes else channel

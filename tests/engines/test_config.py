@@ -191,6 +191,23 @@ def test_relative_paths_start_at_the_file(tmp_path: Path) -> None:
     assert channel.trail == f"{tmp_path}/trail"
 
 
+def test_the_home_folder_may_be_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/app")
+    file = tmp_path / "shop.yaml"
+    file.write_text(SMALLEST + "repository: sqlite:///~/repository.db\ntrail: ~/trail\n")
+    channel = load_channel(file)
+    assert (channel.repository, channel.trail) == ("sqlite:////home/app/repository.db", "/home/app/trail")
+
+
+@pytest.mark.parametrize("key", ["trail", "repository"])
+def test_an_empty_variable_is_no_place(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The trail would go into the channel file's folder."""
+    monkeypatch.setenv("NOTHING", "")
+    assert f"shop.yaml:8: {key}: String should have at least 1 character" in refused(SMALLEST + f'{key}: ""')
+    if key == "trail":
+        assert "shop.yaml:8: trail: String should have" in refused(SMALLEST + "trail: ${NOTHING}")
+
+
 def test_defaults_lie_under_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DDLREPL_HOME", str(tmp_path))
     channel = read_channel(SMALLEST)
