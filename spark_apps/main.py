@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -14,7 +16,7 @@ from typing import Any
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import redact
-from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors import DdlReplError, Exit
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.spark.outcome import Outcome
 from airflow_ddlrepl.spark.runner import SparkRunner
@@ -34,6 +36,8 @@ def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        threading.Thread(target=_end_with, args=(os.getppid(),), name="spark-submit", daemon=True).start()
     start = time.monotonic()
     name, summary, error = given.channel, {}, None
     try:
@@ -48,6 +52,13 @@ def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
         error = DdlReplError(redact(f"{type(unexpected).__name__}: {unexpected}"), code="APP-900", retryable=True)
     Outcome(stage, name, given.run, time.monotonic() - start, summary, error).write(given.result)
     return int(error.exit_code) if error else 0
+
+
+def _end_with(submit: int) -> None:
+    """Airflow ends a task by killing spark-submit, not this process: it would hold the channel, and write on."""
+    while os.getppid() == submit:
+        time.sleep(1)
+    os._exit(Exit.FAILED)
 
 
 def _run(stage: str, job: Job, channel: Channel, run_id: str) -> dict[str, Any]:
