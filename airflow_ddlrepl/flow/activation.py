@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.policies import Enrollment, ExistingTables
 from airflow_ddlrepl.config.refresh_options import BULK
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.connect import running, session
 from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.sessions import end_earlier
@@ -60,6 +60,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
         require_held(cycle, start)
     if enrollment == "only":
         return Activated(cycle.captured(), contradicted=_regenerated(cycle), reread=_start_again(cycle, start))
+    list(cycle.targets())  # two that are one database are refused before anything is done
     anew = is_lost(cycle)
     captured = cycle.repository.captured(cycle.channel.name)
     if captured is not None and not anew:
@@ -76,6 +77,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     tables = _wanted(cycle)
     for target in cycle.channel.targets:
         require_possible(cycle.channel, target.name, tables)
+        _require_elsewhere(cycle, target.name, tables)
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if (revisions or late) and not is_new:
         settle(cycle.source.connection)
@@ -186,6 +188,23 @@ def _is_foreign(cycle: Cycle, target: str, position: Lsn) -> bool:
         hint="call this channel something else; or, if that repository is lost, set `existing_tables: replace` for the"
         " target: its tables are loaded anew",
     )
+
+
+def _require_elsewhere(cycle: Cycle, target: str, tables: Sequence[Table]) -> None:
+    """Raises TargetError TGT-106 where the target's table would be one of the source's."""
+    if running(cycle.target_connection(target)) != running(cycle.source.connection):
+        return
+    names = {table.name for table in tables}
+    for table in tables:
+        if not cycle.channel.target(target).rules.takes_nothing(table.name):
+            at_target = cycle.channel.target_name(target, table.name)
+            if at_target in names:
+                raise TargetError(
+                    f"target {target} is the source's database, and {at_target} is a table of the source there",
+                    code="TGT-106",
+                    table=table.name,
+                    hint="correct the target's location, or send its tables into schemas of their own (`schemas`)",
+                )
 
 
 def _prepare_target(

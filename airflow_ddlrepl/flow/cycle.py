@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.config.location import resolve
-from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.connect import running, session
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
-from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
@@ -55,6 +55,7 @@ class Cycle:
         self._is_claimed = False
         self.lineage: Lineage | None = None
         self._connections: dict[str, Connection[Any]] = {}
+        self._databases: dict[str, str] = {}
         self.unreachable: dict[str, Unreachable] = {}
 
     @cached_property
@@ -95,7 +96,10 @@ class Cycle:
         return resolve(self.channel.target(name).location)
 
     def targets(self) -> Iterator[Target]:
-        """The targets that answer. The others are left out of this cycle; its end raises them: `raise_unreachable`."""
+        """The targets that answer. The others are left out of this cycle; its end raises them: `raise_unreachable`.
+
+        Raises TargetError TGT-105 when two are one database.
+        """
         for target in self.channel.targets:
             if target.name in self.unreachable:
                 continue
@@ -105,7 +109,22 @@ class Cycle:
                 log.error("target %s is left out: %s", target.name, error)
                 self.unreachable[target.name] = error
                 continue
+            self._require_own_database(target.name)
             yield target
+
+    def _require_own_database(self, name: str) -> None:
+        """It knows one position of a channel: what one target has got, the other would be taken to have."""
+        if len(self.channel.targets) == 1 or name in self._databases:
+            return
+        found = running(self.target_connection(name))
+        if found in self._databases.values():
+            other = next(known for known, there in self._databases.items() if there == found)
+            raise TargetError(
+                f"targets {other} and {name} are one database",
+                code="TGT-105",
+                hint="a channel has one target in a database: write a channel of its own for the other one",
+            )
+        self._databases[name] = found
 
     def raise_unreachable(self) -> None:
         """Raises the Unreachable of the first target that was left out."""

@@ -185,6 +185,22 @@ def describe(dsn: str) -> str:
     return f"{parts.get('user', '')}@{host}:{parts.get('port', '5432')}/{parts.get('dbname', '')}"
 
 
+def identity(connection: Connection[Any]) -> str:
+    """Server and database: the same after a restart, a fail-over or a rename; another after any other change."""
+    row = connection.execute(
+        "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || oid"
+        " FROM pg_database WHERE datname = current_database()"
+    ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def running(connection: Connection[Any]) -> str:
+    """The database and the run of the server that answers. A server's physical copy has its identity, no run of it."""
+    row = connection.execute("SELECT extract(epoch FROM pg_postmaster_start_time())::text").fetchone()
+    return f"{identity(connection)} since {row[0] if row else ''}"
+
+
 def parameters(dsn: str) -> dict[str, str]:
     """The URL's parts by libpq's names. Raises ConfigError CFG-122 without repeating the URL."""
     import psycopg

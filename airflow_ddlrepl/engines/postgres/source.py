@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres import activation, health, held, helper, lineage, slots, tending
 from airflow_ddlrepl.engines.postgres.activation import Activation
-from airflow_ddlrepl.engines.postgres.connect import errors, session
+from airflow_ddlrepl.engines.postgres.connect import errors, identity, session
 from airflow_ddlrepl.engines.postgres.pgoutput import walsender
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import DdlReplError, SourceError
@@ -114,13 +114,8 @@ class PostgresSource:
             return activation.deactivate(self.connection, self._plan())
 
     def identity(self) -> str:
-        """Server and database: the same after a restart, a fail-over or a rename; another after any other change."""
-        row = self.connection.execute(
-            "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || oid"
-            " FROM pg_database WHERE datname = current_database()"
-        ).fetchone()
-        assert row is not None
-        return str(row[0])
+        """As `connect.identity` tells it."""
+        return identity(self.connection)
 
     def server(self) -> str:
         """The run of the server that answers, as lineage.server tells it. Raises SourceError SRC-113 for a standby."""
