@@ -30,9 +30,21 @@ def is_gone(process: str | None) -> bool:
     if process is None or here is None or not process.startswith(here + "/"):
         return False
     try:
-        return _identity(int(process.split("/")[-2])) != process
+        number = int(process.split("/")[-2])
+        return _identity(number) != process and not _is_hidden(number)
     except (ValueError, IndexError):
         return False
+
+
+def _is_hidden(number: int) -> bool:
+    """Is there one that `/proc` does not show to us? With `hidepid` it shows no process of another user."""
+    try:
+        os.kill(number, 0)
+    except PermissionError:
+        return not (_PROC / str(number)).exists()
+    except OSError:
+        return False
+    return False
 
 
 def _scope() -> str | None:

@@ -21,6 +21,8 @@ from airflow_ddlrepl.repository.process import is_gone, this_holder, this_proces
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState, TableState
 
+HIDDEN = 1 << 23  # no process has that number
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
@@ -224,6 +226,20 @@ def test_processes_elsewhere_are_never_called_gone() -> None:
     assert not is_gone(None)
     assert not is_gone("other-boot/pid:[1]/1/1")
     assert is_gone(here.rpartition("/")[0] + "/1")
+
+
+def test_a_process_that_proc_hides_is_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of another user, where /proc is mounted with hidepid; a signal is refused, but only where there is one."""
+
+    def refuse(number: int, _: int) -> None:
+        raise PermissionError if number == HIDDEN else ProcessLookupError
+
+    here = this_process()
+    assert here is not None
+    scope = here.rsplit("/", 2)[0]
+    monkeypatch.setattr(os, "kill", refuse)
+    assert not is_gone(f"{scope}/{HIDDEN}/17")
+    assert is_gone(f"{scope}/{HIDDEN + 1}/17")
 
 
 def test_processes_that_open_a_new_repository_at_once(location: str) -> None:
