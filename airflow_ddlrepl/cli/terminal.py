@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -115,6 +116,8 @@ def is_debugging() -> bool:
 def _output(as_json: bool) -> Iterator[Callable[[str], None]]:
     """Gives the way to standard output; with --json nothing else gets there, not even from Spark's JVM."""
     if not as_json:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a letter that the terminal can't show is no failure of the work
+            sys.stdout.reconfigure(errors="backslashreplace")
         yield lambda text: print(text, flush=True)
         return
     sys.stdout.flush()

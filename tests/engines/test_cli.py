@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -304,3 +306,13 @@ def test_an_unreachable_repository_is_exit_4(run: Run, file: Path) -> None:
     outcome = run("controls", file)
     assert outcome.code == Exit.UNREACHABLE
     assert "postgresql://me:***@127.0.0.1:1/r can't be reached" in outcome.err
+
+
+def test_a_letter_that_the_terminal_can_not_show_is_no_failure(tmp_path: Path) -> None:
+    file = tmp_path / "ż.yaml"
+    file.write_text(CHANNEL)
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    command = [sys.executable, "-m", "airflow_ddlrepl.cli", "check", str(file)]
+    done = subprocess.run(command, capture_output=True, env=environment, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"/\\u017c.yaml: channel shop is valid" in done.stdout
