@@ -192,11 +192,11 @@ def test_relative_paths_start_at_the_file(tmp_path: Path) -> None:
 
 
 def test_the_home_folder_may_be_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/app")
+    monkeypatch.setenv("HOME", "/srv/app")
     file = tmp_path / "shop.yaml"
     file.write_text(SMALLEST + "repository: sqlite:///~/repository.db\ntrail: ~/trail\n")
     channel = load_channel(file)
-    assert (channel.repository, channel.trail) == ("sqlite:////home/app/repository.db", "/home/app/trail")
+    assert (channel.repository, channel.trail) == ("sqlite:////srv/app/repository.db", "/srv/app/trail")
 
 
 @pytest.mark.parametrize("key", ["trail", "repository"])
