@@ -200,8 +200,8 @@ def compare(
 
 @app.command()
 def status(channel: ChannelFile, as_json: AsJson = False) -> None:
-    """Where the channel and its targets stand."""
-    _end(lambda: work.status(channel), as_json)
+    """Where the channel and its targets stand. Exit code 4 when a target does not answer."""
+    _end(lambda: work.status(channel), as_json, work.judge_status)
 
 
 @app.command()

@@ -99,6 +99,12 @@ def status(path: Path) -> Result:
     return _flowing(path, lambda flow, cycle: flow.status(cycle))
 
 
+def judge_status(result: Any) -> Exit:
+    """Unreachable when a target does not answer."""
+    is_away = any(target["unreachable"] for target in result.to_json()["targets"].values())
+    return Exit.UNREACHABLE if is_away else Exit.DONE
+
+
 def deactivate(path: Path) -> Result:
     return _flowing(path, lambda flow, cycle: flow.deactivate(cycle))
 

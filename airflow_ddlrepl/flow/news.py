@@ -38,9 +38,11 @@ def news(channel: Channel, data: Told | None = None, schema: Told | None = None)
     """data, schema: what was told last; None: nothing yet, then all that the targets have is new.
 
     What is told depends on the targets alone, not on runs: what a run brought before it failed is told later.
-    Raises what `status` raises.
+    Raises what `status` raises, and Unreachable when a target does not answer.
     """
     with Cycle(channel, InProcess()) as cycle:
+        for target in channel.targets:
+            cycle.target_connection(target.name)
         found = status(cycle).to_json()
         return News(found, _data(cycle, found["targets"], data or {}), _schema(cycle, schema or {}))
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
-from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.errors import TrailError, Unreachable
 from airflow_ddlrepl.flow.course import horizon
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.position import Lsn
@@ -20,6 +20,7 @@ from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
 from airflow_ddlrepl.trail.loads import Load
 
 T = TypeVar("T")
+_AWAY: dict[str, Any] = {"position": None, "lag_bytes": None, "lag_seconds": None, "tables": []}
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Status:
 
     targets, runs: as `to_json` gives them. A target's lag_seconds: the age, by the source's clock, of
     the oldest captured transaction that it does not have; 0 when it has all of them, None when the trail can't tell.
+    unreachable: why a target does not answer; then nothing else of it is known.
     """
 
     channel: str
@@ -66,6 +68,9 @@ class Status:
         if trail["held_from"]:
             lines.append(f"the source holds its log from {trail['held_from']} on")
         for name, found in self.targets.items():
+            if found["unreachable"]:
+                lines.append(f"target {name} does not answer: {found['unreachable']}")
+                continue
             seconds = "nobody knows how long" if found["lag_seconds"] is None else f"{found['lag_seconds']} s"
             behind = f"{found['lag_bytes']} bytes, {seconds} behind"
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
@@ -85,7 +90,7 @@ def _number(table: dict[str, Any]) -> str:
 
 
 def status(cycle: Cycle) -> Status:
-    """Raises what connecting raises, and TargetError TGT-101 when a target does not know the channel.
+    """Raises what connecting to the source raises, and TargetError TGT-101 when a target does not know the channel.
 
     What can't be told because a file of the trail is missing or damaged is None; `trail.damaged` says which.
     """
@@ -93,16 +98,21 @@ def status(cycle: Cycle) -> Status:
     end, now = max(cycle.source.log_end(), captured), cycle.source.clock()
     latest = cycle.repository.latest_revisions(name)
     segments = cycle.live_segments()
-    targets = {}
+    targets: dict[str, dict[str, Any]] = {}
     damaged: dict[str, None] = {}
     for target in cycle.channel.targets:
-        with session(cycle.target_dsn(target.name)) as connection:
-            found = state.read_state(connection, name)
+        try:
+            with session(cycle.target_dsn(target.name)) as connection:
+                found = state.read_state(connection, name)
+        except Unreachable as error:
+            targets[target.name] = {**_AWAY, "unreachable": error.message}
+            continue
         lag = _unless_damaged(damaged, _lag, cycle, segments, found.lsn, now)
         targets[target.name] = {
             "position": str(found.lsn),
             "lag_bytes": max(0, end - found.lsn),
             "lag_seconds": lag,
+            "unreachable": None,
             "tables": _tables(found, latest, cycle.repository.declined_refreshes(name, target.name)),
         }
     back = _unless_damaged(damaged, horizon, cycle) if cycle.channel.rewind_horizon else None

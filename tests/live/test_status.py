@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.errors import ControlStop
+from airflow_ddlrepl.cli.work import judge_status
+from airflow_ddlrepl.errors import ControlStop, Exit
 from airflow_ddlrepl.model.work import InProcess
-from tests.live.replica import Replica
+from tests.conftest import Databases
+from tests.live.replica import Replica, channel_file
 from tests.live.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
 
 
@@ -52,6 +55,20 @@ def test_status_tells_how_far_everything_is(make: Make) -> None:
     assert all(run["status"] == "done" and run["seconds"] >= 0 for run in runs.values())
     text = found.text()
     assert "  public.u  revision 1  live" in text and "last replicate: done in " in text
+
+
+def test_status_of_a_target_that_does_not_answer(databases: Databases, tmp_path: Path) -> None:
+    place = (databases.source, databases.target)
+    replica = Replica(*place, channel_file(tmp_path, *place))
+    replica.activate()
+    away = {"name": "away", "location": "postgresql://nobody@127.0.0.1:1/nowhere"}
+    channel_file(tmp_path, *place, targets=[away, {"name": "warehouse", "location": databases.target}])
+    found = status(replica)
+    told = found.to_json()["targets"]
+    assert told["away"]["unreachable"] and told["away"]["position"] is None
+    assert told["warehouse"]["unreachable"] is None and told["warehouse"]["position"]
+    assert "target away does not answer" in found.text() and "target warehouse at" in found.text()
+    assert judge_status(found) is Exit.UNREACHABLE
 
 
 def test_status_shows_a_run_that_stopped_for_a_person(make: Make) -> None:
