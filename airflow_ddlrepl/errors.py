@@ -103,10 +103,12 @@ class AlterRefused(CannotAdapt):
     """A target's server refuses what alters a table (ADP-130).
 
     on: the table's id, and where in the log the change is. by_rows: rows of the target's table stand against it.
+    is_text: it was a source's statement as it is (`replay_ddl`), or what that made of the table is not as planned.
     """
 
     on: tuple[int, Any]
     by_rows: bool = False
+    is_text: bool = False
 
 
 class Unsupported(CannotAdapt):

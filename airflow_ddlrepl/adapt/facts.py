@@ -53,6 +53,17 @@ class TargetFacts:
     refusal: Refusal | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """Names without a schema that a statement's text says, and what they have to mean at the target; schemas that
+    have to stand there.
+    """
+
+    tables: tuple[tuple[str, TableName], ...] = ()
+    types: tuple[tuple[str, TableName], ...] = ()
+    schemas: tuple[str, ...] = ()
+
+
 class Renderer(Protocol):
     """An engine's DDL: the exact SQL of a change."""
 
@@ -81,4 +92,8 @@ class Renderer(Protocol):
 
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
         """The statements, run in the session time zone `zone`."""
+        ...
+
+    def as_told(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
+        """A source's statement under the search_path and time zone that it had there."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.adapt.facts import Renderer
+from airflow_ddlrepl.adapt.facts import About, Renderer
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.change_logging import ChangeLogging
 from airflow_ddlrepl.ddl.change_replica_identity import ChangeReplicaIdentity
@@ -35,6 +35,9 @@ class _Outline:
 
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
         return sql
+
+    def as_told(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
+        return (text,)
 
 
 OUTLINE: Renderer = _Outline()

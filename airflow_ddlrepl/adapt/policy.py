@@ -27,7 +27,8 @@ class Policy:
     defaults: HVR also refreshes after a rename, a narrowing and a change of a table without key, and
     leaves column defaults to the target. adapts: the target's table follows the source's; with HVR's defaults it does
     where both sides have an action for it, and where the target's rules don't discard the change (discarded: which).
-    refresh: how a refresh that a schema change implies is done.
+    refresh: how a refresh that a schema change implies is done. replays: the text of the source's statement runs
+    (`replay_ddl`), there are no other policies then.
     """
 
     on_enroll_break: OnEnrollBreak = OnEnrollBreak.REFRESH
@@ -39,6 +40,7 @@ class Policy:
     adapts: bool = True
     discarded: str = ""
     refresh: RefreshOptions = BULK
+    replays: bool = False
 
     @property
     def is_hvr(self) -> bool:
@@ -64,12 +66,17 @@ class Policy:
         )
 
 
+REPLAYED = Policy(on_drop_table=OnDropTable.DROP_FROM_CHANNEL_AND_TARGET, replays=True)
+"""Of tables in `replay_ddl`."""
+
+
 def policy_at(channel: Channel, target: str, name: TableName, before: TableName | None = None) -> Policy:
     """The policies of a table (named as at the source) at one target or replay of the channel; its rules come first.
 
-    before: what a statement found the table called; rules go by that.
+    before: what a statement found the table called; rules and `replay_ddl` go by that.
     """
     policy = policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
+    policy = REPLAYED if channel.replays_text(before or name) else policy
     why = channel.target(target).rules.why_discarded(ChangeKind.DDL, before or name)
     return replace(policy, adapts=False, discarded=why) if why else policy
 

@@ -41,6 +41,17 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Expected:
+    """What a replayed text must have made of the target's table; None: it is gone. free: columns whose default there
+    is the target's own. before: names of the columns that the channel has given it; others are people's.
+    """
+
+    shape: Table | None
+    free: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class TablePlan:
     """What has to happen to one target table because its source table changed.
 
@@ -48,7 +59,7 @@ class TablePlan:
     target table afterwards, columns with the source's ids; None when the table is dropped there.
     is_removed: the target table is dropped. is_kept: dropped at the source, kept at the target. until_refresh: the
     shape that stands until the refresh brings `shape`, when that is another one. properties: what the channel file
-    says of the table at the target (`Channel.properties_at`).
+    says of the table at the target (`Channel.properties_at`). expected: the source's text runs, and must lead to this.
     """
 
     name: TableName
@@ -62,6 +73,7 @@ class TablePlan:
     is_kept: bool = False
     until_refresh: Table | None = None
     properties: str = ""
+    expected: Expected | None = None
 
     @property
     def needs_refresh(self) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
@@ -24,6 +25,7 @@ from airflow_ddlrepl.config.policies import (
     ReplicaIdentity,
 )
 from airflow_ddlrepl.config.properties import Column, ColumnProperty, Table, digest, seen_as
+from airflow_ddlrepl.config.replay_ddl import ReplayEntry, require_apart
 from airflow_ddlrepl.config.rules import RuleSets
 from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern, Whole, YesNo
 from airflow_ddlrepl.config.transforms import Transforms, refuse
@@ -184,6 +186,9 @@ class Channel(Section):
     retention: Retention = Retention()
     rewind_horizon: RewindHorizon | None = Field(None, description="default: there is no going back")
     replays: tuple[Target, ...] = Field((), description="places that `ddlrepl rewind` fills, nothing else")
+    replay_ddl: tuple[ReplayEntry, ...] = Field(
+        (), description="tables whose schema changes are replayed as text, not adapted"
+    )
     schedule: str | None = Field(None, description="cron expression or preset for the channel's DAG; default: by hand")
 
     @field_validator("schedule")
@@ -199,6 +204,20 @@ class Channel(Section):
         places = (known.data.get("source"), *known.data.get("targets", ()))
         actions = [known.data.get("adapt_ddl"), *(place.adapt_ddl for place in places if place)]
         refuse(value, adapts=any(actions))
+        return value
+
+    @field_validator("replay_ddl")
+    @classmethod
+    def _is_apart(cls, value: tuple[ReplayEntry, ...], known: ValidationInfo) -> tuple[ReplayEntry, ...]:
+        data = known.data
+        source: Source | None = data.get("source")
+        if value and source is not None and source.ddl is DdlCapture.RELATIONS:
+            raise ValueError("without event triggers (source.ddl: relations) no statement's text is known")
+        lists = {"adapt_ddl": data.get("adapt_ddl", ()), "source.adapt_ddl": source.adapt_ddl if source else ()}
+        lists |= {f"{place}.adapt_ddl": target.adapt_ddl for place, target in _numbered(data)}
+        named = {key: data.get(key, ()) for key in ("column_properties", "table_properties")}
+        properties = {f"{key}[{i}]": one.tables for key, listed in named.items() for i, one in enumerate(listed)}
+        require_apart(value, lists, properties, {place: target.schemas for place, target in _numbered(data)})
         return value
 
     @model_validator(mode="after")
@@ -294,6 +313,10 @@ class Channel(Section):
         """Is it one of the `replays`?"""
         return any(replay.name == name for replay in self.replays)
 
+    def replays_text(self, name: TableName) -> bool:
+        """Do the table's schema changes run at the targets as the text that the source has run (`replay_ddl`)?"""
+        return any(entry.holds(name) for entry in self.replay_ddl)
+
     def source_actions(self) -> tuple[AdaptAction, ...]:
         """Actions at the source, the most specific list first."""
         return self.source.adapt_ddl + self.adapt_ddl
@@ -323,3 +346,9 @@ class Channel(Section):
         data["repository"], data["trail"] = redact(self.repository), redact(self.trail)
         data["spark"]["remote"] = redact(self.spark.remote)
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _numbered(data: dict[str, Any]) -> Iterator[tuple[str, Target]]:
+    """Targets and replays of a file that is being read, with their places in it."""
+    for key in ("targets", "replays"):
+        yield from ((f"{key}[{number}]", target) for number, target in enumerate(data.get(key, ())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import pairwise
 
 from airflow_ddlrepl.ddl.lexer import Kind, Token, tokens
 
@@ -26,6 +27,33 @@ def conversions(statement: str) -> dict[str, Conversion]:
     if [w.text for w in words[:2]] != ["alter", "table"]:
         return {}
     return dict(found for action in _actions(words[2:]) if (found := _conversion(action)))
+
+
+def computed(statement: str, plain: frozenset[str]) -> frozenset[str]:
+    """Columns that get their values by arithmetic on whole and decimal numbers, which is the same everywhere.
+
+    plain: the table's columns of such types; names and numbers may stand with + - * / % and parentheses only.
+    """
+    words = [t for t in tokens(statement) if t != Token(Kind.SIGN, ";")]
+    found = set()
+    for action in _actions(words[2:]):
+        at = next((i for i, w in enumerate(action) if w == Token(Kind.WORD, "using")), len(action))
+        name = next((w.text for w in action[1:] if w != Token(Kind.WORD, "column")), "")
+        if name in plain and action[at + 1 :] and _is_arithmetic(action[at + 1 :], plain):
+            found.add(name)
+    return frozenset(found)
+
+
+def _is_arithmetic(words: list[Token], plain: frozenset[str]) -> bool:
+    """Two operators side by side may be one of the user's; a name before a parenthesis is a function's."""
+    signs = [w.kind is Kind.SIGN and w.text in "+-*/%" for w in words]
+    if any(one and other for one, other in pairwise(signs)):
+        return False
+    if any(one.kind in (Kind.WORD, Kind.QUOTED) and other.text == "(" for one, other in pairwise(words)):
+        return False
+    names = [w for w in words if w.kind in (Kind.WORD, Kind.QUOTED)]
+    others = [w for w, sign in zip(words, signs, strict=True) if not sign and w not in names]
+    return all(w.text in plain for w in names) and all(w.kind is Kind.NUMBER or w.text in "()" for w in others)
 
 
 def _actions(words: list[Token]) -> Iterator[list[Token]]:

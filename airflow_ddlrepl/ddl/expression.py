@@ -58,3 +58,15 @@ def is_constant(expression: str) -> bool:
         if word.text not in ("true", "false", "null", "(", ")"):
             return False
     return True
+
+
+def is_value(expression: str, value: str) -> bool:
+    """Is it a constant with just this value? value: as text, `t` and `f` for booleans. False where it is not sure."""
+    words = list(tokens(expression))
+    if not words or not is_constant(expression):
+        return False
+    cast = words[1:2] in ([], [Token(Kind.SIGN, "::")])
+    first = words[0].text
+    if words[0].kind is Kind.STRING:
+        return cast and first == "'" + value.replace("'", "''") + "'"
+    return cast and {"true": "t", "false": "f"}.get(first, first) == value

@@ -76,8 +76,8 @@ def has_using(statement: str | None, query: str | None) -> bool | None:
     (no DO, no SELECT, no CALL) and never says USING rules it out too.
     """
     if statement is not None:
-        return None if _is_doubtful(statement) else _says_using(statement)
-    if query is None or _is_doubtful(query) or _says_using(query):
+        return None if is_doubtful(statement) else _says_using(statement)
+    if query is None or is_doubtful(query) or _says_using(query):
         return None
     return False if all(words[0] in _PLAIN for words in statements(query)) else None
 
@@ -85,7 +85,7 @@ def has_using(statement: str | None, query: str | None) -> bool | None:
 def known_conversions(statement: str | None, query: str | None) -> dict[str, Conversion]:
     """Of what was run when that is one statement: a text may be several, and tell the first one's of the second."""
     text = query if statement is None else statement
-    is_one = text is not None and not _is_doubtful(text) and len(list(statements(text))) == 1
+    is_one = text is not None and not is_doubtful(text) and len(list(statements(text))) == 1
     return conversions(text) if text is not None and is_one else {}
 
 
@@ -107,6 +107,6 @@ def _says_using(text: str) -> bool:
     return Token(Kind.WORD, "using") in tokens(text)
 
 
-def _is_doubtful(text: str) -> bool:
+def is_doubtful(text: str) -> bool:
     """Backslashes in plain strings end them elsewhere when standard_conforming_strings is off."""
     return any(t.kind is Kind.STRING and t.text.startswith("'") and "\\" in t.text for t in tokens(text))

@@ -32,6 +32,7 @@ from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.rereading import require_held, reread
 from airflow_ddlrepl.flow.results import Activated
 from airflow_ddlrepl.flow.stages import stage
+from airflow_ddlrepl.flow.texts import require_one_way
 from airflow_ddlrepl.flow.waiting import as_enrolled, waiting
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.record import RefreshAsked
@@ -75,6 +76,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     position = found.position if anew else Lsn(max(found.position if is_new else 0, captured or 0))
     begins = anew or is_broken  # a new epoch: no rewind goes across the log that is missing
     tables = _wanted(cycle)
+    require_one_way(cycle.channel, tables)
     for target in cycle.channel.targets:
         require_possible(cycle.channel, target.name, tables)
         _require_elsewhere(cycle, target.name, tables)

@@ -97,6 +97,7 @@ def _advance(
     What the target refuses there is planned once more; a table whose rows it can't read waits for a refresh. Where its
     foreign keys are looked at, rows of one table that go before its change may need those of another; and a change may
     make the table that waits, or give it its name: then everything before the change is brought first, then the change.
+    So it is where the target refuses a source's text, which may look at rows of other tables.
     """
     refused: dict[tuple[int, LogKey], Refusal] = {}
     nearest: Lsn | None = None
@@ -112,6 +113,10 @@ def _advance(
         except AlterRefused as error:
             if error.on in refused:
                 raise
+            at = Lsn(error.on[1].lsn)
+            if error.is_text and program.low < at and (nearest is None or at < nearest):
+                nearest = at
+                continue
             log.warning("%s: %s", error.table, error.message)
             refused[error.on] = Refusal(error.message, error.by_rows)
         except UnreadableRows as error:

@@ -19,6 +19,7 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.foreign import refuse_foreign
 from airflow_ddlrepl.flow.properties import called, refused, require_like_parent, same_name, seen_at, told
+from airflow_ddlrepl.flow.texts import arithmetic, require_one_way, with_text
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -78,6 +79,12 @@ class _Planner:
             if before is None and (policy.adapts or new.partition):
                 self._refuse_foreign(new, standings)
             known = called(known, new, self.cycle.channel, self.target)
+        if policy.replays:
+            known = arithmetic(known, source_before)
+        facts = replace(
+            self._facts(before, new, event, standings), parent_before=self._parent_before(new, event, policy)
+        )
+        refusal = self._refusal(table_id, event)
         seen = self._seen(new, policy) if new else None
         found = plan(
             _under(before.shape, standings) if before else None,
@@ -85,16 +92,20 @@ class _Planner:
             render=PostgresDdl(self.present.version),
             evidence=known,
             policy=policy,
-            facts=replace(
-                self._facts(before, new, event, standings),
-                parent_before=self._parent_before(new, event, policy),
-                refusal=self._refusal(table_id, event),
-            ),
+            facts=facts if policy.replays else replace(facts, refusal=refusal),
             source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
         )
         if event.kind is EventKind.PROPERTIES and before is not None:
             found = told(found, before, policy)
+        if self._runs_text(policy, before, event):
+            facts = replace(facts, refusal=refusal)
+            found = with_text(found, self.cycle.channel, self.target, before, new, event, facts, self.shape_at)
         return replace(found, properties=self.cycle.channel.properties_at(self.target, name))
+
+    def _runs_text(self, policy: Policy, before: Standing | None, event: Event) -> bool:
+        """Not on a table that waits for its first rows: it gets the shape that it has then."""
+        waits = before is not None and before.state is State.NEW
+        return policy.replays and policy.adapts and event.kind is EventKind.DDL and not waits
 
     def _seen(self, table: Table, policy: Policy) -> Table:
         """What can't be matters only where the target's table follows."""
@@ -124,6 +135,7 @@ class _Planner:
             family += [(table, new)] if table else []
         for table, parent in family:
             require_like_parent(channel, self.target, table, parent)
+            require_one_way(channel, (table, *((parent,) if parent else ())))
         name = channel.target_name(self.target, new.name)
         for other in standings.values() if before is None else ():
             is_ours = other.name == name and other.table_id != new.id and other.state is not State.KEPT

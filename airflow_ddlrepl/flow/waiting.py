@@ -20,7 +20,9 @@ def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> 
 
     Revisions go on in any case: rows can't be read without.
     """
-    if channel.defaults is Defaults.OWN or any(action.is_for(table.name) for action in channel.source_actions()):
+    if channel.defaults is Defaults.OWN or channel.replays_text(table.name):
+        return table
+    if any(action.is_for(table.name) for action in channel.source_actions()):
         return table
     first = next((revision.table for revision in history if revision.table is not None), table)
     known = {column.id for column in first.columns}

@@ -13,7 +13,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.refused import MEND
-from airflow_ddlrepl.adapt.steps import StepKind
+from airflow_ddlrepl.adapt.replayed import unlike
+from airflow_ddlrepl.adapt.steps import Expected, StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Step
 from airflow_ddlrepl.engines.postgres.anew import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.connect import passing, session
@@ -22,6 +23,7 @@ from airflow_ddlrepl.engines.postgres.merge import Session, delete_all, merge, p
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.own_names import name_parts
 from airflow_ddlrepl.engines.postgres.patience import LOCK_TIMEOUT, limit, patiently
+from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.staged import Staged
 from airflow_ddlrepl.engines.postgres.state import advance, write_standings
@@ -114,8 +116,13 @@ def _together(steps: Iterable[Step]) -> Iterator[list[Step]]:
 
 
 def _loaded_anew_with(step: Step, group: Sequence[Step]) -> list[TableName]:
-    """Partitions, at any depth, that the same statement changes and that wait for a refresh from then on."""
+    """Partitions, at any depth, that the same statement changes and that wait for a refresh from then on.
+
+    Of a source's text: every table of it that does.
+    """
     found: list[TableName] = []
+    if step.plan is not None and step.plan.expected is not None:
+        return [s.before.name for s in group if s.before and s.after and s.after.state is State.PENDING and _holds(s)]
     if step.before is None or not step.before.shape.is_partitioned:
         return found
     below = {step.table_id}
@@ -127,6 +134,10 @@ def _loaded_anew_with(step: Step, group: Sequence[Step]) -> list[TableName]:
         if after is not None and after.state is State.PENDING and not before.shape.is_partitioned:
             found.append(before.name)
     return found
+
+
+def _holds(step: Step) -> bool:
+    return step.before is not None and not step.before.shape.is_partitioned
 
 
 def _changed(program: Program) -> dict[int, Standing]:
@@ -203,7 +214,18 @@ class _Run:
                 name_parts(self.cursor, step.before.name)
             elif part.kind is StepKind.SQL and not (part.shared and not self._is_first(step, part.sql)):
                 self._sql(step, part.sql, spare)
+        if step.plan.expected is not None:
+            self._compare(step, step.plan, step.plan.expected)
         self.applied.warnings += index_again(self.cursor, step.plan.target, indexes)
+
+    def _compare(self, step: Step, plan: TablePlan, expected: Expected) -> None:
+        """Raises AlterRefused ADP-153 where a source's text has not made of the table what it made there."""
+        found = Present(self.cursor.connection).table(plan.target)
+        if differs := unlike(expected, found):
+            why = f"the source's text did not do at the target what it did there: {'; '.join(differs)}"
+            refused = AlterRefused(why, code="ADP-153", table=plan.name, at=step.key, hint=f"all is undone; {MEND}")
+            refused.on, refused.is_text = (step.table_id, step.key), True
+            raise refused
 
     def _is_first(self, step: Step, sql: tuple[str, ...]) -> bool:
         """A step that several tables of one statement share runs once."""
@@ -232,6 +254,7 @@ class _Run:
                 )
                 refused.on = (step.table_id, step.key)
                 refused.by_rows = _is_about_rows(error)
+                refused.is_text = step.plan is not None and step.plan.expected is not None
                 raise refused from None
             self.applied.statements += 1
             reach("integrate.altered")

@@ -32,11 +32,14 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """tables, exclude: `schema.table` patterns; joining: what admits new tables later."""
+    """tables, exclude: `schema.table` patterns; joining: what admits new tables later. replayed: patterns of
+    `replay_ddl`: of the tables that `tables` match, these join, too.
+    """
 
     tables: tuple[str, ...] = ("*.*",)
     exclude: tuple[str, ...] = ()
     joining: tuple[Joining, ...] = ()
+    replayed: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, channel: Channel) -> Scope:
@@ -46,6 +49,7 @@ class Scope:
             channel.source.tables,
             channel.source.exclude,
             tuple(Joining(str(a.add_table_pattern), a.ignore_table_pattern, a.capture_schema) for a in actions),
+            tuple(pattern for entry in channel.replay_ddl for pattern in entry.tables),
         )
 
     def wants(self, name: TableName) -> bool:
@@ -54,7 +58,10 @@ class Scope:
 
     def joins(self, name: TableName) -> bool:
         """Would a table that is created, or renamed to this, join the channel?"""
-        return self._may_have(name) and any(self._admits(rule, name) for rule in self.joining)
+        if not self._may_have(name):
+            return False
+        is_replayed = any_matches(self.replayed, name) and any_matches(self.tables, name)
+        return is_replayed or any(self._admits(rule, name) for rule in self.joining)
 
     def admits(self, name: TableName) -> bool:
         """Either of both."""
@@ -82,7 +89,8 @@ class Scope:
                 [schema, regex(rule.pattern), None if rule.ignore is None else regex(rule.ignore)]
                 for rule in self.joining
                 for schema in ([regex(rule.schema)] if rule.schema is not None else map(regex, schemas))
-            ],
+            ]
+            + [_within(one, other) for one in self.replayed for other in self.tables],
         }
 
 
@@ -94,6 +102,12 @@ def regex(pattern: str) -> str:
 def _both(pattern: str) -> list[str]:
     schema, table = split_table_pattern(pattern)
     return [regex(schema), regex(table)]
+
+
+def _within(one: str, other: str) -> list[str | None]:
+    """What both patterns match."""
+    pairs = zip(split_table_pattern(one), split_table_pattern(other), strict=True)
+    return [*(f"^(?={regex(a)[1:]}){regex(b)[1:]}" for a, b in pairs), None]
 
 
 def _piece(match: re.Match[str]) -> str:

@@ -1,0 +1,213 @@
+"""The plan of a table in `replay_ddl`: what the change does to rows is decided as ever, but the text itself runs.
+
+Pure. A text that is not known, reaches beyond the tables it is about, or meets a table that is not as the source's
+was, is refused: the table can be adapted for that run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from airflow_ddlrepl.adapt.facts import About, Refusal, Renderer
+from airflow_ddlrepl.adapt.reuse import differences
+from airflow_ddlrepl.adapt.steps import Expected, Step, StepKind, TablePlan
+from airflow_ddlrepl.ddl.add_column import AddColumn
+from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition
+from airflow_ddlrepl.ddl.create_type import ForgetType
+from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.expression import is_value
+from airflow_ddlrepl.ddl.fill_column import FillColumn
+from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.ddl.replayable import Named, Reading, read
+from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+
+BY = "replay_ddl"
+NEW = "CREATE TABLE"
+AT_SOURCE = "it stays at the source"  # not so: the text brings it along
+HINT = "name it in `exclude` of its replay_ddl entry: then the next run adapts it; take it out again after that run"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One table's part of a statement. before, after: the source's shapes around it. standing: the target's table;
+    was: what it would be, made from `before`. names: what the statement's tables were called at the source before it,
+    by id. adapted: those of them that are not replayed at this target. refusal: what the target has said to the text.
+    in_the_way: another table stands under the new name there.
+    """
+
+    event: Event
+    before: Table | None = None
+    after: Table | None = None
+    standing: Table | None = None
+    was: Table | None = None
+    names: Mapping[int, TableName] = field(default_factory=dict)
+    adapted: tuple[TableName, ...] = ()
+    refusal: Refusal | None = None
+    in_the_way: bool = False
+
+    @property
+    def joins(self) -> bool:
+        """It is loaded, as at activation: its shape is made from the catalog, whatever statement brought it."""
+        return self.standing is None and (self.event.is_inspected or self.event.tag != NEW)
+
+    def is_none(self, found: TablePlan) -> bool:
+        """It was inspected, and nothing but rows has changed."""
+        return self.event.is_inspected and not found.changes
+
+
+def replayed(found: TablePlan, of: Statement, render: Renderer) -> TablePlan:
+    """found: what the planner makes of the change, under `REPLAYED`."""
+    if of.joins or of.is_none(found) or any(step.kind is StepKind.REFUSE for step in found.steps):
+        return found
+    reading = read(of.event.statement or "", of.event.tag)
+    code, why = _refused(found, of, reading)
+    if why:
+        hint = f"everything before the change is applied; {HINT}"
+        step = Step(StepKind.REFUSE, why, policy=BY, code=code, hint=hint)
+        return replace(found, steps=(step,), shape=of.standing, is_removed=False, until_refresh=None)
+    told = tuple(step for step in found.steps if step.kind is StepKind.WARN)
+    refresh = tuple(step for step in found.steps if step.kind is StepKind.REFRESH)
+    if reading.local:
+        left = Step(StepKind.WARN, f"not replayed: `{_line(of.event)}`: {reading.local}", policy=BY)
+        return replace(found, steps=(*told, left, *refresh), until_refresh=None)
+    types = tuple(s for s in found.steps if s.kind is StepKind.SQL and s.shared and reading.type is None)
+    steps = (*told, *types, _text(found, of, reading, render), *_afterwards(of, found, render), *refresh)
+    hazards = tuple(hazard for hazard in found.hazards if not hazard.endswith(AT_SOURCE))
+    return replace(found, steps=steps, hazards=hazards, until_refresh=None, expected=_expected(of, found))
+
+
+def unlike(expected: Expected, found: Table | None) -> tuple[str, ...]:
+    """How the target's table differs from what the text must have made of it; people's own columns may be there."""
+    if expected.shape is None or found is None:
+        return () if expected.shape is found else (f"it is {'not there' if found is None else 'still there'}",)
+    return tuple(str(change) for change in differences(found, expected.shape) if _counts(change, expected, found))
+
+
+def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, str]:
+    """Code and reason; empty where the text may run."""
+    event, name = of.event, found.name
+    if of.refusal is not None:
+        return "ADP-153", of.refusal.why
+    if event.is_inspected:
+        return "ADP-150", f"what was run on {name} is not known: the change was found by inspection only"
+    if event.statement is None:
+        return "ADP-150", (
+            f"the text of this {event.tag} is not known: it stood with others in one query string, in a function that"
+            " does not tell it, or with a password"
+        )
+    if of.adapted:
+        others = ", ".join(map(str, of.adapted))
+        return "ADP-152", f"`{_line(event)}` is about {others} as well, not replayed here: a text runs for all or none"
+    if reading.refused:
+        return "ADP-151", f"`{_line(event)}` can't be replayed: {reading.refused}"
+    if reading.local:
+        counts = any(step.kind is StepKind.SQL for step in found.steps)
+        return ("ADP-151", f"`{_line(event)}` changes the table's shape, but: {reading.local}") if counts else ("", "")
+    if strange := _strange(of, reading):
+        return "ADP-151", f"`{_line(event)}` can't be replayed: it names {strange}, no table or type of this change"
+    if of.after is not None and found.target != of.after.name:
+        return "ADP-151", f"{of.after.name} is called {found.target} at the target: a text can't be renamed"
+    if of.in_the_way:
+        return "ADP-153", f"another table stands under the name {found.target} at the target"
+    if of.standing is not None and of.was is not None and (other := ", ".join(_other(of.standing, of.was))):
+        return "ADP-153", f"before `{_line(event)}` the target's table was not as the source's: {other}"
+    return "", ""
+
+
+def _line(event: Event) -> str:
+    return " ".join((event.statement or "").split()).rstrip("; ")
+
+
+def _strange(of: Statement, reading: Reading) -> str:
+    """A name in the text that is none of the tables that the server says it was about; empty: there is none."""
+    for named in reading.tables:
+        if len(_meant(named, set(of.names.values()))) != 1:
+            return named.name
+    if reading.type is not None and len(_meant(reading.type, _types(of))) != 1:
+        return reading.type.name
+    return ""
+
+
+def _meant(named: Named, known: set[TableName]) -> list[TableName]:
+    return [name for name in known if name.name == named.name and named.schema in (None, name.schema)]
+
+
+def _types(of: Statement) -> set[TableName]:
+    return {TableName(t.schema, t.name) for t in (of.before.types if of.before else ())}
+
+
+def _other(standing: Table, was: Table) -> Iterator[str]:
+    """Columns that differ; the target's table alone may keep some, or have wider ones, from when it was adapted."""
+    there, then = ({c.name: _sort(c) for c in table.columns} for table in (standing, was))
+    yield from (f"column {name}" for name in sorted(there.keys() | then.keys()) if there.get(name) != then.get(name))
+    if canonical(standing.partition_key or "") != canonical(was.partition_key or ""):
+        yield "its partitioning"
+
+
+def _sort(column: Column) -> tuple[str, bool, str]:
+    return canonical(column.type.text), column.nullable, column.generated
+
+
+def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -> Step:
+    """The same step for every table of the statement."""
+    known = set(of.names.values())
+    about = About(
+        tuple((named.name, _meant(named, known)[0]) for named in reading.tables if named.schema is None),
+        tuple((named.name, _meant(named, _types(of))[0]) for named in (reading.type,) if named and not named.schema),
+        tuple(sorted({table.name.schema for table in of.event.tables})),
+    )
+    event = of.event
+    text = (event.statement or "").strip().rstrip("; \n\r\t")
+    path, zone = str(event.settings.get("search_path") or ""), event.settings.get("timezone")
+    sql = render.as_told(text, path, zone, about)
+    own = any(step.own_transaction for step in found.steps)
+    return Step(StepKind.SQL, f"{event.tag} as the source has run it", sql, BY, own_transaction=own, shared=True)
+
+
+def _afterwards(of: Statement, found: TablePlan, render: Renderer) -> Iterator[Step]:
+    """Values that the target computes otherwise are put as the source has them; identity columns let values in."""
+    shape, after = found.shape, of.after
+    if shape is None or after is None:
+        return
+    before = {column.id: column for column in (of.before.columns if of.before else ())}
+    changes = spot(of.standing, shape) if of.standing is not None and not found.needs_refresh else ()
+    for column in (change.column for change in changes if isinstance(change, AddColumn)):
+        if column.missing is not None and not is_value(column.default or "", column.missing):
+            fill = FillColumn(column, column.missing)
+            yield Step(StepKind.SQL, str(fill), render.sql(fill, shape))
+    for column in after.columns if after.partition is None else ():
+        was = before.get(column.id)
+        if column.identity == "always" and (was is None or was.identity != column.identity):
+            lets = ChangeIdentity(column.id, column.name, column.identity, shape.column(column.id).identity)
+            yield Step(StepKind.SQL, str(lets), render.sql(lets, shape))
+
+
+def _expected(of: Statement, found: TablePlan) -> Expected:
+    shape, known = found.shape, {column.id: column for column in (of.after.columns if of.after else ())}
+    if found.is_removed or shape is None:
+        return Expected(None)
+    left = (c.name for c in shape.columns if c.default is None and c.id in known and known[c.id].default is not None)
+    return Expected(shape, frozenset(left), frozenset(c.name for c in (of.standing.columns if of.standing else ())))
+
+
+def _counts(change: SchemaChange, expected: Expected, found: Table) -> bool:
+    """Does this difference between what stands and what should stand matter?"""
+    if isinstance(change, DropColumn):
+        return change.column.name in expected.before
+    if isinstance(change, ChangeDefault):
+        return change.name not in expected.free and canonical(change.old or "") != canonical(change.new or "")
+    if isinstance(change, ChangeTypeDefinition):
+        old, new = change.old, change.new
+        return (old.labels, _attributes(old.attributes)) != (new.labels, _attributes(new.attributes))
+    return not isinstance(change, ForgetType)
+
+
+def _attributes(of: object) -> list[tuple[str, str]]:
+    return [(a.name, canonical(a.type)) for a in of]  # type: ignore[attr-defined]

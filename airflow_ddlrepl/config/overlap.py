@@ -1,0 +1,85 @@
+"""Is there a name that two patterns match?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from string import printable
+
+from airflow_ddlrepl.config.pattern import _TOKEN, _piece, parts_about
+
+_ANY = ""
+Unit = str
+"""A regular expression for one character; empty: any run of them."""
+
+
+Pair = tuple[str, str]
+"""Patterns for a schema and for a table's name."""
+
+
+def pair(pattern: str) -> Pair:
+    """Of a pattern for the name alone, or for schema.name."""
+    parts = parts_about(pattern)
+    return ("*", parts[0]) if len(parts) == 1 else (parts[0], parts[1])
+
+
+def overlap(one: Pair, other: Pair) -> bool:
+    """Can there be a table whose name both match?"""
+    return all(meet(*patterns) for patterns in zip(one, other, strict=True))
+
+
+def meet(one: str, other: str) -> bool:
+    """Can a name match both patterns? Raises ValueError for a range that runs backwards."""
+    alphabet = sorted({*printable, *one, *other, *one.lower(), *one.upper(), *other.lower(), *other.upper()})
+    try:
+        return any(_meet(a, b, alphabet) for a, b in product(_alternatives(one), _alternatives(other)))
+    except re.error as error:
+        raise ValueError(f"{one!r} or {other!r} is no pattern: {error}") from None
+
+
+def _meet(one: list[Unit], other: list[Unit], alphabet: list[str]) -> bool:
+    """Both are walked at once, from place to place, as far as one character or a run goes with both."""
+    known: dict[tuple[Unit, Unit], bool] = {}
+
+    def together(a: Unit, b: Unit) -> bool:
+        if (a, b) not in known:
+            first, second = re.compile(a, re.DOTALL), re.compile(b, re.DOTALL)
+            known[a, b] = any(first.fullmatch(char) and second.fullmatch(char) for char in alphabet)
+        return known[a, b]
+
+    seen, ahead = {(0, 0)}, [(0, 0)]
+    while ahead:
+        i, j = ahead.pop()
+        if (i, j) == (len(one), len(other)):
+            return True
+        a, b = (one[i] if i < len(one) else None), (other[j] if j < len(other) else None)
+        steps = []
+        if a == _ANY or b == _ANY:
+            steps += [(i + 1, j)] * (a is not None)
+            steps += [(i, j + 1)] * (b is not None)
+        elif a is not None and b is not None and together(a, b):
+            steps.append((i + 1, j + 1))
+        ahead += [step for step in steps if step not in seen]
+        seen.update(steps)
+    return False
+
+
+def _alternatives(pattern: str) -> list[list[Unit]]:
+    found: list[list[Unit]] = [[]]
+    for match in _TOKEN.finditer(pattern):
+        quoted, *_, star, _, alternative, _ = match.groups()
+        if alternative:
+            found.append([])
+        elif star:
+            found[-1].append(_ANY)
+        else:
+            found[-1] += _units(match, quoted)
+    return found
+
+
+def _units(match: re.Match[str], quoted: str | None) -> Iterator[Unit]:
+    if quoted is None:
+        yield _piece(match)
+    else:
+        yield from (re.escape(char) for char in quoted.replace('""', '"'))

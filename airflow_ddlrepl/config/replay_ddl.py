@@ -1,0 +1,99 @@
+"""`replay_ddl`: tables whose schema changes run at the targets as the text of the source's statements.
+
+GoldenGate's way. Every other table is inspected and adapted; no table both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pydantic import Field
+
+from airflow_ddlrepl.config.adapt import AdaptAction
+from airflow_ddlrepl.config.overlap import Pair, overlap, pair
+from airflow_ddlrepl.config.pattern import any_matches, is_pattern, matches
+from airflow_ddlrepl.config.section import Section, TablePattern
+from airflow_ddlrepl.model.names import TableName
+
+_JOINING = {"add_table_pattern", "ignore_table_pattern", "capture_schema"}
+APART = "no table is both replayed and adapted"
+
+
+class ReplayEntry(Section):
+    """Tables whose schema changes come to every target as the text of the statement that the source has run.
+
+    New tables that `tables` here and the source's `tables` match join the channel. No action of `adapt_ddl` may be
+    about a replayed table, and at a target it has the name and the columns that it has at the source.
+    """
+
+    tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table", as at the source')
+    exclude: tuple[TablePattern, ...] = Field((), description="tables that `tables` matches but that are adapted")
+
+    def holds(self, name: TableName) -> bool:
+        """Is it about this table?"""
+        return any_matches(self.tables, name) and not any_matches(self.exclude, name)
+
+    def meets(self, other: Pair) -> str | None:
+        """Its own pattern that matches a name which the other matches as well; None: there is no such name."""
+        if _is_left_out(other, self.exclude):
+            return None
+        return next((own for own in self.tables if overlap(pair(own), other)), None)
+
+
+def _is_left_out(other: Pair, exclude: Sequence[str]) -> bool:
+    """Is it an excluded pattern, or an excluded table's name? Quotes make a pattern narrower."""
+    plain = [pair(pattern) for pattern in exclude if '"' not in pattern]
+    if other in map(pair, exclude):
+        return True
+    if any(is_pattern(part) or '"' in part for part in other):
+        return False
+    return any(matches(schema, other[0]) and matches(table, other[1]) for schema, table in plain)
+
+
+def require_apart(
+    entries: Sequence[ReplayEntry],
+    actions: Mapping[str, Sequence[AdaptAction]],
+    properties: Mapping[str, Sequence[str]],
+    schemas: Mapping[str, Mapping[str, str]],
+) -> None:
+    """actions: lists of AdaptDDL actions by their place in the file. properties: patterns of tables by theirs.
+    schemas: what each target calls schemas, by its place. Raises ValueError for the first that meets an entry.
+    """
+    for number, entry in enumerate(entries):
+        here = f"entry [{number}]"
+        for place, covered in _covered(actions):
+            if own := entry.meets(covered):
+                raise ValueError(f"{here}: {own} and {place} can be about the same table, and {APART}: {_SPLIT}")
+        for place, patterns in properties.items():
+            for pattern in patterns:
+                if own := entry.meets(pair(pattern)):
+                    raise ValueError(f"{here}: {own} can be a table of {place}: {_AS_IT_IS}")
+        for place, renamed in schemas.items():
+            for schema in _moved(renamed):
+                if any(matches(pair(own)[0], schema) for own in entry.tables):
+                    raise ValueError(f"{here}: {place} gives schema {schema} another name: {_AS_IT_IS}")
+
+
+_SPLIT = (
+    "give the action a `table` (or a capture_schema, when it says only which tables join) without these tables,"
+    " or name tables in the entry's `exclude`"
+)
+_AS_IT_IS = (
+    "the text of a statement can't be renamed. Name such tables in `exclude` of the entry, then they are adapted;"
+    " or leave them as they are at the source"
+)
+
+
+def _covered(actions: Mapping[str, Sequence[AdaptAction]]) -> Iterator[tuple[str, Pair]]:
+    """What each action is about, with its place."""
+    for place, listed in actions.items():
+        for number, action in enumerate(listed):
+            here, said = f"{place}[{number}]", action.model_fields_set
+            if not (action.table == "*" and action.capture_schema is not None and said <= _JOINING):
+                yield here, pair(action.table)
+            if action.integrate_schema is not None:
+                yield here, (action.capture_schema or "*", action.add_table_pattern or "*")
+
+
+def _moved(schemas: Mapping[str, str]) -> Iterable[str]:
+    return [schema for schema, name in schemas.items() if schema != name]

@@ -1,0 +1,195 @@
+"""The text of a DDL statement, read to be run somewhere else: what it names, and why it may not be run there.
+
+What is not understood is not run: only statements of a known form are, and none that reaches beyond what it names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from airflow_ddlrepl.ddl.lexer import Kind, Token, tokens
+from airflow_ddlrepl.ddl.statement import is_doubtful, statements
+
+
+class Named(NamedTuple):
+    """A name as the text says it; schema: None where it says none."""
+
+    schema: str | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """tables: those that stand and that it names as what it is about. type: the same for a type or domain.
+
+    refused: why it may not run at a target. local: why it does nothing that a target needs; it is left out there.
+    """
+
+    tables: tuple[Named, ...] = ()
+    type: Named | None = None
+    refused: str = ""
+    local: str = ""
+
+
+Words = list[Token]
+# Who owns it, where it lies, who may see what, what triggers do: of the source's own affairs.
+_LOCAL = (
+    ("owner", "to"), ("set", "tablespace"), ("set", "logged"), ("set", "unlogged"), ("replica", "identity"),
+    ("cluster", "on"), ("set", "without", "cluster"), ("enable",), ("disable",), ("force", "row"),
+    ("no", "force", "row"), ("inherit",), ("no", "inherit"),
+)  # fmt: skip
+_UNICODE_NAME = re.compile(r"""[uU]&["']""")
+_MASKED = "'***'"
+
+
+def read(statement: str, tag: str) -> Reading:
+    """tag: the command tag under which the server has run it."""
+    form = FORMS.get(tag)
+    if form is None:
+        return Reading(refused=f"{tag or 'such a statement'} can't be replayed: {TAGS} can")
+    if _MASKED in statement:
+        return Reading(refused="a password in it was left out")
+    if is_doubtful(statement) or _UNICODE_NAME.search(statement):
+        return Reading(refused="it has backslashes or Unicode escapes, which may read otherwise at the target")
+    if len(list(statements(statement))) != 1:
+        return Reading(refused="it is more than one statement")
+    words = [word for word in tokens(statement) if word != Token(Kind.SIGN, ";")]
+    if _cascades(words):
+        return Reading(refused="CASCADE can take along what hangs on the table at the target")
+    verb, *rest = tag.lower().split()
+    if _texts(words, 1) != [verb]:
+        return Reading(refused=f"its text is no {tag}")
+    return form(words[1:], rest[0])
+
+
+def _alter_table(words: Words, kind: str) -> Reading:
+    words = _skip(_after(words, kind), "if", "exists")
+    name, words = _name(_skip(words, "only"))
+    if name is None:
+        return _UNKNOWN
+    actions = _parts(words[1:] if _texts(words, 1) == ["*"] else words)
+    local = [any(_texts(action, len(start)) == list(start) for start in _LOCAL) for action in actions]
+    if all(local):
+        return Reading((name,), local="it is about the source's own affairs (owner, place, rights, triggers, log)")
+    if any(local):
+        return Reading((name,), refused="it does other things beside what is about the source's own affairs")
+    partition = next((a[2:] for a in actions if _texts(a, 2) in (["attach", "partition"], ["detach", "partition"])), [])
+    if Token(Kind.WORD, "concurrently") in partition:
+        return Reading((name,), refused="CONCURRENTLY can't run together with the rows")
+    other, _ = _name(partition)
+    return Reading((name, other) if other else (name,))
+
+
+def _create_table(words: Words, kind: str) -> Reading:
+    name, rest = _name(_skip(_after(words, kind), "if", "not", "exists"))
+    if name is None:
+        return Reading(refused="its form is not known, or it is a temporary or unlogged table")
+    depth = 0
+    for word in rest:
+        depth += (word.text == "(") - (word.text == ")") if word.kind is Kind.SIGN else 0
+        if not depth and word == Token(Kind.WORD, "inherits"):
+            return Reading(refused="the target's tables do not inherit")
+    return Reading()
+
+
+def _drop_table(words: Words, kind: str) -> Reading:
+    names = []
+    for part in _parts(_skip(_after(words, kind), "if", "exists")):
+        name, rest = _name(part)
+        if name is None or _texts(rest, 2) not in ([], ["restrict"]):
+            return _UNKNOWN
+        names.append(name)
+    return Reading(tuple(names))
+
+
+def _create_index(words: Words, kind: str) -> Reading:
+    words = _after(_skip(words, "unique"), kind)
+    later = Token(Kind.WORD, "concurrently") in words[:1]
+    on = next((at for at, word in enumerate(words) if word == Token(Kind.WORD, "on")), len(words))
+    name, _ = _name(_skip(words[on + 1 :], "only"))
+    if name is None:
+        return _UNKNOWN
+    return Reading((name,), local="CONCURRENTLY can't run together with the rows: create it by hand" if later else "")
+
+
+def _drop_index(words: Words, kind: str) -> Reading:
+    if Token(Kind.WORD, "concurrently") in words:
+        return Reading(refused="CONCURRENTLY can't run together with the rows")
+    return Reading(refused="it drops several indexes at once") if len(_parts(words)) > 1 else Reading()
+
+
+def _alter_index(words: Words, kind: str) -> Reading:
+    return Reading(local="the target may not have this index: its own are not replayed but for their creation")
+
+
+def _alter_type(words: Words, kind: str) -> Reading:
+    name, rest = _name(_after(words, kind))
+    if name is None:
+        return _UNKNOWN
+    if _texts(rest, 2) == ["owner", "to"]:
+        return Reading(local="it is about the source's own affairs (owner)")
+    return Reading(type=name)
+
+
+FORMS: dict[str, Callable[[Words, str], Reading]] = {
+    "ALTER TABLE": _alter_table,
+    "CREATE TABLE": _create_table,
+    "DROP TABLE": _drop_table,
+    "CREATE INDEX": _create_index,
+    "DROP INDEX": _drop_index,
+    "ALTER INDEX": _alter_index,
+    "ALTER TYPE": _alter_type,
+    "ALTER DOMAIN": _alter_type,
+}
+"""What can be replayed, by command tag."""
+TAGS = ", ".join(FORMS)
+_UNKNOWN = Reading(refused="its form is not known")
+
+
+def _cascades(words: Words) -> bool:
+    """Not ON DELETE CASCADE of a foreign key."""
+    return any(
+        word == Token(Kind.WORD, "cascade") and (not at or words[at - 1].text not in ("delete", "update"))
+        for at, word in enumerate(words)
+    )
+
+
+def _texts(words: Words, count: int) -> list[str]:
+    """Of the first words, as far as they are no names in quotes."""
+    return [word.text if word.kind in (Kind.WORD, Kind.SIGN) else "" for word in words[:count]]
+
+
+def _after(words: Words, kind: str) -> Words:
+    """Without the word that says the kind of object; nothing where it does not stand there."""
+    return words[1:] if words[:1] == [Token(Kind.WORD, kind)] else []
+
+
+def _skip(words: Words, *optional: str) -> Words:
+    return words[len(optional) :] if _texts(words, len(optional)) == list(optional) else words
+
+
+def _name(words: Words) -> tuple[Named | None, Words]:
+    """The name that stands there and what follows it."""
+    if not words or words[0].kind not in (Kind.WORD, Kind.QUOTED):
+        return None, words
+    if words[1:2] != [Token(Kind.SIGN, ".")]:
+        return Named(None, words[0].text), words[1:]
+    if len(words) < 3 or words[2].kind not in (Kind.WORD, Kind.QUOTED) or words[3:4] == [Token(Kind.SIGN, ".")]:
+        return None, words
+    return Named(words[0].text, words[2].text), words[3:]
+
+
+def _parts(words: Words) -> list[Words]:
+    """Between commas that stand in no parentheses."""
+    found: list[Words] = [[]]
+    depth = 0
+    for word in words:
+        depth += (word.text in "([") - (word.text in ")]") if word.kind is Kind.SIGN else 0
+        if word == Token(Kind.SIGN, ",") and depth == 0:
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
