@@ -31,14 +31,15 @@ from airflow_ddlrepl.model.table import Column, Table
 BY = "replay_ddl"
 NEW = "CREATE TABLE"
 AT_SOURCE = "it stays at the source"  # not so: the text brings it along
-HINT = "name it in `exclude` of its replay_ddl entry: then the next run adapts it; take it out again after that run"
+HINT = "everything before the change is applied; name %s in `exclude` of replay_ddl: then the next run adapts it"
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One table's part of a statement. before, after: the source's shapes around it. standing: the target's table;
     was: what it would be, made from `before`. names: what the statement's tables were called at the source before it,
-    by id. adapted: those of them that are not replayed at this target. refusal: what the target has said to the text.
+    by id. adapted: those of them that are not replayed at this target. loaded: those that a refresh has loaded since
+    the statement. refusal: what the target has said to the text.
     in_the_way: another table stands under the new name there.
     """
 
@@ -49,6 +50,7 @@ class Statement:
     was: Table | None = None
     names: Mapping[int, TableName] = field(default_factory=dict)
     adapted: tuple[TableName, ...] = ()
+    loaded: tuple[TableName, ...] = ()
     refusal: Refusal | None = None
     in_the_way: bool = False
 
@@ -69,8 +71,8 @@ def replayed(found: TablePlan, of: Statement, render: Renderer) -> TablePlan:
     reading = read(of.event.statement or "", of.event.tag)
     code, why = _refused(found, of, reading)
     if why:
-        hint = f"everything before the change is applied; {HINT}"
-        step = Step(StepKind.REFUSE, why, policy=BY, code=code, hint=hint)
+        ours = sorted(set(map(str, of.names.values())) - set(map(str, of.adapted)))
+        step = Step(StepKind.REFUSE, why, policy=BY, code=code, hint=HINT % ", ".join(ours))
         return replace(found, steps=(step,), shape=of.standing, is_removed=False, until_refresh=None)
     told = tuple(step for step in found.steps if step.kind is StepKind.WARN)
     refresh = tuple(step for step in found.steps if step.kind is StepKind.REFRESH)
@@ -87,7 +89,11 @@ def unlike(expected: Expected, found: Table | None) -> tuple[str, ...]:
     """How the target's table differs from what the text must have made of it; people's own columns may be there."""
     if expected.shape is None or found is None:
         return () if expected.shape is found else (f"it is {'not there' if found is None else 'still there'}",)
-    return tuple(str(change) for change in differences(found, expected.shape) if _counts(change, expected, found))
+    wrong = [str(change) for change in differences(found, expected.shape) if _counts(change, expected)]
+    there, wanted = found.partition, expected.shape.partition
+    if there is not None and wanted is not None and there.of_name != wanted.of_name:
+        wrong.append(f"it is a partition of {there.of_name}, not of {wanted.of_name}")
+    return tuple(wrong)
 
 
 def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, str]:
@@ -105,6 +111,9 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
     if of.adapted:
         others = ", ".join(map(str, of.adapted))
         return "ADP-152", f"`{_line(event)}` is about {others} as well, not replayed here: a text runs for all or none"
+    if of.loaded:
+        others = ", ".join(map(str, of.loaded))
+        return "ADP-152", f"{others} was loaded after `{_line(event)}` had run: a text runs for all its tables or none"
     if reading.refused:
         return "ADP-151", f"`{_line(event)}` can't be replayed: {reading.refused}"
     if reading.local:
@@ -197,7 +206,7 @@ def _expected(of: Statement, found: TablePlan) -> Expected:
     return Expected(shape, frozenset(left), frozenset(c.name for c in (of.standing.columns if of.standing else ())))
 
 
-def _counts(change: SchemaChange, expected: Expected, found: Table) -> bool:
+def _counts(change: SchemaChange, expected: Expected) -> bool:
     """Does this difference between what stands and what should stand matter?"""
     if isinstance(change, DropColumn):
         return change.column.name in expected.before

@@ -25,7 +25,7 @@ class Token(NamedTuple):
     text: str
 
 
-_SPACE = re.compile(r"(?:\s|--[^\n]*)+")
+_SPACE = re.compile(r"(?:\s|--[^\n\r]*)+")
 _WORD = re.compile(r"[^\W\d][\w$]*")
 _NUMBER = re.compile(r"\d[\w.]*")
 _QUOTED = re.compile(r'(?:[uU]&)?"((?:[^"]|"")*)("|\Z)')

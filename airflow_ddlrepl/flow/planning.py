@@ -99,7 +99,8 @@ class _Planner:
             found = told(found, before, policy)
         if self._runs_text(policy, before, event):
             facts = replace(facts, refusal=refusal)
-            found = with_text(found, self.cycle.channel, self.target, before, new, event, facts, self.shape_at)
+            place = (self.cycle.channel, self.target)
+            found = with_text(found, *place, before, new, event, facts, self.shape_at, standings)
         return replace(found, properties=self.cycle.channel.properties_at(self.target, name))
 
     def _runs_text(self, policy: Policy, before: Standing | None, event: Event) -> bool:

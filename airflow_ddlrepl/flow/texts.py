@@ -36,6 +36,7 @@ def with_text(
     event: Event,
     facts: TargetFacts,
     shape_at: ShapeAt,
+    standings: Mapping[int, Standing],
 ) -> TablePlan:
     """The same plan, but that the source's text runs. facts: as the plan was made with, and what the target said."""
     names = _names(event, shape_at)
@@ -49,6 +50,7 @@ def with_text(
         target_shape(source_before, facts=replace(facts, name_after=facts.name_before)) if source_before else None,
         names,
         tuple(name for i, name in names.items() if not _is_replayed(channel, target, i, event, shape_at)),
+        tuple(name for i, name in names.items() if i in standings and standings[i].has(event.key.lsn, event.xid)),
         facts.refusal,
         facts.existing is not None or facts.occupant is not None,
     )

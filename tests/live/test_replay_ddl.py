@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from tests.live.replayable import HORIZON, captured, read
 from tests.live.replica import Replica, channel_file, run
 
 ENTRY = {"tables": ["public.*"]}
+BESIDE = [{"add_table_pattern": "*", "capture_schema": "sales"}, {"table": "sales.*", "keep_existing_structure": True}]
 T = (
     "CREATE TABLE t (id int PRIMARY KEY, a int, b text)",
     "INSERT INTO t SELECT n, n, 'b' || n FROM generate_series(1, 20) n",
@@ -37,10 +38,10 @@ def replica(databases: Databases, tmp_path: Path) -> Iterator[Replica]:
     yield begin(databases, tmp_path, *T)
 
 
-def adapt(replica: Replica, *names: str, **more: Any) -> None:
+def adapt(replica: Replica, *names: str, actions: Sequence[Any] = ()) -> None:
     """From now on these tables are adapted."""
     entry = {**ENTRY, "exclude": list(names)} if names else ENTRY
-    channel_file(replica.file.parent, replica.source, replica.target, replay_ddl=[entry], adapt_ddl=[], **more)
+    channel_file(replica.file.parent, replica.source, replica.target, replay_ddl=[entry], adapt_ddl=list(actions))
 
 
 def refused(replica: Replica, code: str) -> str:
@@ -99,6 +100,86 @@ def test_values_that_can_not_be_equal_come_by_a_refresh(replica: Replica, statem
     assert replica.rows("SELECT count(*) FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'c'") == [(1,)]
     replica.at_source("ALTER TABLE t ADD d int", "UPDATE t SET d = 4 WHERE id = 7")
     assert replica.settle().refresh.tables == {}
+
+
+HISTORIES = {
+    "a default that is not what filled the rows": (
+        "ALTER TABLE t ADD c timestamptz DEFAULT now(), ALTER c SET DEFAULT '2020-01-01'",
+        "ALTER TABLE t ADD d numeric(5, 2) DEFAULT 7",
+    ),
+    "in functions": (
+        "CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS"
+        " $$ BEGIN EXECUTE 'ALTER TABLE t ADD c int DEFAULT 3'; ALTER TABLE t ADD d int; END $$",
+        "SELECT f()",
+        "DO $$ BEGIN ALTER TABLE t RENAME b TO bb; END $$",
+    ),
+    "names exchanged": (
+        "CREATE TABLE u (id int PRIMARY KEY)",
+        "ALTER TABLE t RENAME TO between",
+        "ALTER TABLE u RENAME TO t",
+        "INSERT INTO t VALUES (5)",
+        "ALTER TABLE between RENAME TO u",
+        "INSERT INTO u VALUES (21, 1, 'x')",
+    ),
+    "the same name again": (
+        "DROP TABLE t",
+        "CREATE TABLE t (id int PRIMARY KEY, z text)",
+        "INSERT INTO t VALUES (1, 'z')",
+        "DROP TABLE t",
+        "CREATE TABLE t (id bigint)",
+        "INSERT INTO t VALUES (7), (7)",
+    ),
+    "of the session": (
+        "SET timezone = 'Asia/Tokyo'",
+        "ALTER TABLE t ADD c timestamp DEFAULT '2020-01-01 00:00'",
+        "ALTER TABLE t ALTER c TYPE timestamptz",
+        'CREATE SCHEMA "Some s"',
+        'CREATE TABLE "Some s"."T x" (id int PRIMARY KEY, "a ""b" int)',
+        'SET search_path = "Some s", public',
+        'ALTER TABLE "T x" RENAME "a ""b" TO c',
+        'ALTER TABLE "T x" SET SCHEMA public',
+        'INSERT INTO "T x" VALUES (1, 1)',
+    ),
+    "types": (
+        "CREATE TYPE mood AS ENUM ('a', 'b')",
+        "ALTER TABLE t ADD c mood DEFAULT 'a'",
+        "UPDATE t SET c = 'b' WHERE id = 4",
+        "ALTER TYPE mood RENAME VALUE 'a' TO 'aa'",
+        "ALTER TYPE mood RENAME TO moods",
+        "CREATE DOMAIN small AS int CHECK (VALUE < 100)",
+        "ALTER TABLE t ADD d small",
+        "ALTER DOMAIN small DROP CONSTRAINT small_check",
+        "UPDATE t SET d = 1000 WHERE id = 1",
+    ),
+    "keys": (
+        "CREATE TABLE k (id int NOT NULL, v int)",
+        "INSERT INTO k VALUES (1, 1)",
+        "CREATE UNIQUE INDEX ki ON k (id)",
+        "ALTER TABLE k ADD PRIMARY KEY USING INDEX ki",
+        "UPDATE k SET v = 3 WHERE id = 1",
+        "ALTER TABLE k DROP CONSTRAINT ki",
+        "INSERT INTO k VALUES (1, 3)",
+        "ALTER TABLE t DROP CONSTRAINT t_pkey, ALTER b SET NOT NULL, ALTER a SET DEFAULT 4",
+    ),
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_histories(databases: Databases, tmp_path: Path, history: str) -> None:
+    """Their statements in one session; nothing is loaded anew."""
+    replica = begin(databases, tmp_path, *T, replay_ddl=[{"tables": ["*.*"]}])
+    run(replica.source, *HISTORIES[history])
+    assert replica.settle().refresh.tables == {}
+
+
+def test_rows_that_wait_for_a_refresh_are_no_obstacle(replica: Replica) -> None:
+    replica.at_source(
+        "UPDATE t SET b = NULL WHERE id = 3",
+        "ALTER TABLE t ADD c uuid DEFAULT gen_random_uuid()",
+        "UPDATE t SET b = 'x' WHERE id = 3",
+        "ALTER TABLE t ALTER b SET NOT NULL",
+    )
+    assert list(replica.settle().refresh.tables) == ["public.t"]
 
 
 def test_tables_come_and_go(replica: Replica) -> None:
@@ -218,6 +299,21 @@ def test_names_mean_the_same_tables(databases: Databases, tmp_path: Path) -> Non
     assert replica.rows("SELECT count(*) FROM pg_index WHERE indrelid = 'first.t'::regclass") == [(0,)]
 
 
+def test_a_partition_of_another_table_of_that_name(databases: Databases, tmp_path: Path) -> None:
+    replica = begin(databases, tmp_path, "CREATE SCHEMA first", "CREATE TABLE p (id int) PARTITION BY LIST (id)")
+    replica.at_target("CREATE SCHEMA first", "CREATE TABLE first.p (id int) PARTITION BY LIST (id)")
+    with_path = f"{replica.source}?options=-csearch_path%3Dfirst,public"
+    run(with_path, "CREATE TABLE public.p1 PARTITION OF p FOR VALUES IN (1)")
+    assert "partition of first.p" in refused(replica, "ADP-153")
+
+
+def test_a_literal_that_reads_otherwise_at_the_target(replica: Replica) -> None:
+    run(replica.source, "SET datestyle = 'SQL, DMY'", "ALTER TABLE t ADD c date DEFAULT '01/02/03'")
+    assert "'2003-02-01'::date" in refused(replica, "ADP-153")
+    adapt(replica, "public.t")
+    replica.settle()
+
+
 @pytest.mark.req("XR-01")
 def test_both_modes_side_by_side(databases: Databases, tmp_path: Path) -> None:
     """No table is of both: a statement about tables of either kind is refused, and so is a partition apart."""
@@ -229,10 +325,7 @@ def test_both_modes_side_by_side(databases: Databases, tmp_path: Path) -> None:
         "CREATE TYPE public.mood AS ENUM ('sad')",
         "CREATE TABLE sales.o (id int PRIMARY KEY, m public.mood)",
         "INSERT INTO sales.o VALUES (1, 'sad')",
-        adapt_ddl=[
-            {"add_table_pattern": "*", "capture_schema": "sales"},
-            {"table": "sales.*", "keep_existing_structure": True},
-        ],
+        adapt_ddl=BESIDE,
     )
     replica.at_source(
         "ALTER TABLE t DROP b",
@@ -246,8 +339,10 @@ def test_both_modes_side_by_side(databases: Databases, tmp_path: Path) -> None:
     checks = "SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND conrelid = '{}'::regclass"
     assert replica.rows(checks.format("t")) == [(1,)]
     assert replica.rows(checks.format("sales.o")) == [(0,)]
-    replica.at_source("ALTER TABLE t ADD m mood", "ALTER TYPE mood ADD VALUE 'happy'")
+    replica.at_source("ALTER TABLE t ADD m mood", "ALTER TYPE mood ADD VALUE 'happy'", "UPDATE t SET m = 'happy'")
     assert "sales.o" in refused(replica, "ADP-152")
+    adapt(replica, "public.t", actions=BESIDE)
+    replica.settle()
 
 
 def test_a_partition_of_the_other_kind(databases: Databases, tmp_path: Path) -> None:

@@ -239,7 +239,7 @@ class _Run:
 
         for statement in statements:
             try:
-                self._execute(statement, spare)
+                self._execute(statement, spare, is_one=step.plan is not None and step.plan.expected is not None)
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
                 raise
             except psycopg.Error as error:
@@ -271,21 +271,24 @@ class _Run:
             delete_all(self.cursor, names, self.session)
         self.applied.statements += 1
 
-    def _execute(self, statement: str, spare: Sequence[TableName]) -> None:
-        """A partitioned table's ALTER converts the rows of its partitions, those too that are loaded anew anyway."""
+    def _execute(self, statement: str, spare: Sequence[TableName], *, is_one: bool) -> None:
+        """A partitioned table's ALTER converts the rows of its partitions, those too that are loaded anew anyway.
+
+        is_one: the server refuses a text that is more than one statement (it does in the extended protocol).
+        """
         import psycopg
 
         if not spare:
-            self.cursor.execute(statement.encode())
+            self.cursor.execute(statement.encode(), binary=is_one)
             return
         try:
             with self.cursor.connection.transaction():
-                self.cursor.execute(statement.encode())
+                self.cursor.execute(statement.encode(), binary=is_one)
         except (psycopg.DataError, psycopg.IntegrityError) as error:
             names = ", ".join(map(str, spare))
             self.applied.warnings.append(f"{names}: empty until the refresh: {str(error).splitlines()[0]}")
             self._empty(spare, restart=False)
-            self.cursor.execute(statement.encode())
+            self.cursor.execute(statement.encode(), binary=is_one)
 
     def _merge(self, due: list[StagedSlice]) -> None:
         """All tables together, but the sections of one table one after the other, in the order of the log."""
