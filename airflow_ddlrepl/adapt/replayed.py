@@ -103,15 +103,15 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
         return "ADP-153", of.refusal.why
     if event.is_inspected:
         return "ADP-150", f"what was run on {name} is not known: the change was found by inspection only"
-    if event.statement is None:
+    if event.statement is None and not reading.local:
         return "ADP-150", (
             f"the text of this {event.tag} is not known: it stood with others in one query string, in a function that"
             " does not tell it, or with a password"
         )
-    if of.adapted:
+    if of.adapted and not reading.local:
         others = ", ".join(map(str, of.adapted))
         return "ADP-152", f"`{_line(event)}` is about {others} as well, not replayed here: a text runs for all or none"
-    if of.loaded:
+    if of.loaded and not reading.local:
         others = ", ".join(map(str, of.loaded))
         return "ADP-152", f"{others} was loaded after `{_line(event)}` had run: a text runs for all its tables or none"
     if reading.refused:
@@ -131,7 +131,7 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
 
 
 def _line(event: Event) -> str:
-    return " ".join((event.statement or "").split()).rstrip("; ")
+    return " ".join((event.statement or event.tag).split()).rstrip("; ")
 
 
 def _strange(of: Statement, reading: Reading) -> str:

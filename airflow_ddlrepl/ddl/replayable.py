@@ -46,8 +46,10 @@ _MASKED = "'***'"
 
 
 def read(statement: str, tag: str) -> Reading:
-    """tag: the command tag under which the server has run it."""
+    """tag: the command tag under which the server has run it. statement: empty where it is not known."""
     form = FORMS.get(tag)
+    if form is _alter_index:
+        return form([], "")
     if form is None:
         return Reading(refused=f"{tag or 'such a statement'} can't be replayed: {TAGS} can")
     if _MASKED in statement:

@@ -99,6 +99,11 @@ def test_what_is_the_source_s_own_affair(statement: str, tag: str) -> None:
     assert not reading.refused
 
 
+def test_what_no_target_needs_may_be_unknown() -> None:
+    found = made(event(None, "ALTER INDEX", OLD), OLD)
+    assert kinds(found) == [StepKind.WARN]
+
+
 def test_columns_that_are_called_like_such_an_affair_are_columns() -> None:
     assert read('ALTER TABLE t DROP "owner", ADD enable int', "ALTER TABLE") == Reading((Named(None, "t"),))
 

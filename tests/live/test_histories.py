@@ -1,7 +1,7 @@
 """Random histories, reproducible from their seeds: whatever happens at the source, the target equals it at the end.
 
 DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 20 that are rewound, 20 of a channel
-whose columns have other names at the target, and 8 of such a one that are rewound);
+whose columns have other names at the target, 8 of such a one that are rewound, and 12 that are replayed as text);
 DDLREPL_HISTORIES_FROM: the first.
 """
 
@@ -16,6 +16,7 @@ from tests.live.histories import generate, report, script, shrink
 from tests.live.history_player import Player
 from tests.live.history_properties import Renaming, RenamingRememberer
 from tests.live.history_rewinds import Rememberer
+from tests.live.history_texts import Replaying
 
 FIRST = int(os.environ.get("DDLREPL_HISTORIES_FROM", "1"))
 PER_TEST = 4
@@ -68,6 +69,12 @@ class SampledToo(RenamingRememberer):
 def test_histories_with_properties_that_are_rewound(pg18: Any, first: int) -> None:
     """A replay shows what stood there by the names that the file gives it now."""
     _check(pg18, first, SampledToo)
+
+
+@pytest.mark.parametrize("first", _starts(12, FIRST + 120))
+def test_histories_that_are_replayed_as_text(pg18: Any, first: int) -> None:
+    """What is refused is adapted in a run of its own."""
+    _check(pg18, first, Replaying)
 
 
 @pytest.mark.parametrize("first", _starts(20, FIRST + 1000))
