@@ -32,7 +32,7 @@ from airflow_ddlrepl.ddl.rename_type import RenameType
 from airflow_ddlrepl.ddl.truncate import Truncate
 from airflow_ddlrepl.engines.postgres import ddl_columns, ddl_types
 from airflow_ddlrepl.engines.postgres.ddl_keys import change_key, key_sql
-from airflow_ddlrepl.engines.postgres.ddl_text import as_told
+from airflow_ddlrepl.engines.postgres.ddl_text import OWN_ZONE, as_told
 from airflow_ddlrepl.engines.postgres.ddl_types import block, create_types
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import Unsupported
@@ -195,8 +195,8 @@ class PostgresDdl:
         return (ddl_types.of_its_type(column, table),)
 
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
-        """For casts between timestamps with and without time zone. Needs a transaction."""
-        return (f"SET LOCAL TimeZone = {literal(zone).strip()}", *sql, "SET LOCAL TimeZone TO DEFAULT")
+        """For casts between timestamps with and without time zone. Needs a transaction, which goes on in ours."""
+        return (f"SET LOCAL TimeZone = {literal(zone).strip()}", *sql, OWN_ZONE)
 
     def as_told(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
         """The text as it is; an error where a name in it would mean something else. Needs a transaction."""

@@ -12,6 +12,7 @@ from airflow_ddlrepl.engines.postgres.ddl_types import block, create_schema
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.model.names import TableName
 
+OWN_ZONE = f"SET LOCAL TimeZone = {literal(SETTINGS['timezone']).strip()}"
 _ROLE = "$user"  # somebody else at the target
 
 
@@ -23,7 +24,7 @@ def as_told(text: str, path: str, zone: str | None, about: About) -> tuple[str, 
     if zone:
         found.append(f"SET LOCAL TimeZone = {literal(zone).strip()}")
     found += [*_meant("to_regclass", "regclass", about.tables), *_meant("to_regtype", "regtype", about.types)]
-    found += [text, SAFE_PATH.replace("SET ", "SET LOCAL ", 1), f"SET LOCAL TimeZone = {literal(SETTINGS['timezone'])}"]
+    found += [text, SAFE_PATH.replace("SET ", "SET LOCAL ", 1), OWN_ZONE]
     return tuple(found)
 
 

@@ -10,4 +10,4 @@ change_type at timestamp without time zone -> timestamp with time zone (convert)
 -- postgres --
 SET LOCAL TimeZone = 'America/New_York'
 ALTER TABLE "public"."t" ALTER COLUMN "at" TYPE timestamp with time zone
-SET LOCAL TimeZone TO DEFAULT
+SET LOCAL TimeZone = 'UTC'
