@@ -87,7 +87,7 @@ class Done:
 class FakeFlow:
     """Stands in for the stages: this test is about the shell around them."""
 
-    outcome: Any = Done({"differences": 0})
+    outcome: Any = Done({"differences": 0, "targets": {}})
 
     def act(self, name: str) -> Any:
         def run(cycle: Cycle, *args: object, **kwargs: object) -> Any:
@@ -167,7 +167,7 @@ def test_schema(run: Run) -> None:
 @pytest.mark.parametrize("command", STAGES)
 def test_json_is_the_only_thing_on_standard_output(run: Run, stages: FakeFlow, file: Path, command: str) -> None:
     outcome = run(command, file, "--json")
-    assert json.loads(outcome.out) == {"differences": 0}
+    assert json.loads(outcome.out) == {"differences": 0, "targets": {}}
     assert "noise on" in outcome.err
     assert "noise of a JVM" in outcome.err
     assert "postgresql://a:***@h/d" in outcome.err
