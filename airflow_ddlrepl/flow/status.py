@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.errors import TrailError, Unreachable
 from airflow_ddlrepl.flow.course import horizon
-from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
@@ -105,6 +105,7 @@ def status(cycle: Cycle) -> Status:
             with session(cycle.target_dsn(target.name)) as connection:
                 found = state.read_state(connection, name)
         except Unreachable as error:
+            log.error("target %s: %s", target.name, error)
             targets[target.name] = {**_AWAY, "unreachable": error.message}
             continue
         lag = _unless_damaged(damaged, _lag, cycle, segments, found.lsn, now)
