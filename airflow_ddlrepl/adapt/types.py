@@ -5,7 +5,7 @@ What tells one type from another is the source's id of it, as the standing shape
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.steps import Step, StepKind
@@ -15,6 +15,7 @@ from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.ddl.rename_type import RenameType
 from airflow_ddlrepl.ddl.type_edits import AddLabel, edits
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
@@ -42,13 +43,18 @@ def likeness(of: TypeDefinition) -> tuple[object, ...]:
     return (of.kind, of.labels, attributes, base, frozenset(of.constraints), of.not_null, of.default)
 
 
-def renewed(table: Table, known: Mapping[int, TypeDefinition], render: Renderer) -> Iterator[str]:
+def renewed(
+    table: Table, known: Mapping[int, TypeDefinition], there: Container[TableName], render: Renderer
+) -> Iterator[str]:
     """What makes the types that the target has those of a table that is loaded anew, where no log brings it any more.
 
-    known: the types as the target's tables have them. One that can't be altered makes way for a new one.
+    known: the types as the tables of the channel have them at the target, or will have. there: names of types that
+    stand. One that can't be altered makes way for a new one.
     """
     for of in table.types:
         was = known.get(of.oid, of)
+        if not any(TableName(t.schema, t.name) in there for t in (was, of)):
+            continue
         if (was.schema, was.name) != (of.schema, of.name):
             renamed = RenameType(of.oid, (was.schema, was.name), (of.schema, of.name), ())
             yield from render.unless_done(render.sql(renamed, None))

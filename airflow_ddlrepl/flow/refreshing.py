@@ -213,12 +213,14 @@ class Refresh:
         return done + [(self.after[table.id], counts[table.id]) for table in leaves]
 
     def _renewed(self, tables: Sequence[Table]) -> list[str]:
-        """What brings types up to date, each statement once."""
+        """What brings types up to date, each statement once. One that does not stand yet comes with its tables."""
+        shapes = [*(standing.shape for standing in self.standings.values()), *(s.shape for s in self.after.values())]
+        there = self.present.types({TableName(of.schema, of.name) for shape in shapes for of in shape.types})
         known = {of.oid: of for standing in self.standings.values() for of in standing.shape.types}
         render, found = PostgresDdl(self.present.version), list[str]()
         for table in tables:
             own = {of.oid: of for of in self.standings[table.id].shape.types}
-            found += renewed(self.after[table.id].shape, known | own, render)
+            found += renewed(self.after[table.id].shape, known | own, there, render)
         return list(dict.fromkeys(found))
 
     def _place(self, tables: Sequence[Table], counts: Mapping[int, int]) -> None:

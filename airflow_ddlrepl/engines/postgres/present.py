@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,16 @@ class Present:
             found = inspect(self._connection, [row[0]]) if row else []
             self._tables[name] = found[0] if found else None
         return self._tables[name]
+
+    def types(self, names: Collection[TableName]) -> frozenset[TableName]:
+        """Those of the names that a type has here."""
+        if not names:
+            return frozenset()
+        by_text = {qualified(name): name for name in names}
+        found = self._connection.execute(
+            "SELECT text FROM unnest(%s::text[]) text WHERE to_regtype(text) IS NOT NULL", [list(by_text)]
+        )
+        return frozenset(by_text[text] for (text,) in found)
 
     def has_rows(self, name: TableName) -> bool:
         """Is there a table of that name, with a row in it?"""
