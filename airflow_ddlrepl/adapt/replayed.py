@@ -27,6 +27,7 @@ from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import TypeDefinition
 
 BY = "replay_ddl"
 NEW = "CREATE TABLE"
@@ -213,10 +214,10 @@ def _counts(change: SchemaChange, expected: Expected) -> bool:
     if isinstance(change, ChangeDefault):
         return change.name not in expected.free and canonical(change.old or "") != canonical(change.new or "")
     if isinstance(change, ChangeTypeDefinition):
-        old, new = change.old, change.new
-        return (old.labels, _attributes(old.attributes)) != (new.labels, _attributes(new.attributes))
+        return _rows_of(change.old) != _rows_of(change.new)
     return not isinstance(change, ForgetType)
 
 
-def _attributes(of: object) -> list[tuple[str, str]]:
-    return [(a.name, canonical(a.type)) for a in of]  # type: ignore[attr-defined]
+def _rows_of(of: TypeDefinition) -> tuple[object, ...]:
+    """What of a type its values are made of."""
+    return of.labels, [(a.name, canonical(a.type)) for a in of.attributes]

@@ -83,6 +83,11 @@ class Step:
     def key(self) -> LogKey:
         return self.event.key
 
+    @property
+    def runs_text(self) -> bool:
+        """The source's own text runs, not what was made of the change."""
+        return self.plan is not None and self.plan.expected is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Discarded:

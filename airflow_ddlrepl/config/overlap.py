@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 from string import printable
 
-from airflow_ddlrepl.config.pattern import _TOKEN, _piece, parts_about
+from airflow_ddlrepl.config.pattern import TOKEN, as_regex, parts_about
 
 _ANY = ""
 Unit = str
@@ -67,7 +67,7 @@ def _meet(one: list[Unit], other: list[Unit], alphabet: list[str]) -> bool:
 
 def _alternatives(pattern: str) -> list[list[Unit]]:
     found: list[list[Unit]] = [[]]
-    for match in _TOKEN.finditer(pattern):
+    for match in TOKEN.finditer(pattern):
         quoted, *_, star, _, alternative, _ = match.groups()
         if alternative:
             found.append([])
@@ -80,6 +80,6 @@ def _alternatives(pattern: str) -> list[list[Unit]]:
 
 def _units(match: re.Match[str], quoted: str | None) -> Iterator[Unit]:
     if quoted is None:
-        yield _piece(match)
+        yield as_regex(match)
     else:
         yield from (re.escape(char) for char in quoted.replace('""', '"'))

@@ -17,7 +17,8 @@ MAX_NAME_BYTES = 63
 _PART = r'(?:"(?:[^"]|"")+"|\[[^\]]+\]|[^".\[])+'
 _ONE_PART = re.compile(rf"^{_PART}$")
 _TWO_PARTS = re.compile(rf"^({_PART})\.({_PART})$")
-_TOKEN = re.compile(r'"((?:[^"]|"")+)"|\[([!^]?)([^\]]+)\]|(\*)|(\?)|(\|)|(.)', re.DOTALL)
+TOKEN = re.compile(r'"((?:[^"]|"")+)"|\[([!^]?)([^\]]+)\]|(\*)|(\?)|(\|)|(.)', re.DOTALL)
+"""One part of a pattern; groups: quoted, negation, characters, star, question mark, bar, character."""
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -77,7 +78,7 @@ def is_about(pattern: str, name: TableName) -> bool:
 def impossible(pattern: str) -> bool:
     """Is there an alternative that no name can match: it is empty, or longer than a name may be?"""
     sizes, is_open = [0], [False]
-    for quoted, _, chars, star, one, alternative, char in _TOKEN.findall(pattern):
+    for quoted, _, chars, star, one, alternative, char in TOKEN.findall(pattern):
         if alternative:
             sizes.append(0)
             is_open.append(False)
@@ -107,10 +108,11 @@ def is_selected(name: TableName, patterns: Collection[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile("".join(_piece(m) for m in _TOKEN.finditer(pattern)), re.DOTALL)
+    return re.compile("".join(as_regex(m) for m in TOKEN.finditer(pattern)), re.DOTALL)
 
 
-def _piece(match: re.Match[str]) -> str:
+def as_regex(match: re.Match[str]) -> str:
+    """What a match of TOKEN stands for."""
     quoted, negated, chars, star, one, alternative, char = match.groups()
     if quoted:
         return re.escape(quoted.replace('""', '"'))

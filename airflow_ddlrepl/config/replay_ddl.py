@@ -5,7 +5,7 @@ GoldenGate's way. Every other table is inspected and adapted; no table both ways
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import Field
 
@@ -69,7 +69,7 @@ def require_apart(
                 if own := entry.meets(pair(pattern)):
                     raise ValueError(f"{here}: {own} can be a table of {place}: {_AS_IT_IS}")
         for place, renamed in schemas.items():
-            for schema in _moved(renamed):
+            for schema in (schema for schema, name in renamed.items() if schema != name):
                 if any(matches(pair(own)[0], schema) for own in entry.tables):
                     raise ValueError(f"{here}: {place} gives schema {schema} another name: {_AS_IT_IS}")
 
@@ -93,7 +93,3 @@ def _covered(actions: Mapping[str, Sequence[AdaptAction]]) -> Iterator[tuple[str
                 yield here, pair(action.table)
             if action.integrate_schema is not None:
                 yield here, (action.capture_schema or "*", action.add_table_pattern or "*")
-
-
-def _moved(schemas: Mapping[str, str]) -> Iterable[str]:
-    return [schema for schema, name in schemas.items() if schema != name]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import StrEnum
 from itertools import pairwise
 
-from airflow_ddlrepl.ddl.lexer import Kind, Token, tokens
+from airflow_ddlrepl.ddl.lexer import Kind, Token, parts, tokens
 
 
 class Conversion(StrEnum):
@@ -26,7 +25,7 @@ def conversions(statement: str) -> dict[str, Conversion]:
     words = [t for t in tokens(statement) if t != Token(Kind.SIGN, ";")]
     if [w.text for w in words[:2]] != ["alter", "table"]:
         return {}
-    return dict(found for action in _actions(words[2:]) if (found := _conversion(action)))
+    return dict(found for action in parts(_after_name(words[2:])) if (found := _conversion(action)))
 
 
 def computed(statement: str, plain: frozenset[str]) -> frozenset[str]:
@@ -36,7 +35,7 @@ def computed(statement: str, plain: frozenset[str]) -> frozenset[str]:
     """
     words = [t for t in tokens(statement) if t != Token(Kind.SIGN, ";")]
     found = set()
-    for action in _actions(words[2:]):
+    for action in parts(_after_name(words[2:])):
         at = next((i for i, w in enumerate(action) if w == Token(Kind.WORD, "using")), len(action))
         name = next((w.text for w in action[1:] if w != Token(Kind.WORD, "column")), "")
         if name in plain and action[at + 1 :] and _is_arithmetic(action[at + 1 :], plain):
@@ -56,21 +55,8 @@ def _is_arithmetic(words: list[Token], plain: frozenset[str]) -> bool:
     return all(w.text in plain for w in names) and all(w.kind is Kind.NUMBER or w.text in "()" for w in others)
 
 
-def _actions(words: list[Token]) -> Iterator[list[Token]]:
-    """The parts between commas that stand in no parentheses; the table's name leads the first."""
-    depth, action = 0, _after_name(words)
-    part: list[Token] = []
-    for word in action:
-        depth += (word.text in "([") - (word.text in ")]") if word.kind is Kind.SIGN else 0
-        if word == Token(Kind.SIGN, ",") and depth == 0:
-            yield part
-            part = []
-        else:
-            part.append(word)
-    yield part
-
-
 def _after_name(words: list[Token]) -> list[Token]:
+    """What an ALTER TABLE does, behind the table's name."""
     while words and words[0] in (Token(Kind.WORD, "if"), Token(Kind.WORD, "exists"), Token(Kind.WORD, "only")):
         words = words[1:]
     at = 3 if len(words) > 1 and words[1].text == "." else 1

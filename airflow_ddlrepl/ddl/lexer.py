@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -83,6 +83,19 @@ def _end_of_comment(text: str, at: int) -> int:
         if depth == 0:
             return match.end()
     return len(text)
+
+
+def parts(words: Sequence[Token]) -> list[list[Token]]:
+    """What stands between commas that are in no parentheses."""
+    found: list[list[Token]] = [[]]
+    depth = 0
+    for word in words:
+        depth += (word.text in "([") - (word.text in ")]") if word.kind is Kind.SIGN else 0
+        if word == Token(Kind.SIGN, ",") and depth == 0:
+            found.append([])
+        else:
+            found[-1].append(word)
+    return found
 
 
 def canonical(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from airflow_ddlrepl.ddl.lexer import Kind, Token, tokens
+from airflow_ddlrepl.ddl.lexer import Kind, Token, parts, tokens
 from airflow_ddlrepl.ddl.statement import is_doubtful, statements
 
 
@@ -72,7 +72,7 @@ def _alter_table(words: Words, kind: str) -> Reading:
     name, words = _name(_skip(words, "only"))
     if name is None:
         return _UNKNOWN
-    actions = _parts(words[1:] if _texts(words, 1) == ["*"] else words)
+    actions = parts(words[1:] if _texts(words, 1) == ["*"] else words)
     local = [any(_texts(action, len(start)) == list(start) for start in _LOCAL) for action in actions]
     if all(local):
         return Reading((name,), local="it is about the source's own affairs (owner, place, rights, triggers, log)")
@@ -99,7 +99,7 @@ def _create_table(words: Words, kind: str) -> Reading:
 
 def _drop_table(words: Words, kind: str) -> Reading:
     names = []
-    for part in _parts(_skip(_after(words, kind), "if", "exists")):
+    for part in parts(_skip(_after(words, kind), "if", "exists")):
         name, rest = _name(part)
         if name is None or _texts(rest, 2) not in ([], ["restrict"]):
             return _UNKNOWN
@@ -120,7 +120,7 @@ def _create_index(words: Words, kind: str) -> Reading:
 def _drop_index(words: Words, kind: str) -> Reading:
     if Token(Kind.WORD, "concurrently") in words:
         return Reading(refused="CONCURRENTLY can't run together with the rows")
-    return Reading(refused="it drops several indexes at once") if len(_parts(words)) > 1 else Reading()
+    return Reading(refused="it drops several indexes at once") if len(parts(words)) > 1 else Reading()
 
 
 def _alter_index(words: Words, kind: str) -> Reading:
@@ -182,16 +182,3 @@ def _name(words: Words) -> tuple[Named | None, Words]:
     if len(words) < 3 or words[2].kind not in (Kind.WORD, Kind.QUOTED) or words[3:4] == [Token(Kind.SIGN, ".")]:
         return None, words
     return Named(words[0].text, words[2].text), words[3:]
-
-
-def _parts(words: Words) -> list[Words]:
-    """Between commas that stand in no parentheses."""
-    found: list[Words] = [[]]
-    depth = 0
-    for word in words:
-        depth += (word.text in "([") - (word.text in ")]") if word.kind is Kind.SIGN else 0
-        if word == Token(Kind.SIGN, ",") and depth == 0:
-            found.append([])
-        else:
-            found[-1].append(word)
-    return found

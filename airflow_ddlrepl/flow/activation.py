@@ -61,7 +61,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
         require_held(cycle, start)
     if enrollment == "only":
         return Activated(cycle.captured(), contradicted=_regenerated(cycle), reread=_start_again(cycle, start))
-    list(cycle.targets())  # two that are one database are refused before anything is done
+    cycle.require_own_databases()
     anew = is_lost(cycle)
     captured = cycle.repository.captured(cycle.channel.name)
     if captured is not None and not anew:

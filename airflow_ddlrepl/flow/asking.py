@@ -40,7 +40,7 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
         now = state.read_state(connection, cycle.channel.name)
         tables = {i: r.table for i, r in latest.items() if r.table is not None and i in now.standings}
         named = {i for i, table in tables.items() if any_matches(patterns, table.name)}
-        wanted = {i: now.standings[i] for i in with_partitions(tables, named)}
+        wanted = {i: now.standings[i] for i in _and_partitions(tables, named)}
         asked = {
             i: replace(s, state=State.PENDING) if s.state is State.LIVE else s
             for i, s in wanted.items()
@@ -56,7 +56,7 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
     record(cycle, target)
 
 
-def with_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
+def _and_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
     """Partitioned tables hold no rows: what is asked of one is asked of its partitions, too."""
     found = set(named)
     while more := {i for i, t in tables.items() if t.partition and t.partition.of in found} - found:

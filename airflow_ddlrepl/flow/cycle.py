@@ -112,6 +112,11 @@ class Cycle:
             self._require_own_database(target.name)
             yield target
 
+    def require_own_databases(self) -> None:
+        """Raises TargetError TGT-105 when two of the targets that answer are one database."""
+        for _ in self.targets():
+            pass
+
     def _require_own_database(self, name: str) -> None:
         """It knows one position of a channel: what one target has got, the other would be taken to have."""
         if len(self.channel.targets) == 1 or name in self._databases:

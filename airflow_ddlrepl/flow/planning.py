@@ -18,8 +18,8 @@ from airflow_ddlrepl.engines.postgres.present import Present, publishes_generate
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.foreign import refuse_foreign
-from airflow_ddlrepl.flow.properties import called, refused, require_like_parent, same_name, seen_at, told
-from airflow_ddlrepl.flow.texts import arithmetic, require_one_way, with_text
+from airflow_ddlrepl.flow.properties import called, refused, require_like_parent, same_name, seen_at, shape_before, told
+from airflow_ddlrepl.flow.texts import Texts, arithmetic, require_one_way
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -67,7 +67,7 @@ class _Planner:
     ) -> TablePlan:
         table_id = new.id if new else before.table_id if before else 0
         name = new.name if new else self._source_name(table_id, event)
-        source_before = self._known_before(table_id, event)
+        source_before = shape_before(self.shape_at, table_id, event)
         is_seen = event.is_inspected or event.kind is EventKind.PROPERTIES
         known = _inspected(event, table_id) if is_seen and before else evidence(event, table_id)
         if before is None and source_before is not None:  # it was there already, and the target had none of it
@@ -98,9 +98,8 @@ class _Planner:
         if event.kind is EventKind.PROPERTIES and before is not None:
             found = told(found, before, policy)
         if self._runs_text(policy, before, event):
-            facts = replace(facts, refusal=refusal)
-            place = (self.cycle.channel, self.target)
-            found = with_text(found, *place, before, new, event, facts, self.shape_at, standings)
+            texts = Texts(self.cycle.channel, self.target, self.shape_at, standings)
+            found = texts.planned(found, before, new, event, replace(facts, refusal=refusal))
         return replace(found, properties=self.cycle.channel.properties_at(self.target, name))
 
     def _runs_text(self, policy: Policy, before: Standing | None, event: Event) -> bool:
@@ -152,7 +151,7 @@ class _Planner:
 
     def _source_name(self, table_id: int, event: Event) -> TableName:
         names = dict(event.dropped)
-        known = self._known_before(table_id, event)
+        known = shape_before(self.shape_at, table_id, event)
         return known.name if known else names.get(table_id, TableName("", ""))
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
@@ -206,12 +205,8 @@ class _Planner:
         )
 
     def _parent_before(self, new: Table | None, event: Event, policy: Policy) -> Table | None:
-        known = self._known_before(new.partition.of, event) if new and new.partition else None
+        known = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
         return self._seen(known, policy) if known else None
-
-    def _known_before(self, table_id: int, event: Event) -> Table | None:
-        """The source's shape before the statement."""
-        return self.shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
 
     def _is_renamed(self, other: Standing, new: Table, key: LogKey) -> bool:
         """Two tables of one name at the source at a time: the other's new name is told later.

@@ -29,6 +29,11 @@ class ShapeAt(Protocol):
     def __call__(self, table_id: int, key: LogKey, /) -> Table | None: ...
 
 
+def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None:
+    """The source's shape before the statement."""
+    return shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
+
+
 def seen_at(channel: Channel, target: str, table: Table) -> Table:
     """The source's table as the target is to have it. Raises what `transform.columns.shaped` raises."""
     said = channel.columns_at(target, table.name)

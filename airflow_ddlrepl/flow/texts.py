@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import target_shape
@@ -18,63 +18,63 @@ from airflow_ddlrepl.ddl.lexer import tokens
 from airflow_ddlrepl.ddl.statement import Evidence
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.flow.properties import ShapeAt
+from airflow_ddlrepl.flow.properties import ShapeAt, shape_before
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
 
 _NUMBERS = (casts.INT2, casts.INT4, casts.INT8, casts.NUMERIC)
 
 
-def with_text(
-    found: TablePlan,
-    channel: Channel,
-    target: str,
-    before: Standing | None,
-    new: Table | None,
-    event: Event,
-    facts: TargetFacts,
-    shape_at: ShapeAt,
-    standings: Mapping[int, Standing],
-) -> TablePlan:
-    """The same plan, but that the source's text runs. facts: as the plan was made with, and what the target said."""
-    names = _names(event, shape_at)
-    table_id = new.id if new else before.table_id if before else 0
-    source_before = _before(table_id, event, shape_at)
-    statement = Statement(
-        event,
-        source_before,
-        new,
-        before.shape if before else None,
-        target_shape(source_before, facts=replace(facts, name_after=facts.name_before)) if source_before else None,
-        names,
-        tuple(name for i, name in names.items() if not _is_replayed(channel, target, i, event, shape_at)),
-        tuple(name for i, name in names.items() if i in standings and standings[i].has(event.key.lsn, event.xid)),
-        facts.refusal,
-        facts.existing is not None or facts.occupant is not None,
-    )
-    return replayed(found, statement, PostgresDdl(facts.server_version))
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """One target of a channel. standings: the channel's tables there, as they stand before the statement."""
 
+    channel: Channel
+    target: str
+    shape_at: ShapeAt
+    standings: Mapping[int, Standing]
 
-def _is_replayed(channel: Channel, target: str, table_id: int, event: Event, shape_at: ShapeAt) -> bool:
-    """A table of another channel is not."""
-    before = _before(table_id, event, shape_at)
-    known = shape_at(table_id, event.key) or before
-    if known is None:
-        return False
-    policy = policy_at(channel, target, known.name, (before or known).name)
-    return policy.replays and policy.adapts
+    def planned(
+        self, found: TablePlan, before: Standing | None, new: Table | None, event: Event, facts: TargetFacts
+    ) -> TablePlan:
+        """The same plan, but that the source's text runs. facts: as it was made with, and what the target has said."""
+        names = self._names(event)
+        table_id = new.id if new else before.table_id if before else 0
+        source_before = shape_before(self.shape_at, table_id, event)
+        was = replace(facts, name_after=facts.name_before)
+        statement = Statement(
+            event,
+            source_before,
+            new,
+            before.shape if before else None,
+            target_shape(source_before, facts=was) if source_before else None,
+            names,
+            tuple(name for i, name in names.items() if not self._is_replayed(i, event)),
+            tuple(name for i, name in names.items() if self._is_loaded(i, event)),
+            facts.refusal,
+            facts.existing is not None or facts.occupant is not None,
+        )
+        return replayed(found, statement, PostgresDdl(facts.server_version))
 
+    def _names(self, event: Event) -> Mapping[int, TableName]:
+        """What the tables of a statement were called before it; a new one as it is called."""
+        known = {table.id: shape_before(self.shape_at, table.id, event) or table for table in event.tables}
+        return {**dict(event.dropped), **{i: table.name for i, table in known.items()}}
 
-def _names(event: Event, shape_at: ShapeAt) -> Mapping[int, TableName]:
-    """What the tables of a statement were called before it; a new one as it is called."""
-    known = {table.id: _before(table.id, event, shape_at) or table for table in event.tables}
-    return {**dict(event.dropped), **{i: table.name for i, table in known.items()}}
+    def _is_replayed(self, table_id: int, event: Event) -> bool:
+        """A table of another channel is not."""
+        before = shape_before(self.shape_at, table_id, event)
+        known = self.shape_at(table_id, event.key) or before
+        if known is None:
+            return False
+        policy = policy_at(self.channel, self.target, known.name, (before or known).name)
+        return policy.replays and policy.adapts
 
-
-def _before(table_id: int, event: Event, shape_at: ShapeAt) -> Table | None:
-    return shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
+    def _is_loaded(self, table_id: int, event: Event) -> bool:
+        """Has a refresh brought the statement's transaction?"""
+        standing = self.standings.get(table_id)
+        return standing is not None and standing.has(event.key.lsn, event.xid)
 
 
 def arithmetic(known: Evidence, before: Table | None) -> Evidence:

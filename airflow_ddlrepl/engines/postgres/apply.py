@@ -120,24 +120,25 @@ def _loaded_anew_with(step: Step, group: Sequence[Step]) -> list[TableName]:
 
     Of a source's text: every table of it that does.
     """
-    found: list[TableName] = []
-    if step.plan is not None and step.plan.expected is not None:
-        return [s.before.name for s in group if s.before and s.after and s.after.state is State.PENDING and _holds(s)]
+    if step.runs_text:
+        return [s.before.name for s in group if s.before is not None and _is_loaded_anew(s, s.before)]
     if step.before is None or not step.before.shape.is_partitioned:
-        return found
+        return []
+    found: list[TableName] = []
     below = {step.table_id}
     for other in group:  # a partitioned table stands before its partitions
-        before, after = other.before, other.after
+        before = other.before
         if before is None or before.shape.partition is None or before.shape.partition.of not in below:
             continue
         below.add(other.table_id)
-        if after is not None and after.state is State.PENDING and not before.shape.is_partitioned:
+        if _is_loaded_anew(other, before):
             found.append(before.name)
     return found
 
 
-def _holds(step: Step) -> bool:
-    return step.before is not None and not step.before.shape.is_partitioned
+def _is_loaded_anew(step: Step, before: Standing) -> bool:
+    waits = step.after is not None and step.after.state is State.PENDING
+    return waits and not before.shape.is_partitioned
 
 
 def _changed(program: Program) -> dict[int, Standing]:
@@ -239,7 +240,7 @@ class _Run:
 
         for statement in statements:
             try:
-                self._execute(statement, spare, is_one=step.plan is not None and step.plan.expected is not None)
+                self._execute(statement, spare, is_one=step.runs_text)
             except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
                 raise
             except psycopg.Error as error:
@@ -254,7 +255,7 @@ class _Run:
                 )
                 refused.on = (step.table_id, step.key)
                 refused.by_rows = _is_about_rows(error)
-                refused.is_text = step.plan is not None and step.plan.expected is not None
+                refused.is_text = step.runs_text
                 raise refused from None
             self.applied.statements += 1
             reach("integrate.altered")

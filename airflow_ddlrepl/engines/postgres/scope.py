@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.pattern import _TOKEN, any_matches, joins, matches, split_table_pattern
+from airflow_ddlrepl.config.pattern import TOKEN, any_matches, joins, matches, split_table_pattern
 from airflow_ddlrepl.model.names import TableName
 
 HELPER_SCHEMA = "ddlrepl"
@@ -96,7 +96,7 @@ class Scope:
 
 def regex(pattern: str) -> str:
     """The pattern as a PostgreSQL regular expression that matches the same whole names."""
-    return f"^(?:{''.join(_piece(m) for m in _TOKEN.finditer(pattern))})$"
+    return f"^(?:{''.join(_piece(m) for m in TOKEN.finditer(pattern))})$"
 
 
 def _both(pattern: str) -> list[str]:
