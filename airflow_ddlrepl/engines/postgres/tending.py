@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 # helper.sql knows it by how it begins
 LATE = "published late: its first rows come by a refresh"
 _IS_HELD = "right(reason, 7) = '(55P03)'"
+# one look at the publication for all of them
 _IS_MISSING = """
-state = 'published' AND NOT EXISTS (
-    SELECT FROM pg_publication_rel r
+state = 'published' AND (channel, table_id) NOT IN (
+    SELECT c.name, r.prrelid FROM pg_publication_rel r
     JOIN pg_publication p ON p.oid = r.prpubid
-    JOIN ddlrepl.channel c ON c.publication = p.pubname
-    WHERE c.name = channel AND r.prrelid = table_id)
+    JOIN ddlrepl.channel c ON c.publication = p.pubname)
 """
 _WAITS = f"({_IS_HELD} OR {_IS_MISSING})"
 _WAITING = f"SELECT table_id::bigint, state FROM ddlrepl.member WHERE channel = %s AND {_WAITS}"
