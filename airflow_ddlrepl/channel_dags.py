@@ -13,7 +13,6 @@ from typing import Any, get_args
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, Param, TriggerRule
-from airflow.sdk.exceptions import AirflowTimetableInvalid
 
 from airflow_ddlrepl.assets import data_asset, outlet, schema_asset
 from airflow_ddlrepl.config.channel import Channel
@@ -104,7 +103,7 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         defaults,
         description=f"Replicates {channel.name} together with its schema changes",
         doc_md=_documentation(channel, file),
-        schedule=_timetable(channel.schedule, file) if channel.schedule else None,
+        schedule=CronDataIntervalTimetable(channel.schedule, timezone="UTC") if channel.schedule else None,
     ) as dag:
         where = str(file.absolute())
         capture = CaptureOperator(task_id="capture", channel=where)
@@ -211,17 +210,6 @@ def _dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more: Any) 
         tags=["ddlrepl", channel.name],
         **{"schedule": None, **more},
     )
-
-
-def _timetable(schedule: str, file: Path) -> CronDataIntervalTimetable:
-    """Raises ConfigError CFG-101 when it is no schedule."""
-    timetable = CronDataIntervalTimetable(schedule, timezone="UTC")
-    try:
-        timetable.validate()
-    except AirflowTimetableInvalid as error:
-        told = f"{file}: schedule: {error}"
-        raise ConfigError(told, code="CFG-101", hint='write for example "*/5 * * * *" or "@hourly"') from None
-    return timetable
 
 
 def _params(*names: str) -> dict[str, str]:

@@ -152,11 +152,6 @@ class RewindHorizon(Section):
     hold_log: HoldLog | None = Field(None, description="default: the source's log may go once it is captured")
 
 
-_CRON = re.compile(
-    r"@(hourly|daily|weekly|monthly|yearly|annually|midnight)|[\dA-Za-z*/,#?-]+(\s+[\dA-Za-z*/,#?-]+){4,5}"
-)
-
-
 class Channel(Section):
     """One channel file."""
 
@@ -194,7 +189,9 @@ class Channel(Section):
     @field_validator("schedule")
     @classmethod
     def _is_cron(cls, value: str | None) -> str | None:
-        if value is not None and not _CRON.fullmatch(value.strip()):
+        from croniter import croniter
+
+        if value not in (None, "@quarterly") and not croniter.is_valid(value):  # Airflow's own word
             raise ValueError('is no cron expression: write for example "*/5 * * * *" or "@hourly"')
         return value
 

@@ -133,6 +133,8 @@ def test_all_problems_are_told_at_once_with_file_and_line() -> None:
         (SMALLEST + "  - {name: warehouse, location: b}\n", "two targets are called warehouse"),
         (SMALLEST + "adapt_ddl: [{keep_existing_structure: 'yes'}]", "true or false"),
         (SMALLEST + "schedule: every minute", "shop.yaml:8: schedule: is no cron expression"),
+        (SMALLEST + 'schedule: "99 99 * * *"', "shop.yaml:8: schedule: is no cron expression"),
+        (SMALLEST + 'schedule: "@once"', "shop.yaml:8: schedule: is no cron expression"),
         (SMALLEST + "retention: {age: 7 fortnights}", "for example 90s, 12h or 7d"),
     ],
 )
