@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.hold import become_text
-from airflow_ddlrepl.adapt.partitions import has_other_columns, joined
+from airflow_ddlrepl.adapt.partitions import joined
 from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.adapt.types import has_other_types, renewed
+from airflow_ddlrepl.adapt.types import renewed
 from airflow_ddlrepl.adapt.want import want
-from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
@@ -49,6 +48,7 @@ from airflow_ddlrepl.flow.claiming import claim, writing
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow
 from airflow_ddlrepl.flow.foreign import refuse_foreign
+from airflow_ddlrepl.flow.in_step import in_step, known_name
 from airflow_ddlrepl.flow.properties import read_for, same_name, seen_at
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.results import Refreshed
@@ -56,7 +56,7 @@ from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.saving import save
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
 from airflow_ddlrepl.repository.rows import RefreshRow
@@ -146,25 +146,8 @@ def _refresh_target(cycle: Cycle, target: str, saved: _Saved, asked: Mapping[int
         with exported(cycle.source_dsn, list(_pending(now.standings)), cycle.timeline) as source:
             saved.save(cycle, source, now.lsn, target)
             options = {t.id: options_of(cycle, target, t.name, asked.get(t.id)) for t in source.tables}
-            here = replace(source, tables=tuple(_in_step(cycle, target, now.lsn, source.tables)))
+            here = replace(source, tables=tuple(in_step(cycle, target, now.lsn, now.standings, source.tables)))
             return Refresh(cycle, target, connection, here, now.standings, options=options).run()
-
-
-def _in_step(cycle: Cycle, target: str, at: Lsn, tables: Sequence[Table]) -> Iterator[Table]:
-    """Those of which nothing has changed since the target's position that other tables share with them.
-
-    A partitioned table's columns and a type are changed by the log, at its place: until then the others wait.
-    """
-    history = cycle.repository.histories(cycle.channel.name)
-    loaded, place = {table.id for table in tables}, LogKey(at, START_OF_TRANSACTION)
-    for table in tables:
-        revision = valid_at(history.get(table.id, ()), place)
-        before = revision.table if revision else None
-        shares = table.partition is not None and table.partition.of not in loaded
-        if before and (has_other_types(before, table) or (shares and has_other_columns(before, table))):
-            log.warning("%s goes on waiting at %s: the next cycle brings what has changed since", table.name, target)
-        else:
-            yield table
 
 
 @dataclass
@@ -275,9 +258,13 @@ class Refresh:
         name = self.after[table.id].name
         if self.standings[table.id].state is not State.NEW:
             return
-        for other in self.standings.values():
-            if other.name == name and other.table_id != table.id and other.state is not State.KEPT:
-                raise same_name(name, other.shape.name, table.name)
+        others = [other for other in self.standings.values() if other.name == name and other.table_id != table.id]
+        if any(other.state is State.KEPT for other in others):  # it is used again
+            return
+        for other in others:
+            known = known_name(self.cycle, other)
+            if known not in (None, table.name):
+                raise same_name(name, known, table.name)
         refuse_foreign(self.target, self.present, name, table.name)
 
     def shadow(self, table: Table) -> TableName:

@@ -42,7 +42,7 @@ ON CONFLICT (channel, table_id) DO UPDATE SET schema_name = excluded.schema_name
 """
 _FORGET_KEPT = """
 DELETE FROM ddlrepl.tables k USING ddlrepl.tables l
-WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state <> 'kept'
+WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state IN ('live', 'pending')
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
 TABLES = ("position", "tables", "chunks", "unrecorded", *replayed.TABLES)

@@ -1,0 +1,43 @@
+"""In step: which of the tables that wait may be loaded now, and which have to wait for what the log tells first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from airflow_ddlrepl.adapt.partitions import has_other_columns
+from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.types import has_other_types
+from airflow_ddlrepl.capture.enroll import valid_at
+from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.table import Table
+
+
+def in_step(
+    cycle: Cycle, target: str, at: Lsn, standings: Mapping[int, Standing], tables: Sequence[Table]
+) -> Iterator[Table]:
+    """Those of which nothing has changed since the target's position that other tables share with them.
+
+    A partitioned table's columns and a type are changed by the log, at its place: until then the others wait. So does
+    a new table with the name of one that stands there still.
+    """
+    taken = {s.name: s for s in standings.values() if s.state in (State.LIVE, State.PENDING)}
+    history = cycle.repository.histories(cycle.channel.name)
+    loaded, place = {table.id for table in tables}, LogKey(at, START_OF_TRANSACTION)
+    for table in tables:
+        revision = valid_at(history.get(table.id, ()), place)
+        before = revision.table if revision else None
+        shares = table.partition is not None and table.partition.of not in loaded
+        other = taken.get(cycle.channel.target_name(target, table.name))
+        stands = other is not None and other.table_id != table.id and known_name(cycle, other) in (None, table.name)
+        if stands or (before and (has_other_types(before, table) or (shares and has_other_columns(before, table)))):
+            log.warning("%s goes on waiting at %s: the next cycle brings what has changed since", table.name, target)
+        else:
+            yield table
+
+
+def known_name(cycle: Cycle, standing: Standing) -> TableName | None:
+    """What the table is called at the source, as far as the log is captured; None: it was dropped."""
+    known = cycle.repository.latest_revisions(cycle.channel.name)[standing.table_id].table
+    return known.name if known else None
