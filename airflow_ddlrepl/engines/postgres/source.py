@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres import activation, health, held, helper, l
 from airflow_ddlrepl.engines.postgres.activation import Activation
 from airflow_ddlrepl.engines.postgres.connect import errors, identity, session
 from airflow_ddlrepl.engines.postgres.pgoutput import walsender
+from airflow_ddlrepl.engines.postgres.publication import published
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.lineage import Lineage
@@ -288,12 +289,7 @@ class PostgresSource:
 
     def published(self) -> set[int]:
         """Ids of the tables whose rows are in the stream; none without a publication."""
-        rows = self.connection.execute(
-            "SELECT t.relid::bigint FROM pg_publication p, pg_get_publication_tables(p.pubname::text) t"
-            " WHERE p.pubname = %s",
-            [self.publication],
-        ).fetchall()
-        return {int(i) for (i,) in rows}
+        return published(self.connection, self.publication)
 
     def unpublished_reasons(self) -> dict[int, tuple[TableName, str]]:
         """Tables of the channel whose rows are not in the stream: name and why."""
@@ -329,13 +325,10 @@ class PostgresSource:
     def _not_in_the_publication(self) -> dict[int, tuple[TableName, str]]:
         rows = self.connection.execute(
             "SELECT c.oid::bigint, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE c.relkind = 'r' AND c.relpersistence <> 't'"
-            " AND c.oid NOT IN (SELECT t.relid FROM pg_publication p, pg_get_publication_tables(p.pubname::text) t"
-            " WHERE p.pubname = %s) ORDER BY 2, 3",
-            [self.publication],
+            " WHERE c.relkind = 'r' AND c.relpersistence <> 't' ORDER BY 2, 3"
         ).fetchall()
-        why = f"it is not in the publication {self.publication}"
-        names = ((int(i), TableName(schema, name)) for i, schema, name in rows)
+        why, there = f"it is not in the publication {self.publication}", self.published()
+        names = ((int(i), TableName(schema, name)) for i, schema, name in rows if int(i) not in there)
         return {i: (name, why) for i, name in names if self.scope.admits(name)}
 
     def emit(self, prefix: str, text: str) -> Lsn:
