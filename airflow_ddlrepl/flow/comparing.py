@@ -12,8 +12,9 @@ from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.pattern import is_selected, quoted
 from airflow_ddlrepl.config.refresh_options import BY_ROW
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.connect import errors, session
 from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
+from airflow_ddlrepl.engines.postgres.exported import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.flow.cycle import Cycle
@@ -62,12 +63,17 @@ def repair(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
 
 
 def _bytes(cycle: Cycle, tasks: Sequence[CompareTask]) -> int:
-    """What the tables take at the source."""
-    ids = [task.source.id for task in tasks]
-    row = cycle.source.connection.execute(
-        "SELECT coalesce(sum(pg_relation_size(i)), 0)::bigint FROM unnest(%s::oid[]) i", [ids]
-    ).fetchone()
-    return int(row[0]) if row else 0
+    """What the tables take at the source; 0 where one is locked, which its comparison will say."""
+    ids, connection = [task.source.id for task in tasks], cycle.source.connection
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
+            row = connection.execute(
+                "SELECT sum(pg_relation_size(i))::bigint FROM unnest(%s::oid[]) i", [ids]
+            ).fetchone()
+    except errors().LockNotAvailable:
+        return 0
+    return int(row[0] or 0) if row else 0
 
 
 def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import psycopg
 import pytest
 
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.publication import published
 from tests.conftest import Databases
-from tests.live.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
 
 both = pytest.mark.parametrize("databases", [18, 15], indirect=True)
 TABLES = (
@@ -44,11 +42,3 @@ def test_as_the_server_tells_it(databases: Databases, kind: str) -> None:
         rows = connection.execute("SELECT relid::bigint FROM pg_get_publication_tables('one')").fetchall()
         assert published(connection, "one") == {i for (i,) in rows}
         assert bool(rows) == bool(kind) and published(connection, "none") == set()
-
-
-def test_an_activation_waits_for_nobody_who_alters_a_table(make: Make) -> None:  # noqa: F811
-    replica = make("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    with psycopg.connect(replica.source) as other:
-        other.execute("ALTER TABLE t ADD v int DEFAULT 7")
-        replica.activate()
-    replica.settle()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres import health, held, helper, slots, tending
@@ -25,7 +27,9 @@ __all__ = ["Activation", "Wanted", "activate", "deactivate"]
 
 log = logging.getLogger("ddlrepl")
 
-LOCK_SECONDS = 2
+_FOR_A_MOMENT = ("SELECT set_config('lock_timeout', %s, true)", ["2s"])
+Result = TypeVar("Result")
+_USED = "publication and helper schema can't be removed while a schema change uses them, of"
 _ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
 
 
@@ -71,7 +75,9 @@ def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
     """
     health.require_server(connection)
     health.require_replication(connection)
-    connection.execute(_ONE_AT_A_TIME)
+    with connection.transaction():
+        connection.execute("SET LOCAL lock_timeout = 0")  # the activation of another channel may take its time
+        connection.execute(_ONE_AT_A_TIME)
     try:
         may_prepare = _may_prepare(connection, wanted)
         changes = _prepare(connection, wanted) if may_prepare else []
@@ -89,7 +95,10 @@ def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
 
 
 def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
-    """Removes slot, publication, replica identities that were set, and with the last channel the helper schema."""
+    """Removes slot, publication, replica identities that were set, and with the last channel the helper schema.
+
+    Raises SourceError SRC-109 where somebody holds what has to go; what is gone then is gone, and it can be run again.
+    """
     changes: list[str] = []
     slot = slots.state(connection, wanted.slot)
     if slot is not None and slot.is_ours:
@@ -99,18 +108,26 @@ def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
     if held.release(connection, wanted.slot):
         changes.append(f"slot {held.held_name(wanted.slot)} dropped")
     if health.publication_id(connection, wanted.publication) is not None:
-        connection.execute(f"DROP PUBLICATION {quote(wanted.publication)}".encode())
+        drop = f"DROP PUBLICATION {quote(wanted.publication)}".encode()
+        _in_time(connection, wanted, partial(connection.execute, drop), _USED)
         changes.append(f"publication {wanted.publication} dropped")
     if helper.present(connection).is_readable:
         for (member,) in connection.execute(
             "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
         ).fetchall():
             _put_back(connection, wanted, member)
-        connection.execute("DELETE FROM ddlrepl.channel WHERE name = %s", [wanted.channel])
-        if connection.execute("SELECT FROM ddlrepl.channel").fetchone() is None:
-            helper.remove(connection)
+        if _in_time(connection, wanted, partial(_forget, connection, wanted), _USED):
             changes.append("helper schema ddlrepl dropped")
     return changes
+
+
+def _forget(connection: Connection[Any], wanted: Wanted) -> bool:
+    """Was it the last channel? Then the helper schema is gone, too."""
+    connection.execute("DELETE FROM ddlrepl.channel WHERE name = %s", [wanted.channel])
+    if connection.execute("SELECT FROM ddlrepl.channel").fetchone() is not None:
+        return False
+    helper.remove(connection)
+    return True
 
 
 def _may_prepare(connection: Connection[Any], wanted: Wanted) -> bool:
@@ -187,12 +204,8 @@ def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
     names = with_partitions(connection, chosen)
     members = {i: name for i, name in names.items() if not wanted.scope.excludes(name)}
     before = _members(connection, wanted)
-    connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{LOCK_SECONDS}s"])
-    try:
-        for table_id in [*members, *(i for i, state in before.items() if state != "bystander")]:
-            _tend(connection, wanted, table_id, before.get(table_id))
-    finally:
-        connection.execute("RESET lock_timeout")
+    for table_id in [*members, *(i for i, state in before.items() if state != "bystander")]:
+        _tend(connection, wanted, table_id, before.get(table_id))
     _remember_bystanders(connection, wanted, {i: n for i, n in every if i not in members and wanted.scope.joins(n)})
     after = _members(connection, wanted)
     return [f"table {names.get(i, i)}: {state}" for i, state in after.items() if before.get(i) != state]
@@ -202,7 +215,9 @@ def _tend(connection: Connection[Any], wanted: Wanted, table_id: int, was: str |
     """Waits for locks up to the channel's patience. Raises SourceError SRC-109 with who holds them."""
     deadline = time.monotonic() + wanted.patience
     while True:
-        tending.tend_one(connection, wanted.channel, table_id, was)
+        with connection.transaction():
+            connection.execute(*_FOR_A_MOMENT)
+            tending.tend_one(connection, wanted.channel, table_id, was)
         if not tending.is_held(connection, wanted.channel, table_id):
             return
         if time.monotonic() > deadline:
@@ -214,35 +229,50 @@ def _put_back(connection: Connection[Any], wanted: Wanted, table_id: int, first:
 
     Waits for locks as `_tend`. Raises SourceError SRC-109 with who holds them.
     """
+
+    def put_back() -> None:
+        if first:
+            connection.execute(first.encode())
+        connection.execute("SELECT ddlrepl.put_back(%s, %s::bigint::oid)", [wanted.channel, table_id])
+
+    _in_time(connection, wanted, put_back, table_id)
+
+
+def _in_time(connection: Connection[Any], wanted: Wanted, work: Callable[[], Result], about: int | str) -> Result:
+    """Does it in a transaction, again and again up to the channel's patience: nobody waits behind us for long.
+
+    about: what is locked if it can't be done. Raises SourceError SRC-109 with who holds it.
+    """
     deadline = time.monotonic() + wanted.patience
     while True:
         try:
             with connection.transaction():
-                connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_SECONDS}s"])
-                if first:
-                    connection.execute(first.encode())
-                connection.execute("SELECT ddlrepl.put_back(%s, %s::bigint::oid)", [wanted.channel, table_id])
-            return
+                connection.execute(*_FOR_A_MOMENT)
+                return work()
         except errors().LockNotAvailable:
             if time.monotonic() > deadline:
-                raise _locked(connection, table_id) from None
+                raise _locked(connection, about) from None
 
 
-def _locked(connection: Connection[Any], table_id: int) -> SourceError:
+def _locked(connection: Connection[Any], about: int | str) -> SourceError:
+    """about: a table's id, or what it is that can't be done to our own tables."""
     rows = connection.execute(
         "SELECT DISTINCT a.pid, a.usename, a.application_name, a.state"
-        " FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
-        " WHERE l.relation = %s::bigint::oid AND l.granted AND a.pid <> pg_backend_pid()",
-        [table_id],
+        " FROM pg_locks l JOIN pg_stat_activity a USING (pid) JOIN pg_class c ON c.oid = l.relation"
+        " WHERE (c.oid = %s::bigint::oid OR c.relnamespace = to_regnamespace(%s))"
+        " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        " AND l.granted AND a.pid <> pg_backend_pid()",
+        [about, None] if isinstance(about, int) else [None, "ddlrepl"],
     ).fetchall()
     named = connection.execute(
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
         " WHERE c.oid = %s::bigint::oid",
-        [table_id],
+        [about if isinstance(about, int) else None],
     ).fetchone()
     who = "; ".join(f"process {p} (user {u}, application {a!r}, {s})" for p, u, a, s in rows) or "somebody"
+    what = about if isinstance(about, str) else "its replica identity or publication can't be set while it is locked by"
     return SourceError(
-        f"its replica identity or publication can't be set while it is locked by {who}",
+        f"{what} {who}",
         code="SRC-109",
         table=TableName(*named) if named else None,
         hint="end them and try again: " + " ".join(f"SELECT pg_terminate_backend({row[0]});" for row in rows),
@@ -254,8 +284,15 @@ def _remember_bystanders(connection: Connection[Any], wanted: Wanted, tables: di
     connection.execute(
         "INSERT INTO ddlrepl.member (channel, table_id, schema_name, table_name, state)"
         " SELECT %s, i::oid, s, n, 'bystander' FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS t(i, s, n)"
-        " ON CONFLICT DO NOTHING",
-        [wanted.channel, list(tables), [n.schema for n in tables.values()], [n.name for n in tables.values()]],
+        " WHERE NOT EXISTS (SELECT FROM ddlrepl.member m WHERE m.channel = %s AND m.table_id = t.i::oid)"
+        " ON CONFLICT DO NOTHING",  # it alone would wait for whoever is about to drop one that we know
+        [
+            wanted.channel,
+            list(tables),
+            [n.schema for n in tables.values()],
+            [n.name for n in tables.values()],
+            wanted.channel,
+        ],
     )
 
 

@@ -35,6 +35,8 @@ _TIMEOUTS = (
     "idle_in_transaction_session_timeout",
     "transaction_timeout",
 )
+# Where nothing else is said: somebody's schema change that is never committed must not stop a run without a word.
+LOCK_TIMEOUT = "30s"
 # Where the server's version is not known; one row comes back, whatever it is.
 NO_TIMEOUTS = (
     "SELECT pg_catalog.count(pg_catalog.set_config(name, '0', false)) FROM pg_catalog.pg_settings"
@@ -69,11 +71,13 @@ def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
 def session(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
     """As `connect`, for statements of ours: nobody's function or operator of a built-in's name can take its place.
 
-    Its statements and transactions take as long as they take, and it may be idle in between.
+    Its statements and transactions take as long as they take, and it may be idle in between; it waits for no lock
+    longer than LOCK_TIMEOUT.
     """
     opened = connect(dsn, application_name=application_name)
     timeouts = _TIMEOUTS if opened.info.server_version >= 170000 else _TIMEOUTS[:-1]
-    opened.execute("; ".join([SAFE_PATH, SAFE_ARRAYS, SAFE_DATES, *(f"SET {name} = 0" for name in timeouts)]).encode())
+    settings = (f"SET lock_timeout = '{LOCK_TIMEOUT}'", *(f"SET {name} = 0" for name in timeouts))
+    opened.execute("; ".join([SAFE_PATH, SAFE_ARRAYS, SAFE_DATES, *settings]).encode())
     opened.set_autocommit(autocommit)
     return opened
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import structure
 from airflow_ddlrepl.ddl.lexer import canonical
-from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.connect import CONTENTION, session
 from airflow_ddlrepl.engines.postgres.copying import SPELLING
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.present import Present
@@ -106,12 +106,15 @@ class _Side:
             return self.connection.execute(query.encode()).fetchall()
         except psycopg.Error as error:
             kind, code = (SourceError, "SRC-180") if self.place == "source" else (TargetError, "TGT-180")
-            text = " ".join(str(error).split())
+            is_locked = error.sqlstate in CONTENTION
             raise kind(
-                f"the {self.place}'s table can't be read: {text}",
+                f"the {self.place}'s table can't be read: {' '.join(str(error).split())}",
                 code=code,
                 table=self.table,
-                hint="GRANT SELECT on the table to this role; row security must let it see every row",
+                hint="a schema change that is not committed holds it; run again when it is"
+                if is_locked
+                else "GRANT SELECT on the table to this role; row security must let it see every row",
+                retryable=is_locked,
             ) from None
 
 

@@ -70,7 +70,9 @@ def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
     """
     options = ", failover => true" if connection.info.server_version >= FAILOVER_VERSION else ""
     with connection.transaction():
-        connection.execute("SELECT set_config('statement_timeout', %s, true)", [str(int(patience * 1000))])
+        limits = [("statement_timeout", str(int(patience * 1000))), ("lock_timeout", "0")]
+        for name_and_value in limits:
+            connection.execute("SELECT set_config(%s, %s, true)", name_and_value)
         try:
             with connection.transaction(), _none_free_is_told():
                 row = connection.execute(
