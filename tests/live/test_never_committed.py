@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -11,6 +12,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres import activation, connect
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
+from airflow_ddlrepl.engines.postgres.tending import LATE
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
@@ -54,6 +56,18 @@ def test_activate_and_replicate_wait_for_nobody(
     replica.replicate()
     other.commit()
     replica.settle()
+
+
+def test_a_table_that_was_published_late_is_loaded_while_somebody_alters_it(
+    replica: Replica, other: psycopg.Connection[tuple[object, ...]]
+) -> None:
+    replica.at_source(f"UPDATE ddlrepl.member SET reason = '{LATE}' WHERE table_id = 't'::regclass")
+    other.execute(OPEN["a member altered"])
+    with suppress(SourceError):  # the load waits for the table itself, and says so
+        replica.replicate()
+    other.commit()
+    assert "public.t" in replica.settle().refresh.tables
+    assert replica.settle().refresh.tables == {}
 
 
 def test_a_comparison_says_that_a_table_is_held(

@@ -73,8 +73,10 @@ def late(connection: Connection[Any], channel: str) -> set[int]:
 
 
 def forget_late(connection: Connection[Any], channel: str, table_ids: Iterable[int]) -> None:
+    """One that somebody is about to alter stays `late`: it is loaded once more, and nobody is waited for."""
     connection.execute(
-        "UPDATE ddlrepl.member SET reason = NULL WHERE channel = %s AND reason = %s AND table_id = ANY(%s::oid[])",
+        "UPDATE ddlrepl.member SET reason = NULL WHERE (channel, table_id) IN (SELECT channel, table_id"
+        " FROM ddlrepl.member WHERE channel = %s AND reason = %s AND table_id = ANY(%s::oid[]) FOR UPDATE SKIP LOCKED)",
         [channel, LATE, list(table_ids)],
     )
 
