@@ -204,7 +204,7 @@ def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
     names = with_partitions(connection, chosen)
     members = {i: name for i, name in names.items() if not wanted.scope.excludes(name)}
     before = _members(connection, wanted)
-    for table_id in [*members, *(i for i, state in before.items() if state != "bystander")]:
+    for table_id in dict.fromkeys([*members, *(i for i, state in before.items() if state != "bystander")]):
         _tend(connection, wanted, table_id, before.get(table_id))
     _remember_bystanders(connection, wanted, {i: n for i, n in every if i not in members and wanted.scope.joins(n)})
     after = _members(connection, wanted)
