@@ -30,14 +30,20 @@ def in_step(
         before = revision.table if revision else None
         shares = table.partition is not None and table.partition.of not in loaded
         other = taken.get(cycle.channel.target_name(target, table.name))
-        stands = other is not None and other.table_id != table.id and known_name(cycle, other) in (None, table.name)
+        stands = other is not None and other.table_id != table.id and not namesake(cycle, target, table, other)
         if stands or (before and (has_other_types(before, table) or (shares and has_other_columns(before, table)))):
             log.warning("%s goes on waiting at %s: the next cycle brings what has changed since", table.name, target)
         else:
             yield table
 
 
-def known_name(cycle: Cycle, standing: Standing) -> TableName | None:
-    """What the table is called at the source, as far as the log is captured; None: it was dropped."""
-    known = cycle.repository.latest_revisions(cycle.channel.name)[standing.table_id].table
-    return known.name if known else None
+def namesake(cycle: Cycle, target: str, table: Table, other: Standing) -> TableName | None:
+    """What the other one is called at the source where both would have one name at the target; None: they would not.
+
+    As far as the log is captured. It may have been dropped, even before an ended activation enrolled it.
+    """
+    known = cycle.repository.latest_revisions(cycle.channel.name).get(other.table_id)
+    if known is None or known.table is None or known.table.name == table.name:
+        return None
+    name_of, channel = known.table.name, cycle.channel
+    return name_of if channel.target_name(target, name_of) == channel.target_name(target, table.name) else None

@@ -48,7 +48,7 @@ from airflow_ddlrepl.flow.claiming import claim, writing
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow
 from airflow_ddlrepl.flow.foreign import refuse_foreign
-from airflow_ddlrepl.flow.in_step import in_step, known_name
+from airflow_ddlrepl.flow.in_step import in_step, namesake
 from airflow_ddlrepl.flow.properties import read_for, same_name, seen_at
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.results import Refreshed
@@ -262,8 +262,7 @@ class Refresh:
         if any(other.state is State.KEPT for other in others):  # it is used again
             return
         for other in others:
-            known = known_name(self.cycle, other)
-            if known not in (None, table.name):
+            if known := namesake(self.cycle, self.into, table, other):
                 raise same_name(name, known, table.name)
         refuse_foreign(self.target, self.present, name, table.name)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.flow import activation
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file
@@ -82,5 +83,26 @@ def test_a_table_takes_the_name_of_another(
     replica.at_source(*statements)
     if again == "activate":
         replica.activate()
+    replica.settle()
+    assert replica.settle().refresh.tables == {}
+
+
+@pytest.mark.parametrize("statements", TABLES.values(), ids=TABLES)
+def test_the_first_activation_ended_before_the_tables_were_enrolled(
+    databases: Databases, tmp_path: Path, statements: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target knows a table by then that the repository never gets to know."""
+    replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    replica.at_source(*START)
+
+    def ends(point: str) -> None:
+        if point == "activate.targets":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(activation, "reach", ends)
+        replica.activate()
+    replica.at_source(*statements)
+    replica.activate()
     replica.settle()
     assert replica.settle().refresh.tables == {}
