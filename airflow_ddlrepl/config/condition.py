@@ -1,0 +1,228 @@
+"""The parts of a condition over one row: what `restrict` in a channel file may say. Servers run what these parts spell.
+
+Nothing of a person's text reaches a server: `condition_text.py` reads it, the parts are written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+Spell = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a column and a text are written: names and constants of a server, or of a person."""
+
+    column: Spell
+    text: Spell
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part; `parts` are those that it is made of."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return ()
+
+    def sql(self, by: Spelling) -> str:
+        """The part as SQL, in parentheses where it needs them."""
+        raise NotImplementedError
+
+    def walk(self) -> Iterator[Part]:
+        """Itself and all that it is made of."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
+
+    def names(self) -> tuple[str, ...]:
+        """The columns that it names, each once, in their order."""
+        return tuple(dict.fromkeys(part.name for part in self.walk() if isinstance(part, Named)))
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Part):
+    """A column."""
+
+    name: str
+
+    def sql(self, by: Spelling) -> str:
+        return by.column(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Part):
+    """A constant in quotes; what type it has follows from what it is compared with, or cast to."""
+
+    value: str
+
+    def sql(self, by: Spelling) -> str:
+        return by.text(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Part):
+    """A number as it was written."""
+
+    digits: str
+
+    def sql(self, by: Spelling) -> str:
+        return self.digits
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Part):
+    """TRUE or FALSE."""
+
+    value: bool
+
+    def sql(self, by: Spelling) -> str:
+        return str(self.value).upper()
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Part):
+    """`of::type`. type: one of `condition_text.TYPES`."""
+
+    of: Part
+    type: str
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.of,)
+
+    def sql(self, by: Spelling) -> str:
+        return f"CAST({self.of.sql(by)} AS {self.type})"
+
+
+@dataclass(frozen=True, slots=True)
+class Minus(Part):
+    """A number with the other sign."""
+
+    of: Part
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.of,)
+
+    def sql(self, by: Spelling) -> str:
+        return f"(- {self.of.sql(by)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair(Part):
+    left: Part
+    sign: str
+    right: Part
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.left, self.right)
+
+    def sql(self, by: Spelling) -> str:
+        return f"({self.left.sql(by)} {self.sign} {self.right.sql(by)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(_Pair):
+    """sign: + - * %"""
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(_Pair):
+    """sign: = <> < <= > >= or IS [NOT] DISTINCT FROM."""
+
+    @property
+    def is_ordered(self) -> bool:
+        return self.sign in ("<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Part):
+    of: Part
+    pattern: Text
+    negated: bool = False
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.of, self.pattern)
+
+    def sql(self, by: Spelling) -> str:
+        return f"({self.of.sql(by)} {_NOT[self.negated]}LIKE {self.pattern.sql(by)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Among(Part):
+    """`of IN (items)`."""
+
+    of: Part
+    items: tuple[Part, ...]
+    negated: bool = False
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.of, *self.items)
+
+    def sql(self, by: Spelling) -> str:
+        listed = ", ".join(item.sql(by) for item in self.items)
+        return f"({self.of.sql(by)} {_NOT[self.negated]}IN ({listed}))"
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Part):
+    of: Part
+    low: Part
+    high: Part
+    negated: bool = False
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.of, self.low, self.high)
+
+    def sql(self, by: Spelling) -> str:
+        return f"({self.of.sql(by)} {_NOT[self.negated]}BETWEEN {self.low.sql(by)} AND {self.high.sql(by)})"
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Part):
+    of: Part
+    negated: bool = False
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.of,)
+
+    def sql(self, by: Spelling) -> str:
+        return f"({self.of.sql(by)} IS {_NOT[self.negated]}NULL)"
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Part):
+    of: Part
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.of,)
+
+    def sql(self, by: Spelling) -> str:
+        return f"(NOT {self.of.sql(by)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Part):
+    """word: AND or OR."""
+
+    word: str
+    of: tuple[Part, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.of
+
+    def sql(self, by: Spelling) -> str:
+        return f"({f' {self.word} '.join(part.sql(by) for part in self.of)})"
+
+
+_NOT = {False: "", True: "NOT "}

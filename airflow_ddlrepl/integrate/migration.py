@@ -1,0 +1,28 @@
+"""Row migration: what a change of a row is to who has only the rows that a condition is true for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from airflow_ddlrepl.integrate.presence import Flags
+from airflow_ddlrepl.model.change import Op
+
+
+def migrated(changes: pa.Table, was: Flags, now: Flags) -> pa.Table:
+    """The changes that are left, in their order. was, now: is the condition true for the row before and after.
+
+    An update that brings a row in is its insert, one that takes it out is its delete. Every UPDATE and DELETE tells
+    its whole old row, and so does every UPDATE its whole new one (replica identity full).
+    """
+    op = changes["op"].to_numpy()
+    is_update = op == Op.UPDATE
+    comes, goes = is_update & now & ~was, is_update & was & ~now
+    kept = np.where(op == Op.INSERT, now, np.where(op == Op.DELETE, was, was | now))
+    if kept.all() and not comes.any() and not goes.any():
+        return changes
+    as_op = np.where(comes, Op.INSERT, np.where(goes, Op.DELETE, op)).astype(np.int8)
+    before = np.where(comes, 0, changes["before"].to_numpy()).astype(np.int8)
+    for name, values in (("op", as_op), ("before", before)):
+        changes = changes.set_column(changes.column_names.index(name), name, pa.array(values))
+    return changes.filter(pa.array(kept))
