@@ -35,13 +35,14 @@ COLUMN_PARAMETERS = {
     "Targets": "targets",
 }
 TABLE_PARAMETERS = {"Table": "tables", "BaseName": "name", "Targets": "targets"}
+RESTRICT_PARAMETERS = {"Table": "tables", "Condition": "condition", "Targets": "targets"}
 Parameters = Mapping[str, str]
 
 
 def read_action(text: str, parameters: Parameters = PARAMETERS) -> dict[str, Any]:
     """The keys and values that the line says. A value with a comma stands in double quotes, a quote in it twice.
 
-    parameters: HVR's names and our keys: those of AdaptDDL, ColumnProperties or TableProperties.
+    parameters: HVR's names and our keys: those of AdaptDDL, ColumnProperties, TableProperties or Restrict.
 
     Raises ValueError for a parameter that there is not, that stands twice, or that lacks its value.
     """

@@ -24,7 +24,16 @@ from airflow_ddlrepl.config.policies import (
     OnPreserveAlterTableFail,
     ReplicaIdentity,
 )
-from airflow_ddlrepl.config.properties import Column, ColumnProperty, Table, digest, seen_as
+from airflow_ddlrepl.config.properties import (
+    PROPERTIES,
+    Column,
+    ColumnProperty,
+    Restrict,
+    Restriction,
+    Table,
+    digest,
+    seen_as,
+)
 from airflow_ddlrepl.config.replay_ddl import ReplayEntry, require_apart
 from airflow_ddlrepl.config.rules import RuleSets
 from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern, Whole, YesNo
@@ -167,6 +176,7 @@ class Channel(Section):
         (), description="what columns are called at the targets, or not there"
     )
     table_properties: tuple[Table, ...] = Field((), description="what tables are called at the targets")
+    restrict: tuple[Restrict, ...] = Field((), description="which rows of a table the targets take")
     transform: Transforms = Field((), description="HVR's Transform: there is none, and asking for one is an error")
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults hold where no action says anything")
     repository: str = Field(
@@ -212,7 +222,7 @@ class Channel(Section):
             raise ValueError("without event triggers (source.ddl: relations) no statement's text is known")
         lists = {"adapt_ddl": data.get("adapt_ddl", ()), "source.adapt_ddl": source.adapt_ddl if source else ()}
         lists |= {f"{place}.adapt_ddl": target.adapt_ddl for place, target in _numbered(data)}
-        named = {key: data.get(key, ()) for key in ("column_properties", "table_properties")}
+        named = {key: data.get(key, ()) for key in PROPERTIES}
         properties = {f"{key}[{i}]": one.tables for key, listed in named.items() for i, one in enumerate(listed)}
         require_apart(value, lists, properties, {place: target.schemas for place, target in _numbered(data)})
         return value
@@ -228,7 +238,7 @@ class Channel(Section):
     @model_validator(mode="after")
     def _properties_name_targets(self) -> Channel:
         known = [place.name for place in self.places]
-        for key in ("column_properties", "table_properties"):
+        for key in PROPERTIES:
             for number, one in enumerate(getattr(self, key)):
                 if unknown := [name for name in one.targets if name not in known]:
                     raise ValueError(f"{key}[{number}].targets: there is no target or replay {', '.join(unknown)}")
@@ -277,17 +287,22 @@ class Channel(Section):
 
     @property
     def has_properties(self) -> bool:
-        """Does the file say anything of names at targets?"""
-        return bool(self.column_properties or self.table_properties)
+        """Does the file say anything of names at targets, or of rows?"""
+        return bool(self.column_properties or self.table_properties or self.restrict)
 
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
         """The column_properties of a table, named as at the source, at that target or replay."""
         return tuple(p for p in self.column_properties if p.holds(target, table))
 
     def properties_at(self, target: str, table: TableName) -> str:
-        """What column_properties and table_properties say of the table; empty when there are none for it."""
+        """What `column_properties`, `table_properties` and `restrict` say of the table; empty when they don't."""
         of_table = (p for p in self.table_properties if p.holds(target, table))
-        return digest((*self.columns_at(target, table), *islice(of_table, 1)))
+        of_rows = self.restriction_at(target, table)
+        return digest((*self.columns_at(target, table), *islice(of_table, 1), *((of_rows,) if of_rows else ())))
+
+    def restriction_at(self, target: str, table: TableName) -> Restriction | None:
+        """Which rows of a table, named as at the source, that target or replay takes; None: all."""
+        return next((p for p in self.restrict if p.holds(target, table)), None)
 
     def holder(self, name: str) -> str:
         """Under which name a target keeps where it stands: a replay may be in the database of a target."""
@@ -303,6 +318,7 @@ class Channel(Section):
                 "replays": (like_it, *others),
                 "column_properties": seen_as(self.column_properties, *names),
                 "table_properties": seen_as(self.table_properties, *names),
+                "restrict": seen_as(self.restrict, *names),
             }
         )
 

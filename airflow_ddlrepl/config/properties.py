@@ -1,17 +1,23 @@
-"""`column_properties` and `table_properties`: what columns and tables are called at a target. HVR's actions."""
+"""What columns and tables are called at a target, and which rows it takes: `column_properties`, `table_properties`,
+`restrict`. HVR's actions ColumnProperties, TableProperties, Restrict.
+"""
 
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from airflow_ddlrepl.config.action_text import COLUMN_PARAMETERS, TABLE_PARAMETERS, read_action
+from airflow_ddlrepl.config.action_text import COLUMN_PARAMETERS, RESTRICT_PARAMETERS, TABLE_PARAMETERS, read_action
+from airflow_ddlrepl.config.condition_text import condition, spelled
 from airflow_ddlrepl.config.pattern import MAX_NAME_BYTES, impossible, is_about, matches, parts_about
 from airflow_ddlrepl.config.section import Section, YesNo
 from airflow_ddlrepl.model.names import TableName
 
+PROPERTIES = ("column_properties", "table_properties", "restrict")
+"""Their keys in the channel file."""
 _SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
 _ONE_OR_MORE = WithJsonSchema(
     {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
@@ -88,12 +94,32 @@ class TableProperty(_Property):
         return self
 
 
+class Restriction(_Property):
+    """One Restrict action: the target takes the rows that the condition is true for, by changes, refreshes, compares.
+
+    The first that matches a table decides, also for tables that come later. docs/restrict.md has more.
+
+    It may also stand there as one line of text: "Table=orders, Condition=amount > 100".
+    """
+
+    condition: str = Field(min_length=1, description="over the source's columns, in SQL, without functions")
+
+    @field_validator("condition")
+    @classmethod
+    def _condition_can_be_read(cls, value: str) -> str:
+        return spelled(condition(value))
+
+
 def _column_from_text(value: Any) -> Any:
     return _listed(read_action(value, COLUMN_PARAMETERS)) if isinstance(value, str) else value
 
 
 def _table_from_text(value: Any) -> Any:
     return _listed(read_action(value, TABLE_PARAMETERS)) if isinstance(value, str) else value
+
+
+def _restriction_from_text(value: Any) -> Any:
+    return _listed(read_action(value, RESTRICT_PARAMETERS)) if isinstance(value, str) else value
 
 
 def _listed(found: dict[str, Any]) -> dict[str, Any]:
@@ -103,6 +129,7 @@ def _listed(found: dict[str, Any]) -> dict[str, Any]:
 
 Column = Annotated[ColumnProperty, BeforeValidator(_column_from_text, json_schema_input_type=ColumnProperty | str)]
 Table = Annotated[TableProperty, BeforeValidator(_table_from_text, json_schema_input_type=TableProperty | str)]
+Restrict = Annotated[Restriction, BeforeValidator(_restriction_from_text, json_schema_input_type=Restriction | str)]
 
 
 One = TypeVar("One", bound=_Property)
@@ -112,6 +139,20 @@ def digest(properties: tuple[_Property, ...]) -> str:
     """Changes when they say something else; empty when there are none. Where they hold is left out."""
     said = [p.model_dump(mode="json", exclude={"tables", "targets"}, exclude_defaults=True) for p in properties]
     return json.dumps(said, sort_keys=True, ensure_ascii=False) if said else ""
+
+
+@lru_cache(maxsize=4096)
+def condition_in(said: str) -> str:
+    """Of what `digest` tells of a table: the condition for its rows; empty: it has all of them."""
+    found = (one["condition"] for one in json.loads(said or "[]") if "condition" in one)
+    return next(found, "")
+
+
+@lru_cache(maxsize=4096)
+def names_in(said: str) -> str:
+    """The same without the condition."""
+    found = [one for one in json.loads(said or "[]") if "condition" not in one]
+    return json.dumps(found, sort_keys=True, ensure_ascii=False) if found else ""
 
 
 def seen_as(properties: tuple[One, ...], target: str, replay: str) -> tuple[One, ...]:

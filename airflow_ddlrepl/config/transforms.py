@@ -13,8 +13,8 @@ NOT_TOGETHER = (
     " tables that it unpacks into"
 )
 INSTEAD = (
-    "column_properties (other names, or absent), table_properties, and `capture: {no_truncate: true}`; values are never"
-    " changed on the way: a view at the target can"
+    "column_properties (other names, or absent), table_properties, restrict, and `capture: {no_truncate: true}`;"
+    " values are never changed on the way: a view at the target can"
 )
 
 

@@ -30,6 +30,7 @@ from airflow_ddlrepl.flow.properties import require_possible
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.rereading import require_held, reread
+from airflow_ddlrepl.flow.restricting import require_restrictable
 from airflow_ddlrepl.flow.results import Activated
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.flow.texts import require_one_way
@@ -79,6 +80,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     require_one_way(cycle.channel, tables)
     for target in cycle.channel.targets:
         require_possible(cycle.channel, target.name, tables)
+        require_restrictable(cycle.channel, target.name, tables, cycle.source.connection)
         _require_elsewhere(cycle, target.name, tables)
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if (revisions or late) and not is_new:

@@ -213,6 +213,8 @@ def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile],
             target_name=piece.name,
             stage_name=f"{stage_stem(cycle.channel.holder(ahead.target))}{cycle.token}_{name}",
             skip_lsns=_skipped(cycle, ahead, piece),
+            condition=piece.condition,
+            whole=piece.whole if piece.condition else None,
             token=cycle.token,
         )
 

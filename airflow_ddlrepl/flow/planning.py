@@ -19,6 +19,7 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.foreign import refuse_foreign
 from airflow_ddlrepl.flow.properties import called, refused, require_like_parent, same_name, seen_at, shape_before, told
+from airflow_ddlrepl.flow.restricting import brought_anew, require_lasting
 from airflow_ddlrepl.flow.texts import Texts, arithmetic, require_one_way
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -73,7 +74,10 @@ class _Planner:
         if before is None and source_before is not None:  # it was there already, and the target had none of it
             known = replace(known, filled=True)
         policy = self._policy(name, source_before.name if source_before else name, event)
+        said = self.cycle.channel.properties_at(self.target, name)
         if new is not None:
+            if before is not None or policy.adapts or new.partition:
+                require_lasting(before, new, said)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, standings)
             if before is None and (policy.adapts or new.partition):
@@ -96,11 +100,11 @@ class _Planner:
             source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
         )
         if event.kind is EventKind.PROPERTIES and before is not None:
-            found = told(found, before, policy)
+            found = told(found, before, policy, said)
         if self._runs_text(policy, before, event):
             texts = Texts(self.cycle.channel, self.target, self.shape_at, standings)
             found = texts.planned(found, before, new, event, replace(facts, refusal=refusal))
-        return replace(found, properties=self.cycle.channel.properties_at(self.target, name))
+        return brought_anew(replace(found, properties=said), before, source_before, new, event.kind)
 
     def _runs_text(self, policy: Policy, before: Standing | None, event: Event) -> bool:
         """Not on a table that waits for its first rows: it gets the shape that it has then."""

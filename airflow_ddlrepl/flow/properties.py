@@ -1,4 +1,4 @@
-"""Properties: what column_properties and table_properties say of a channel's tables at one target."""
+"""Properties: what column_properties, table_properties and restrict say of a channel's tables at one target."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.properties import names_in
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.ddl.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.flow.restricting import condition_at, require_one_condition
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
@@ -91,8 +93,10 @@ def called(known: Evidence, table: Table, channel: Channel, target: str) -> Evid
     return replace(known, conversions=said)
 
 
-def told(plan: TablePlan, standing: Standing, policy: Policy) -> TablePlan:
-    """What a change of the file makes of a table, in its plan's words."""
+def told(plan: TablePlan, standing: Standing, policy: Policy, properties: str) -> TablePlan:
+    """What a change of the file makes of a table, in its plan's words. properties: what it says now."""
+    if not policy.adapts and names_in(properties) == names_in(standing.properties):
+        return plan
     if not policy.adapts:
         return replace(plan, steps=(*plan.steps, Step(StepKind.WARN, f"{CHANGED}; {policy.discarded or WHY}")))
     changes = tuple(map(str, spot(standing.shape, plan.shape))) if plan.shape is not None else ()
@@ -106,9 +110,12 @@ def refused(table: Table, name: TableName, standing: Standing | None, error: Uns
 
 
 def require_like_parent(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
-    """Raises Unsupported ADP-145 where a partition would not have the columns of its partitioned table."""
+    """Raises Unsupported ADP-145 where a partition would not have the columns of its partitioned table, ADP-149 where
+    it would have rows by another condition.
+    """
     if parent is None:
         return
+    require_one_condition(channel, target, table, parent)
     ours = names(table, channel.columns_at(target, table.name))
     theirs = names(parent, channel.columns_at(target, parent.name))
     if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
@@ -123,14 +130,16 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
 def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> None:
     """Can what the file says of these tables be?
 
-    Raises what `transform.columns.shaped` raises, Unsupported ADP-145 for a partition that would be unlike its
-    partitioned table, ADP-146 for two tables of one name. Tables of which the target takes nothing may be anything.
+    Raises what `transform.columns.shaped` and `condition_at` raise, Unsupported ADP-145 and ADP-149 for a partition
+    that would be unlike its partitioned table, ADP-146 for two tables of one name. Tables of which the target takes
+    nothing may be anything.
     """
     rules = channel.target(target).rules
     by_id = {table.id: table for table in tables if not rules.takes_nothing(table.name)}
     known: dict[TableName, TableName] = {}
     for table in by_id.values():
         seen_at(channel, target, table)
+        condition_at(channel, target, table)
         require_like_parent(channel, target, table, by_id.get(table.partition.of) if table.partition else None)
         name = channel.target_name(target, table.name)
         if name in known:

@@ -51,6 +51,7 @@ from airflow_ddlrepl.flow.foreign import refuse_foreign
 from airflow_ddlrepl.flow.in_step import in_step, namesake
 from airflow_ddlrepl.flow.properties import read_for, same_name, seen_at
 from airflow_ddlrepl.flow.recording import record
+from airflow_ddlrepl.flow.restricting import require_restrictable, rows_wanted
 from airflow_ddlrepl.flow.results import Refreshed
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.saving import save
@@ -165,6 +166,7 @@ class Refresh:
         self.target = self.cycle.channel.target(self.into)
         self.holder = self.cycle.channel.holder(self.into)
         self.present = Present(self.connection)
+        self.wanted = {t.id: self.rows_wanted(t) for t in self.source.tables}
         self.after = {t.id: self._after(t) for t in self.source.tables}
 
     def run(self) -> list[tuple[Standing, int]]:
@@ -243,6 +245,11 @@ class Refresh:
             shape = joined(shape, parent.shape)
         name, said = name if policy.adapts else shape.name, channel.properties_at(self.into, table.name)
         return Standing(table.id, name, shape, State.LIVE, self.source.snapshot, said)
+
+    def rows_wanted(self, table: Table) -> str:
+        """Which of the source's rows are loaded, as SQL; empty: all. Raises what `require_restrictable` raises."""
+        require_restrictable(self.cycle.channel, self.into, [table], self.connection)
+        return rows_wanted(self.cycle.channel, self.into, table)
 
     def stood(self, table: Table) -> Table | None:
         """The shape that the channel has given the target's table."""
@@ -323,6 +330,7 @@ class Refresh:
             token=str(self.cycle.token),
             chunk=f"{self.holder}/{table.id}/{chunk.number}",
             binary=binary_safe(table) and all(theirs.type.text == ours.type.text for theirs, ours in loaded),
+            wanted=self.wanted[table.id],
         )
 
     def _placer(self, table: Table, rows: int) -> Callable[[], str]:

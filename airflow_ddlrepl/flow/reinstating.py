@@ -211,5 +211,9 @@ class _Reinstate(Refresh):
         """All that the replay has."""
         return table
 
+    def rows_wanted(self, table: Table) -> str:
+        """All that the replay has: it took those alone that the condition is true for."""
+        return ""
+
     def _task(self, table: Table, chunk: Chunk) -> LoadTask:
         return replace(super()._task(table, chunk), source_dsn=self.place, table=self.there[table.id])

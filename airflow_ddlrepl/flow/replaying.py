@@ -22,12 +22,15 @@ from airflow_ddlrepl.ddl.edit import free_name
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
+from airflow_ddlrepl.engines.postgres.copying import SPELLING
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
+from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.patience import patiently
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, free, reserve
+from airflow_ddlrepl.engines.postgres.restricted import unlike
 from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -39,6 +42,7 @@ from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import Refresh, shadow_stem
 from airflow_ddlrepl.flow.rereading import reread_where_lost
+from airflow_ddlrepl.flow.restricting import condition_at
 from airflow_ddlrepl.flow.survey import waiting_tables
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
@@ -281,7 +285,21 @@ class _Restore(Refresh):
         shape, render = self.shadow_shape(table).with_(name=self.shadow(table)), PostgresDdl(self.present.version)
         dropped = (render.sql(DropColumn(column), shape) for column in self._spare(table).values())
         widened = (render.sql(change, shape) for change in self._widened(table))
-        return (*chain.from_iterable((*dropped, *widened)), *super().finish(table))
+        return (*self._restricted(table), *chain.from_iterable((*dropped, *widened)), *super().finish(table))
+
+    def rows_wanted(self, table: Table) -> str:
+        """What is kept is loaded whole: `finish` takes away what is not wanted."""
+        return ""
+
+    def _restricted(self, table: Table) -> Iterator[str]:
+        """Rows that the condition is not true for go while every kept column is there."""
+        condition = condition_at(self.cycle.channel, self.into, table)
+        if condition is None or table.is_partitioned:
+            return
+        ours = {column.id: column for column in self.shadow_shape(table).columns}
+        here = {column.name: (column, ours[column.id]) for column in table.columns if column.id in ours}
+        yield SPELLING
+        yield f"DELETE FROM {qualified(self.shadow(table))} WHERE {unlike(condition, here)}"
 
     def _widened(self, table: Table) -> Iterator[SchemaChange]:
         wanted = self.after[table.id].shape

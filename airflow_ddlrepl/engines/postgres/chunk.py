@@ -46,6 +46,7 @@ class LoadTask:
     snapshot: exported at the source, valid while its exporter lives. columns: (name at the source, name in the
     shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it. after: statements that are
     run and committed with the rows, for a table that is one chunk. kept: the rows are there, not at the source.
+    wanted: SQL that is true for the rows to load; empty: all.
     """
 
     source_dsn: str = field(repr=False)
@@ -61,6 +62,7 @@ class LoadTask:
     binary: bool = True
     after: tuple[str, ...] = ()
     kept: Kept | None = None
+    wanted: str = ""
 
 
 def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
@@ -138,7 +140,8 @@ def _blocks(source: Connection[Any] | None, task: LoadTask) -> Iterator[bytes]:
         return read_chunk(Trail(task.kept.trail_url, task.kept.channel), task.kept.files)
     assert source is not None
     names = [name for name, _ in task.columns]
-    return blocks_of(source, copy_out(task.table, names, task.low_page, task.high_page, binary=task.binary))
+    rows = (task.table, names, task.low_page, task.high_page)
+    return blocks_of(source, copy_out(*rows, binary=task.binary, wanted=task.wanted))
 
 
 def _marks_of(target: Connection[Any], task: LoadTask) -> str:

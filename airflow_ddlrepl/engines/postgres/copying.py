@@ -63,9 +63,12 @@ def open_snapshot(source: Connection[Any], snapshot: str) -> None:
         source.execute(f"SET TRANSACTION SNAPSHOT {literal(snapshot)}".encode())
 
 
-def copy_out(table: TableName, columns: Iterable[str], low_page: int, high_page: int | None, *, binary: bool) -> str:
-    """A COPY of the rows in a range of pages."""
-    where = [f"ctid >= '({low_page},0)'"] if low_page else []
+def copy_out(
+    table: TableName, columns: Iterable[str], low_page: int, high_page: int | None, *, binary: bool, wanted: str = ""
+) -> str:
+    """A COPY of the rows in a range of pages. wanted: SQL that is true for those that are read; empty: all."""
+    where = [wanted] if wanted else []
+    where += [f"ctid >= '({low_page},0)'"] if low_page else []
     where += [f"ctid < '({high_page},0)'"] if high_page is not None else []
     rows = f"SELECT {', '.join(map(quote, columns))} FROM ONLY {qualified(table)}"
     rows += f" WHERE {' AND '.join(where)}" if where else ""

@@ -41,7 +41,7 @@ class CompareTask:
     source: the table's shape at the source, without what the target is not to have. target: its name at the target.
     shape: what the target should hold, columns with the source's ids; columns that the source doesn't have (kept ones)
     are not compared. limit: how many differing rows are named. wanted: `source` as the target should show it; None:
-    as it is.
+    as it is. rows: SQL that is true for the source's rows that the target is to have; empty: all.
     """
 
     source_dsn: str = field(repr=False)
@@ -51,6 +51,7 @@ class CompareTask:
     shape: Table
     limit: int = 20
     wanted: Table | None = None
+    rows: str = ""
 
 
 def compare_table(task: CompareTask) -> TableReport:
@@ -74,21 +75,27 @@ def _reader(dsn: str) -> Iterator[Connection[Any]]:
 
 
 def _without_target(task: CompareTask, here: Connection[Any]) -> TableReport:
-    side = _Side(here, task.source.name, (), (), "source")
-    count = int(side.ask(f"SELECT count(*) FROM ONLY {qualified(side.table)}")[0][0])
+    side = _Side(here, task.source.name, (), (), "source", task.rows)
+    count = int(side.ask(f"SELECT count(*) FROM {side.rows}")[0][0])
     lines = ("the table is missing at the target",)
     return TableReport(task.source.name, task.target, source_rows=count, structure=lines, missing=count)
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side: columns and key as SQL, and who answers. place: source or target."""
+    """One side: columns and key as SQL, and who answers. place: source or target. wanted: SQL, of rows."""
 
     connection: Connection[Any]
     table: TableName
     columns: tuple[str, ...]
     key: tuple[str, ...]
     place: str
+    wanted: str = ""
+
+    @property
+    def rows(self) -> str:
+        """The table, and which of its rows."""
+        return f"ONLY {qualified(self.table)}{f' WHERE {self.wanted}' if self.wanted else ''}"
 
     @property
     def row_text(self) -> str:
@@ -133,7 +140,7 @@ class _Comparer:
         key = [i for i in (task.source.key.columns if task.source.key else ()) if i in mine]
         key = key if task.source.key and len(key) == len(task.source.key.columns) else []
         self.sides = (
-            _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source"),
+            _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source", task.rows),
             _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target"),
         )
         self.is_alike = len({side.info.parameter_status("server_encoding") for side in (here, there)}) == 1
@@ -212,7 +219,7 @@ class _Comparer:
 def _from_text(side: _Side, select: str, tail: str = "", *, with_values: bool = False) -> list[tuple[Any, ...]]:
     """Ask about `t`, each row's text, and `k`, its key's; `v`: each column's."""
     values = f", ARRAY[{', '.join(f'ROW({c})::text' for c in side.columns)}] AS v" if with_values else ""
-    rows = f"SELECT {side.row_text} AS t, {side.key_text} AS k{values} FROM ONLY {qualified(side.table)}"
+    rows = f"SELECT {side.row_text} AS t, {side.key_text} AS k{values} FROM {side.rows}"
     return side.ask(f"SELECT {select} FROM ({rows}) AS r{tail}")
 
 

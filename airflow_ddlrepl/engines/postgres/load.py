@@ -118,7 +118,7 @@ def _one_element_arrays(values: pa.Array) -> pa.Array:
 
 def all_names(stage_name: str) -> list[str]:
     """Every staging table that a task of this name may make."""
-    stages = [*Stage, "k", f"{Stage.UPDATES}a", f"{Stage.MOVES}a"]
+    stages = [*Stage, "k", "q", f"{Stage.UPDATES}a", f"{Stage.MOVES}a"]
     return [stage_table(stage_name, stage) for stage in stages]
 
 

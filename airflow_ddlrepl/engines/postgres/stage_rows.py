@@ -18,14 +18,22 @@ from airflow_ddlrepl.trail.store import Trail
 
 
 class StageReader:
-    """columns: source names of those wanted. layout: all, in the order of the `absent` bitmap."""
+    """columns: source names of those wanted. layout: all, in the order of the `absent` bitmap. both: names of those
+    whose old values are wanted, too.
+    """
 
     def __init__(
-        self, task: StageTask, key: Sequence[KeyColumn], columns: Sequence[str], layout: Sequence[str]
+        self,
+        task: StageTask,
+        key: Sequence[KeyColumn],
+        columns: Sequence[str],
+        layout: Sequence[str],
+        both: Sequence[str] = (),
     ) -> None:
         self.task = task
         self.key = key
-        self.columns = columns
+        self.columns = list(dict.fromkeys([*columns, *both]))
+        self.old = list(dict.fromkeys([*([k.name for k in key] or columns), *both]))
         self.layout = layout
 
     def read(self, trail: Trail) -> pa.Table:
@@ -70,12 +78,12 @@ class StageReader:
     def _wanted(self, file: RowFile) -> list[str]:
         names = self.columns
         told = {c.name for c in file.columns if c.is_key or file.identity is Identity.FULL}
-        old = [name for name in ([key.name for key in self.key] or names) if name in told]
+        old = [name for name in self.old if name in told]
         return ["lsn", "seq", "op", "before", "absent", *(f"a_{n}" for n in names), *(f"b_{n}" for n in old)]
 
     def _with_old_keys(self, batch: pa.Table) -> pa.Table:
         """Rows of a table whose log tells no old keys (inserts only) get empty ones; without a key, old rows."""
-        for name in [key.name for key in self.key] or self.columns:
+        for name in self.old:
             if f"b_{name}" not in batch.column_names and f"a_{name}" in batch.column_names:
                 batch = batch.append_column(f"b_{name}", pa.nulls(batch.num_rows, batch[f"a_{name}"].type))
         return batch

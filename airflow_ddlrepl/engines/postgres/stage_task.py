@@ -29,6 +29,7 @@ class StageTask:
     table: the source's shape valid for these rows. target: the target's shape at this moment; columns
     belong together by id. target_name: of the table to change (a partition's own). bucket, buckets:
     which part of the keys. stage_name: unique per channel, target, table, section and bucket. token: of the run.
+    condition: of the rows that the target takes, over `whole`, the source's table with what the target does not have.
     """
 
     dsn: str = field(repr=False)
@@ -46,6 +47,8 @@ class StageTask:
     buckets: int = 1
     dsn_env: str = ""
     token: int = 0
+    condition: str = ""
+    whole: Table | None = None
 
     @property
     def location(self) -> str:

@@ -16,9 +16,11 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.config.condition_text import condition
 from airflow_ddlrepl.engines.postgres.given import MOST_TOGETHER, Given, give
 from airflow_ddlrepl.engines.postgres.load import all_names, drop_stages, load, loading, stage_table
 from airflow_ddlrepl.engines.postgres.names import literal
+from airflow_ddlrepl.engines.postgres.restricted import restricted
 from airflow_ddlrepl.engines.postgres.sessions import session_name
 from airflow_ddlrepl.engines.postgres.stage_rows import StageReader
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, layout_of, sections
@@ -36,8 +38,8 @@ from airflow_ddlrepl.trail.store import Trail
 def stage(task: StageTask) -> Staged:
     """Stages one task; what it returns is what `merge` needs.
 
-    Raises TargetError INT-103 (key not in the target), INT-111 (an old row is missing), INT-120 (the
-    target refuses the rows), TrailError for damaged files.
+    Raises TargetError INT-103 (key not in the target), INT-111 (an old row is missing), INT-112 and INT-113 (what
+    `restricted` raises), INT-120 (the target refuses the rows), TrailError for damaged files.
     """
     return stage_all((task,))[0]
 
@@ -74,14 +76,17 @@ class _Stager:
     def stage(self, task: StageTask) -> Staged:
         plan = _Plan(task)
         changes = plan.reader().read(self._trail)
+        read = changes.num_rows
+        if read and task.condition:
+            changes = plan.restricted(changes, self.cursor())
         if not changes.num_rows:
-            return plan.staged({}, 0)
+            return plan.staged({}, read)
         plan.require_key()
         rows = plan.images(changes) if task.table.key is None else plan.net(changes, self.cursor)
         given = self._given(plan, rows)
         if given is None:
             self._load(plan, rows)
-        return plan.staged(rows, changes.num_rows, given or {})
+        return plan.staged(rows, read, given or {})
 
     def _given(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, Given] | None:
         """All of the task's rows, or none: they fit together."""
@@ -135,7 +140,14 @@ class _Plan:
         return tuple(c.id for c, key in zip(columns, self.key) if key.equality is not Equality.BYTES)
 
     def reader(self) -> StageReader:
-        return StageReader(self.task, self.key, [column.source_name for column in self.columns], self.names)
+        both = condition(self.task.condition).names() if self.task.condition else ()
+        there = [name for name in both if name in self.names]
+        return StageReader(self.task, self.key, [column.source_name for column in self.columns], self.names, there)
+
+    def restricted(self, changes: pa.Table, cursor: Any) -> pa.Table:
+        """What the changes are to a target that takes only the rows which the condition is true for."""
+        name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
+        return restricted(cursor, name, changes, condition(self.task.condition), of, self.encodings)
 
     def net(self, changes: pa.Table, cursor: Callable[[], Any]) -> dict[Stage, pa.Table]:
         """The net change by key. cursor: opens one on the target."""

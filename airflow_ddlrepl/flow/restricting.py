@@ -1,0 +1,128 @@
+"""Restricting: the condition that the channel file gives a table's rows at one target, and when the rows come anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.condition import Part
+from airflow_ddlrepl.config.condition_text import condition
+from airflow_ddlrepl.config.properties import condition_in
+from airflow_ddlrepl.engines.postgres.restricted import full, is_true, require_readable
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.transform.rows import columns_of
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+
+def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
+    """The condition for the table's rows at that target, if it has one. Raises what `columns_of` raises."""
+    said = channel.restriction_at(target, table.name)
+    if said is None:
+        return None
+    found = condition(said.condition)
+    columns_of(found, table)
+    return found
+
+
+def rows_wanted(channel: Channel, target: str, table: Table) -> str:
+    """The same as SQL for the source; empty where the target takes all rows."""
+    found = condition_at(channel, target, table)
+    return is_true(found) if found is not None else ""
+
+
+def require_whole_rows(channel: Channel, target: str, table: Table) -> None:
+    """Raises Unsupported ADP-154 where the log would not tell what a row was before a change, and has to."""
+    if table.is_partitioned or table.identity is Identity.FULL:
+        return
+    if channel.restriction_at(target, table.name) is not None:
+        is_computed = any(column.generated for column in table.columns)
+        raise Unsupported(
+            "`restrict` has a condition for its rows, and the log does not tell whole old rows: which of them come into"
+            " the condition and go out of it would not be known",
+            code="ADP-154",
+            table=table.name,
+            hint=f"at the source: {full(table.name)}{_COMPUTED if is_computed else ''}",
+        )
+
+
+_COMPUTED = "; from version 18 on that can't be while the table has a generated column: take it out of `restrict`"
+
+
+def require_restrictable(channel: Channel, target: str, tables: Iterable[Table], server: Connection[Any]) -> None:
+    """Can the target have the rows of these tables that the file says? server: one that reads the conditions.
+
+    Raises what `condition_at` and `require_whole_rows` raise, ADP-148 where the server can't read a condition.
+    """
+    rules = channel.target(target).rules
+    for table in tables:
+        found = None if rules.takes_nothing(table.name) else condition_at(channel, target, table)
+        if found is not None:
+            require_whole_rows(channel, target, table)
+            require_readable(server, found, table, columns_of(found, table))
+
+
+def require_one_condition(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
+    """Raises Unsupported ADP-149 where a partition would have other rows than its partitioned table."""
+    if parent is None:
+        return
+    ours, theirs = (channel.restriction_at(target, one.name) for one in (table, parent))
+    if (ours and ours.condition) != (theirs and theirs.condition):
+        raise Unsupported(
+            f"by `restrict` the partition {table.name} would have rows by another condition than {parent.name}",
+            code="ADP-149",
+            table=table.name,
+            hint="write a pattern in `tables` that matches the partitioned table and its partitions alike",
+        )
+
+
+def require_lasting(before: Standing | None, new: Table, properties: str) -> None:
+    """Raises what `columns_of` raises where a statement takes away what the condition looks at.
+
+    properties: what the file says of the table. A table that waits for its rows gets them by the condition of then.
+    """
+    if before is None or before.state is State.LIVE:
+        said = condition_in(before.properties if before else properties)
+        if said and said == condition_in(properties):
+            columns_of(condition(said), new)
+
+
+def brought_anew(
+    found: TablePlan, before: Standing | None, source_before: Table | None, new: Table | None, kind: EventKind
+) -> TablePlan:
+    """The plan, with a refresh where the condition gives other rows than those that stand. found: with its properties.
+
+    source_before: the source's shape before a statement. Partitioned tables have no rows.
+    """
+    if before is None or new is None or new.is_partitioned or before.state is State.NEW or found.is_kept:
+        return found
+    now = condition_in(found.properties)
+    if condition_in(before.properties) != now:
+        return _with_refresh(found, f"other rows by `restrict`: {now or 'all of them'}")
+    if now and kind is EventKind.DDL and before.state is State.LIVE and _looks_otherwise(now, source_before, new):
+        return _with_refresh(found, f"`restrict` looks at a column that has changed: {now}")
+    return found
+
+
+def _looks_otherwise(said: str, before: Table | None, now: Table) -> bool:
+    def looks_at(table: Table) -> list[object]:
+        names = condition(said).names()
+        return [(c.id, c.type, c.collation) for c in table.columns if c.name in names]
+
+    return before is None or looks_at(before) != looks_at(now)
+
+
+def _with_refresh(found: TablePlan, why: str) -> TablePlan:
+    if any(step.kind is StepKind.REFUSE for step in found.steps):
+        return found
+    others = tuple(step for step in found.steps if step.kind is not StepKind.REFRESH)
+    whys = [step.why for step in found.steps if step.kind is StepKind.REFRESH]
+    policy = next((step.policy for step in found.steps if step.kind is StepKind.REFRESH), "")
+    return replace(found, steps=(*others, Step(StepKind.REFRESH, "; ".join([*whys, why]), policy=policy)))

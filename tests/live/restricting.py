@@ -1,0 +1,56 @@
+"""Channels whose targets take only some rows of a table `t`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import yaml
+
+from tests.live.replica import Replica, channel_file
+
+IS_EU = "region = 'EU' AND amount > 100"
+EU = {"tables": "t", "condition": IS_EU}
+TABLE = "CREATE TABLE t (id int PRIMARY KEY, region text, amount numeric(9,2), note text)"
+FULL = "ALTER TABLE t REPLICA IDENTITY FULL"
+ROWS = "INSERT INTO t VALUES (1, 'EU', 200, 'in'), (2, 'EU', 50, 'cheap'), (3, 'US', 300, 'far'), (4, NULL, 400, 'no')"
+
+
+def begun(databases: Any, folder: Path, *restrict: Any, statements: tuple[str, ...] = (), **more: Any) -> Replica:
+    """An active channel with these restrictions; without statements a table `t`, of whose rows the first is wanted."""
+    file = channel_file(folder, databases.source, databases.target, restrict=list(restrict), **more)
+    made = Replica(databases.source, databases.target, file)
+    made.at_source(*(statements or (TABLE, FULL, ROWS)))
+    made.activate()
+    made.check_equal()
+    return made
+
+
+def now(replica: Replica, **sections: Any) -> None:
+    """The channel file says this from here on."""
+    data = {**yaml.safe_load(replica.file.read_text()), **sections}
+    replica.file.write_text(yaml.safe_dump(data))
+
+
+def at_source(replica: Replica, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(replica.source) as connection:
+        return connection.execute(query).fetchall()
+
+
+def check(replica: Replica, condition: str = IS_EU, table: str = "t", columns: str = "*") -> None:
+    """The target has these rows of the source, and no others."""
+    wanted = f"SELECT row_to_json(x)::text FROM (SELECT {columns} FROM {table} WHERE {condition}) x ORDER BY 1"
+    found = f"SELECT row_to_json(x)::text FROM (SELECT {columns} FROM {table}) x ORDER BY 1"
+    assert replica.rows(found) == at_source(replica, wanted)
+
+
+def settled(replica: Replica, condition: str = IS_EU, table: str = "t", columns: str = "*") -> Any:
+    """One cycle; then as `check`."""
+    told = replica.settle()
+    check(replica, condition, table, columns)
+    return told
+
+
+def ids(replica: Replica, table: str = "t") -> list[int]:
+    return [i for (i,) in replica.rows(f"SELECT id FROM {table} ORDER BY id")]
