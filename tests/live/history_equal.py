@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import psycopg
@@ -26,6 +26,7 @@ Column = tuple[str | None, str | None]
 
 NO_COLUMN: tuple[Column, ...] = ((None, None),)
 Called = Callable[[str], str | None]
+ALL_ROWS: Mapping[Name, str] = {}
 
 
 def _the_same(name: str) -> str | None:
@@ -36,16 +37,23 @@ class Locked(Exception):
     """An open transaction holds a table."""
 
 
-def difference(source: str, target: str, but: Collection[int] = (), called: Called = _the_same) -> str:
+def difference(
+    source: str,
+    target: str,
+    but: Collection[int] = (),
+    called: Called = _the_same,
+    wanted: Mapping[Name, str] = ALL_ROWS,
+) -> str:
     """The first table of the source that the target has not, or has otherwise; "" when there is none but these.
 
-    but: ids of tables. called: what a column is called at the target; None: not there. Raises Locked.
+    but: ids of tables. called: what a column is called at the target; None: not there.
+    wanted: the rows of a table that the target is to have, as SQL; tables that are not in it have all. Raises Locked.
     """
     with psycopg.connect(source) as here, psycopg.connect(target) as there:
         here.execute(f"{PATIENCE}; {WHOLE_NAMES}")
         there.execute(WHOLE_NAMES)
         try:
-            return _difference(here, there, but, called)
+            return _difference(here, there, but, called, wanted)
         except psycopg.errors.LockNotAvailable as error:
             raise Locked from error
 
@@ -73,7 +81,11 @@ def _in_order(columns: tuple[Column, ...], called: Called) -> tuple[Column, ...]
 
 
 def _difference(
-    here: psycopg.Connection[Any], there: psycopg.Connection[Any], but: Collection[int], called: Called
+    here: psycopg.Connection[Any],
+    there: psycopg.Connection[Any],
+    but: Collection[int],
+    called: Called,
+    wanted: Mapping[Name, str],
 ) -> str:
     ours, theirs = _tables(here, but), _tables(there)
     ours = {n: tuple(c for c in of if c[0] and called(c[0]) is not None) or NO_COLUMN for n, of in ours.items()}
@@ -83,7 +95,7 @@ def _difference(
             return f"{'.'.join(name)} has {columns}, at the target {theirs.get(name)}"
     if not ours:
         return ""
-    mine, other = _checksums(here, ours), _checksums(there, as_named)
+    mine, other = _checksums(here, ours, wanted), _checksums(there, as_named)
     for name in ours:
         if mine[name] != other[name]:
             return f"{'.'.join(name)}: rows and checksum {mine[name]}, at the target {other[name]}"
@@ -95,15 +107,19 @@ def _tables(connection: psycopg.Connection[Any], but: Collection[int] = ()) -> d
     return {(schema, name): tuple(zip(columns, types, strict=True)) for schema, name, columns, types in found}
 
 
-def _checksums(connection: psycopg.Connection[Any], tables: dict[Name, tuple[Column, ...]]) -> dict[Name, Any]:
+def _checksums(
+    connection: psycopg.Connection[Any], tables: dict[Name, tuple[Column, ...]], wanted: Mapping[Name, str] = ALL_ROWS
+) -> dict[Name, Any]:
     parts = [
         sql.SQL(
-            "SELECT {}::text, {}::text, count(*), sum(hashtextextended(ROW({})::text, 0)::numeric) FROM ONLY {}"
+            "SELECT {}::text, {}::text, count(*), sum(hashtextextended(ROW({})::text, 0)::numeric)"
+            " FROM ONLY {} WHERE {}"
         ).format(
             sql.Literal(name[0]),
             sql.Literal(name[1]),
             sql.SQL(", ").join(sql.Identifier(column) for column, _ in columns if column is not None),
             sql.Identifier(*name),
+            sql.SQL(wanted.get(name, "true")),  # type: ignore[arg-type]
         )
         for name, columns in tables.items()
     ]

@@ -1,7 +1,8 @@
 """Random histories, reproducible from their seeds: whatever happens at the source, the target equals it at the end.
 
 DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 20 that are rewound, 20 of a channel
-whose columns have other names at the target, 8 of such a one that are rewound, and 12 that are replayed as text);
+whose columns have other names at the target, 8 of such a one that are rewound, 12 that are replayed as text, and 12 of
+a channel whose targets take some rows only);
 DDLREPL_HISTORIES_FROM: the first.
 """
 
@@ -15,6 +16,7 @@ import pytest
 from tests.live.histories import generate, report, script, shrink
 from tests.live.history_player import Player
 from tests.live.history_properties import Renaming, RenamingRememberer
+from tests.live.history_restrictions import Restricting
 from tests.live.history_rewinds import Rememberer
 from tests.live.history_texts import Replaying
 
@@ -75,6 +77,12 @@ def test_histories_with_properties_that_are_rewound(pg18: Any, first: int) -> No
 def test_histories_that_are_replayed_as_text(pg18: Any, first: int) -> None:
     """What is refused is adapted in a run of its own."""
     _check(pg18, first, Replaying)
+
+
+@pytest.mark.parametrize("first", _starts(12, FIRST + 140))
+def test_histories_with_conditions(pg18: Any, first: int) -> None:
+    """Rows come into the conditions and go out of them, and every few cycles there are others."""
+    _check(pg18, first, Restricting)
 
 
 @pytest.mark.parametrize("first", _starts(20, FIRST + 1000))

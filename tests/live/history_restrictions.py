@@ -1,0 +1,132 @@
+"""Plays a history on a channel whose targets take some rows of some tables, and other ones every few acts.
+
+python -m tests.live.history_restrictions 18 1-100
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import yaml
+from psycopg import sql
+
+from airflow_ddlrepl.errors import DdlReplError
+from tests.live import histories
+from tests.live.history_catalog import Seen
+from tests.live.history_equal import ALL_ROWS, Name
+from tests.live.history_player import IDLE, OPEN, Player, Step
+from tests.live.history_statements import Words
+
+EVERY = 5
+ROWS = {Words.insert: 3, Words.update: 6, Words.delete: 1, Words.swap_keys: 1, Words.toast: 1}
+IMPOSSIBLE = ("ADP-147", "ADP-148", "ADP-149", "ADP-154", "INT-112")
+NUMBERS = ("smallint", "integer", "bigint")
+TEXTS = ("text", "character varying", "character")
+OTHERS = ("boolean", "date", "timestamp without time zone", "timestamp with time zone", "numeric", "double precision")
+TABLES = """
+WITH RECURSIVE tree AS (
+    SELECT c.oid, c.oid AS top FROM pg_class c WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
+        AND NOT EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid)
+    UNION ALL SELECT i.inhrelid, t.top FROM tree t JOIN pg_inherits i ON i.inhparent = t.oid)
+SELECT t.top::bigint, n.nspname::text, c.relname::text, c.relkind = 'r', (
+    SELECT json_agg(json_build_array(quote_ident(a.attname), format_type(a.atttypid, NULL)) ORDER BY a.attnum)
+    FROM pg_attribute a WHERE a.attrelid = t.top AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''),
+    EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attgenerated <> '')
+FROM tree t JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'ddlrepl', 'pg_toast')
+ORDER BY n.nspname, c.relname
+"""
+
+
+class Restricting(Player):
+    """Every few acts of the channel its file changes. What asks for the impossible is taken back."""
+
+    def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
+        super().__init__(urls, folder, options)
+        self.acts = 0
+        self.said: Mapping[Name, str] = ALL_ROWS
+
+    def along(self, steps: Iterator[Step], seed: int) -> Iterator[Step]:
+        """With more rows between the schema changes: they are to come into the conditions and go out of them."""
+        rng = random.Random(f"rows {seed}")
+        for step in super().along(steps, seed):
+            yield step
+            for _ in range(rng.randrange(4)):
+                session = rng.choice(self.sessions)
+                if self.acts and session.info.transaction_status in (IDLE, OPEN):
+                    text = Words(rng, Seen.by(session, rng)).one(ROWS)
+                    yield Step(self.sessions.index(session), text, guarded=True)
+
+    def wanted(self) -> Mapping[Name, str]:
+        return {name: f"({condition}) IS TRUE" for name, condition in self.said.items()}
+
+    def _act(self, what: str) -> None:
+        self.acts += 1
+        if self.acts % EVERY == 1:
+            self._restrict(dict(self._conditions(random.Random(self.acts))))
+        try:
+            super()._act(what)
+        except DdlReplError as error:
+            if error.code not in IMPOSSIBLE:
+                raise
+            self._restrict(ALL_ROWS)
+            super()._act(what)
+
+    def _restrict(self, said: Mapping[Name, str]) -> None:
+        self.said = said
+        data = yaml.safe_load(self.replica.file.read_text())
+        data["restrict"] = [
+            {"tables": ".".join('"' + part.replace('"', '""') + '"' for part in name), "condition": condition}
+            for name, condition in said.items()
+        ]
+        self.replica.file.write_text(yaml.safe_dump(data))
+
+    def _conditions(self, rng: random.Random) -> Iterator[tuple[Name, str]]:
+        """For most tables whose log can tell whole old rows; a partition's is its table's."""
+        with psycopg.connect(self.source, autocommit=True) as connection:
+            connection.execute("SET lock_timeout = '50ms'; SET search_path = pg_catalog")
+            found = connection.execute(TABLES).fetchall()
+            by_top: dict[int, str] = {}
+            for top, _, _, _, columns, _ in found:
+                if top not in by_top:
+                    by_top[top] = _condition(columns or [], rng) if rng.random() < 0.8 else ""
+            lost = {top for top, *_, is_generated in found if is_generated}
+            for top, schema, name, is_table, _, _ in found:
+                if by_top[top] and top not in lost and is_table and not _is_whole(connection, (schema, name)):
+                    lost.add(top)
+            for top, schema, name, *_ in found:
+                if by_top[top] and top not in lost:
+                    yield (schema, name), by_top[top]
+
+
+def _is_whole(connection: psycopg.Connection[Any], name: Name) -> bool:
+    """Unless a transaction has the table."""
+    statement = sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(sql.Identifier(*name))
+    try:
+        connection.execute(statement)
+    except psycopg.Error:
+        return False
+    return True
+
+
+def _condition(columns: list[tuple[str, str]], rng: random.Random) -> str:
+    known = [(name, of) for name, of in columns if of in (*NUMBERS, *TEXTS, *OTHERS)]
+    if not known:
+        return ""
+    name, of = rng.choice(known)
+    if of in NUMBERS:
+        return rng.choice([f"{name} % 3 <> 1", f"{name} > 2 OR {name} IS NULL", f"{name} BETWEEN -5 AND 3"])
+    if of in TEXTS:
+        return rng.choice([f"{name} LIKE '%a%'", f"{name} <> 'a'", f"{name} IN ('', 'a', 'B', '1', '2', '3')"])
+    if of in ("numeric", "double precision"):
+        return rng.choice([f"{name} > 2", f"NOT ({name} <= 1.5)"])
+    return f"{name} IS {rng.choice(['NULL', 'NOT NULL'])}"
+
+
+if __name__ == "__main__":
+    sys.exit(histories.main(sys.argv[1:], Restricting))
