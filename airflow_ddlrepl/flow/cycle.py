@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.config.location import resolve
 from airflow_ddlrepl.engines.postgres.connect import running, session
+from airflow_ddlrepl.engines.postgres.reuse import reusing
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
@@ -56,6 +57,7 @@ class Cycle:
         self.lineage: Lineage | None = None
         self._connections: dict[str, Connection[Any]] = {}
         self._databases: dict[str, str] = {}
+        self._sessions = ExitStack()
         self.unreachable: dict[str, Unreachable] = {}
 
     @cached_property
@@ -212,12 +214,14 @@ class Cycle:
         return self.trail.transactions(self.trail.segment(segment.epoch, segment.low))
 
     def __enter__(self) -> Self:
+        self._sessions.enter_context(reusing())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for connection in self._connections.values():
-            connection.close()
-        if "source" in self.__dict__:
-            self.source.close()
-        if "repository" in self.__dict__:
-            self.repository.close()
+        with self._sessions:
+            for connection in self._connections.values():
+                connection.close()
+            if "source" in self.__dict__:
+                self.source.close()
+            if "repository" in self.__dict__:
+                self.repository.close()

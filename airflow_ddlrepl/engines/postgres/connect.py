@@ -6,8 +6,10 @@ A failure becomes an error with a hint; a password never shows.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from airflow_ddlrepl.engines.postgres import reuse
+from airflow_ddlrepl.engines.postgres.names import literal
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, DiskFull, Unreachable
 
 if TYPE_CHECKING:
@@ -53,11 +55,18 @@ def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
     ConfigError CFG-122 (not a connection URL).
     """
     import psycopg
+
+    opened: Connection[tuple[Any, ...]] = _connected(psycopg.Connection, dsn, autocommit, application_name)
+    return opened
+
+
+def _connected(kind: Any, dsn: str, autocommit: bool, application_name: str) -> Any:
+    import psycopg
     from psycopg.conninfo import make_conninfo
 
     place = describe(dsn)
     try:
-        return psycopg.connect(
+        return kind.connect(
             make_conninfo("", **{**_KEEPALIVE, **parameters(dsn)}),
             autocommit=autocommit,
             application_name=application_name,
@@ -72,14 +81,29 @@ def session(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
     """As `connect`, for statements of ours: nobody's function or operator of a built-in's name can take its place.
 
     Its statements and transactions take as long as they take, and it may be idle in between; it waits for no lock
-    longer than LOCK_TIMEOUT.
+    longer than LOCK_TIMEOUT. Inside `reusing` it may be one that was closed.
     """
-    opened = connect(dsn, application_name=application_name)
-    timeouts = _TIMEOUTS if opened.info.server_version >= 170000 else _TIMEOUTS[:-1]
-    settings = (f"SET lock_timeout = '{LOCK_TIMEOUT}'", *(f"SET {name} = 0" for name in timeouts))
-    opened.execute("; ".join([SAFE_PATH, SAFE_ARRAYS, SAFE_DATES, *settings]).encode())
+    import psycopg
+
+    while (opened := reuse.take(dsn)) is not None:
+        try:
+            _settle(opened, application_name)
+            break
+        except psycopg.Error:  # it was ended since
+            opened.discard()
+    else:
+        opened = _connected(reuse.kind(), dsn, True, "ddlrepl")
+        opened.location = dsn
+        _settle(opened, application_name)
     opened.set_autocommit(autocommit)
-    return opened
+    return cast("Connection[tuple[Any, ...]]", opened)
+
+
+def _settle(opened: Connection[Any], application_name: str) -> None:
+    timeouts = _TIMEOUTS if opened.info.server_version >= 170000 else _TIMEOUTS[:-1]
+    named = f"SET application_name = {literal(application_name)}"
+    settings = (named, f"SET lock_timeout = '{LOCK_TIMEOUT}'", *(f"SET {name} = 0" for name in timeouts))
+    opened.execute("; ".join([SAFE_PATH, SAFE_ARRAYS, SAFE_DATES, *settings]).encode())
 
 
 def arrow_connection(dsn: str) -> Any:
