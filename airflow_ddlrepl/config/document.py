@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -44,6 +46,13 @@ class Document:
 
 def parse(text: str) -> Document:
     """Read one YAML document with safe_load's semantics. Raises NotYaml."""
+    found = _parsed(text)
+    return replace(found, data=deepcopy(found.data), lines=dict(found.lines))
+
+
+@lru_cache(16)
+def _parsed(text: str) -> Document:
+    """A process that opens a channel again and again finds the same text: reading it takes longer than all else."""
     try:
         loader = _Loader(text)
     except yaml.reader.ReaderError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from airflow_ddlrepl.ddl.lexer import canonical
@@ -79,6 +80,7 @@ def settled(table: Table) -> Table:
     )
 
 
+@lru_cache(4096)
 def _settled_column(column: Column) -> Column:
     default = canonical(column.default) if column.generated and column.default else column.default
     return replace(column, missing=None, type=_settled_type(column.type), default=default)
@@ -88,6 +90,7 @@ def _settled_type(of: DataType) -> DataType:
     return replace(of, text=canonical(of.text))
 
 
+@lru_cache(4096)
 def _settled_definition(of: TypeDefinition) -> TypeDefinition:
     return replace(
         of,

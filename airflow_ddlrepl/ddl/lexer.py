@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -25,6 +26,7 @@ class Token(NamedTuple):
     text: str
 
 
+SHORT = 200
 _SPACE = re.compile(r"(?:\s|--[^\n\r]*)+")
 _WORD = re.compile(r"[^\W\d][\w$]*")
 _NUMBER = re.compile(r"\d[\w.]*")
@@ -37,8 +39,17 @@ _COMMENT = re.compile(r"/\*|\*/")
 
 def tokens(text: str) -> Iterator[Token]:
     """The tokens of a statement, comments and white space left out. Never fails: what isn't closed runs to the end."""
-    for token, _, _ in placed_tokens(text):
-        yield token
+    return iter(_known(text)) if len(text) <= SHORT else _each(text)
+
+
+def _each(text: str) -> Iterator[Token]:
+    return (token for token, _, _ in placed_tokens(text))
+
+
+@lru_cache(4096)
+def _known(text: str) -> tuple[Token, ...]:
+    """Names of types and expressions, which a planner reads again and again."""
+    return tuple(_each(text))
 
 
 def placed_tokens(text: str) -> Iterator[tuple[Token, int, int]]:
@@ -100,7 +111,14 @@ def parts(words: Sequence[Token]) -> list[list[Token]]:
 
 def canonical(text: str) -> str:
     """One spelling for texts that differ only in white space and needless quotes: `"a".b [ ]` is `a.b[]`."""
+    return _known_spelling(text) if len(text) <= SHORT else _spelling(text)
+
+
+def _spelling(text: str) -> str:
     return " ".join(_spelled(t) for t in tokens(text))
+
+
+_known_spelling = lru_cache(4096)(_spelling)
 
 
 def _spelled(token: Token) -> str:

@@ -55,8 +55,7 @@ class Session:
 
 def prepare_session(cursor: Any) -> Session:
     """Settings of the open transaction; call it first. They end with the transaction."""
-    for name, value in SETTINGS.items():
-        cursor.execute("SELECT set_config(%s, %s, true)", [name, value])
+    cursor.execute("; ".join(f"SET LOCAL {name} = {literal(value)}" for name, value in SETTINGS.items()).encode())
     cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
     if not cursor.fetchone()[0]:
         return Session(enforces=True)

@@ -55,6 +55,11 @@ class Present:
         )
         return frozenset(by_text[text] for (text,) in found)
 
+    def is_there(self, name: TableName) -> bool:
+        """Is there a table of that name now? Asked each time."""
+        query = f"{_OID_SQL} AND c.relkind IN ('r', 'p')"
+        return self._connection.execute(query.encode(), [name.schema, name.name]).fetchone() is not None
+
     def has_rows(self, name: TableName) -> bool:
         """Is there a table of that name, with a row in it?"""
         if self.table(name) is None:

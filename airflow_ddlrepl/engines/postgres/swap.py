@@ -239,7 +239,7 @@ def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table)
 
 def _locked(connection: Connection[Any], name: TableName) -> Table | None:
     """The table's shape, which nobody changes any more until the transaction ends."""
-    if Present(connection).table(name) is None:
+    if not Present(connection).is_there(name):
         return None
     connection.execute(f"LOCK TABLE {qualified(name)} IN ACCESS EXCLUSIVE MODE".encode())
     return Present(connection).table(name)
