@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.demo.servers import PrivateServer
+from tests import memory
 from tests.chaos.life import Story, killed_anywhere, killed_at
 from tests.chaos.returns import killed_rewinds
 from tests.live.histories import generate, report, script, shrink
@@ -105,6 +106,7 @@ def _next(done: Any, hands: Sequence[Any]) -> Done:
 def _work(version: int, todo: Any, done: Any, level: int) -> None:
     for name in ("ddlrepl", "alembic"):
         logging.getLogger(name).setLevel(level)
+    PrivateServer.parent = memory.folder()
     with PrivateServer("source", version) as server:
         for job in iter(todo.get, None):
             done.put(do(server, job))

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from airflow_ddlrepl.demo.servers import PrivateServer
+from tests import memory
 from tests.live.history_catalog import Seen
 from tests.live.history_player import ACTIVATE, CHECK, IDLE, OPEN, VARIANTS, Outcome, Player, Step, player
 from tests.live.history_statements import ALL, SETUP, Words
@@ -179,6 +180,7 @@ def main(arguments: Sequence[str], kind: type[Player] = Player) -> int:
     """arguments: of the command line, as above."""
     for name in ("ddlrepl", "alembic"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    PrivateServer.parent = memory.folder()
     version, spelled, *wish = arguments
     first, _, last = spelled.partition("-")
     seeds = range(int(first), int(last or first) + 1)

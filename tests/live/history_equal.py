@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -37,6 +38,26 @@ class Locked(Exception):
     """An open transaction holds a table."""
 
 
+_open: dict[str, psycopg.Connection[Any]] = {}
+
+
+@contextmanager
+def asking(url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A transaction of its own, over a connection that is there until `hang_up`. What is not committed is undone."""
+    if url not in _open:
+        _open[url] = psycopg.connect(url, prepare_threshold=None)
+    try:
+        yield _open[url]
+    finally:
+        _open[url].rollback()
+
+
+def hang_up() -> None:
+    """Whatever `asking` has opened is closed."""
+    while _open:
+        _open.popitem()[1].close()
+
+
 def difference(
     source: str,
     target: str,
@@ -49,7 +70,7 @@ def difference(
     but: ids of tables. called: what a column is called at the target; None: not there.
     wanted: the rows of a table that the target is to have, as SQL; tables that are not in it have all. Raises Locked.
     """
-    with psycopg.connect(source) as here, psycopg.connect(target) as there:
+    with asking(source) as here, asking(target) as there:
         here.execute(f"{PATIENCE}; {WHOLE_NAMES}")
         there.execute(WHOLE_NAMES)
         try:
@@ -63,7 +84,7 @@ def contents(url: str, but: Collection[int] = (), called: Called = _the_same) ->
 
     Raises Locked.
     """
-    with psycopg.connect(url) as connection:
+    with asking(url) as connection:
         connection.execute(f"{PATIENCE}; {WHOLE_NAMES}")
         try:
             tables = {name: _in_order(columns, called) for name, columns in _tables(connection, but).items()}

@@ -6,7 +6,7 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from psycopg.pq import TransactionStatus
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres import exported, given, stage_task, stream
+from airflow_ddlrepl.engines.postgres.reuse import reusing
 from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow import activation, joining
@@ -26,7 +27,7 @@ from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.trail import pack, writer
 from tests import memory
 from tests.live.history_databases import databases
-from tests.live.history_equal import ALL_ROWS, Locked, Name, difference
+from tests.live.history_equal import ALL_ROWS, Locked, Name, difference, hang_up
 from tests.live.replica import Replica, channel_file
 
 log = logging.getLogger("histories")
@@ -38,7 +39,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"two": True, "packed": 1},  # targets; tables whose rows make a pack
     {"capture": {"format": "text"}, "given": 0},  # rows that need no staging table
     {"adapt_ddl": DROPS, "packed": 1, "given": 0},
-    {"piece": 3},  # rows of one table that are staged and merged together
+    {"piece": 3, "anew": True},  # rows of one table that are staged and merged together; each run connects anew
 )
 OF_THE_CHANNEL = ("capture", "adapt_ddl", "retention", "rewind_horizon", "replays")
 
@@ -190,6 +191,7 @@ class Player:
             with suppress(psycopg.Error):
                 session.rollback()
             session.close()
+        hang_up()
         with psycopg.connect(self.source, autocommit=True) as connection:
             for (gid,) in connection.execute("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"):
                 connection.execute(f"ROLLBACK PREPARED '{gid}'")  # type: ignore[call-overload]
@@ -215,7 +217,10 @@ def player(server: Any, variant: int, kind: type[Player] = Player) -> Iterator[P
         _in_pieces(options.get("piece")),
         mock.patch.object(writer, "LEAST_PIECES", options.get("packed", pack.LEAST_PIECES)),
         mock.patch.object(given, "MOST_ROWS", options.get("given", given.MOST_ROWS)),
+        ExitStack() as stack,
     ):
+        if not options.get("anew"):
+            stack.enter_context(reusing())
         _repository(Path(folder))
         playing = kind(urls, Path(folder), options)
         try:

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from psycopg import sql
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.work import InProcess
 from tests.live import histories
-from tests.live.history_equal import Called, Locked, Name, contents
+from tests.live.history_equal import Called, Locked, Name, asking, contents
 from tests.live.history_player import ACTIVATE, Player, Step
 
 REMEMBER = Step(None, "remember")
@@ -77,7 +76,7 @@ class Rememberer(Player):
             held = [contents(self.source, left_out, caller(naming)) for naming in self.namings]
         except Locked:
             return
-        with psycopg.connect(self.source) as connection:
+        with asking(self.source) as connection:
             row = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
         assert row is not None
         self.memories.append(Memory(row[0], held))
@@ -122,10 +121,11 @@ class Rememberer(Player):
 
     def take_rows(self, wanted: set[str]) -> None:
         """Of these tables of the live target."""
-        with psycopg.connect(self.targets[0], autocommit=True) as connection:
-            for name in contents(self.targets[0]):
-                if ".".join(name) in wanted:
-                    connection.execute(sql.SQL("TRUNCATE ONLY {}").format(sql.Identifier(*name)))
+        names = [name for name in contents(self.targets[0]) if ".".join(name) in wanted]
+        with asking(self.targets[0]) as connection:
+            for name in names:
+                connection.execute(sql.SQL("TRUNCATE ONLY {}").format(sql.Identifier(*name)))
+            connection.commit()
 
     def possible(self, memory: Memory, into: str) -> set[str]:
         """Which tables can be gone back to."""
