@@ -195,8 +195,7 @@ class Cycle:
 
     def captured(self) -> Lsn:
         """Where capture stands. Raises ConfigError CFG-130 when the channel is not active."""
-        row = self.repository.channel(self.channel.name)
-        position = self.repository.captured(self.channel.name)
+        row, position = self.repository.standing(self.channel.name)
         if row is None or row.state is not ChannelState.ACTIVE or position is None:
             raise ConfigError(
                 f"channel {self.channel.name} is not activated",

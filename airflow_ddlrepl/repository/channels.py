@@ -40,6 +40,13 @@ class Channels(Base):
             row = connection.execute(_CHANNEL, {"name": name}).first()
             return _channel(row) if row else None
 
+    def standing(self, name: str) -> tuple[ChannelRow | None, Lsn | None]:
+        """The channel's row, and `captured`."""
+        with self._database.read() as connection:
+            row = connection.execute(_CHANNEL, {"name": name}).first()
+            lsn = connection.execute(_POSITION, {"channel": name, "kind": CAPTURED}).scalar()
+            return _channel(row) if row else None, None if lsn is None else Lsn(lsn)
+
     def channels(self) -> list[ChannelRow]:
         """Every channel, by name."""
         with self._database.read() as connection:
