@@ -217,10 +217,10 @@ class Cycle:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        with self._sessions:
-            for connection in self._connections.values():
-                connection.close()
-            if "source" in self.__dict__:
-                self.source.close()
-            if "repository" in self.__dict__:
-                self.repository.close()
+        self._sessions.close()  # before they are closed: nobody wants them to be as good as new, nor asks a dead server
+        for connection in self._connections.values():
+            connection.close()
+        if "source" in self.__dict__:
+            self.source.close()
+        if "repository" in self.__dict__:
+            self.repository.close()

@@ -192,3 +192,12 @@ def test_a_run_uses_its_own_again(databases: Any, tmp_path: Path) -> None:
         server.execute(f"ALTER DATABASE {databases.target.rpartition('/')[2]} RENAME TO {tmp_path.name}_free".encode())
         server.execute(f"DROP DATABASE {tmp_path.name}_free".encode())
         server.execute(f"CREATE DATABASE {databases.target.rpartition('/')[2]}".encode())
+
+
+def test_the_end_of_a_run_asks_the_server_nothing(databases: Any, tmp_path: Path) -> None:
+    """It may be gone, and would be waited for; nobody wants the session to be as good as new any more."""
+    file = channel_file(tmp_path, databases.source, databases.target)
+    with flow.open_channel(file, InProcess()) as cycle:
+        target: Any = cycle.target_connection("warehouse")
+        before = target.uses
+    assert (target.closed, target.uses) == (True, before)
