@@ -243,3 +243,14 @@ def test_databases_with_different_encodings(databases: Any, latin: str, tmp_path
     replica.settle()
     replica.at_target("update t set h = null where id = 'å'")
     assert replica.compare().lines() == ["public.t: different row (å) in h"]
+
+
+def test_a_target_with_another_encoding(databases: Any, latin: str, tmp_path: Path) -> None:
+    """Rows of the log that are staged by COPY, too, and such as are few."""
+    replica = Replica(databases.source, latin, channel_file(tmp_path, databases.source, latin))
+    replica.at_source("create table t (id int primary key, note text)", "insert into t values (0, 'é')")
+    replica.activate()
+    for rows in ("1, 9", "10, 9999"):
+        replica.at_source(f"insert into t select i, 'ß' || i from generate_series({rows}) i")
+        replica.settle()
+    assert replica.rows("select count(*) from t where note = 'ß' || id") == [(9999,)]

@@ -28,6 +28,7 @@ _LOST = re.compile(
 )
 SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
 SAFE_ARRAYS = "SET array_nulls = on"  # else a NULL in an array that is sent as text becomes the word
+ARROWS_ENCODING = "SET client_encoding = 'UTF8'"  # without it the driver takes the database's for it
 SAFE_DATES = "SET datestyle = 'ISO, YMD'"  # the driver reads no other
 # What a role or a database says for the sessions of applications: ours wait for each other, and for long statements.
 # The last one is known from version 17 on.
@@ -117,6 +118,7 @@ def arrow_connection(dsn: str) -> Any:
     try:
         opened = _with_safe_settings(dsn)
         with opened.cursor() as cursor:
+            cursor.execute(ARROWS_ENCODING)
             cursor.execute(NO_TIMEOUTS)
             cursor.fetchall()
         return opened
