@@ -14,7 +14,7 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.steps import TablePlan
-from airflow_ddlrepl.config.properties import condition_in
+from airflow_ddlrepl.config.properties import condition_in, values_in
 from airflow_ddlrepl.config.rules import ChangeKind, RuleSets
 from airflow_ddlrepl.ddl.respell import moves, respelled
 from airflow_ddlrepl.model.change import Event, EventKind
@@ -63,7 +63,7 @@ class Slice:
     """Rows of one table with low <= key < high; `source` is their shape, `target` what they go into.
 
     condition: of the rows that the target takes, empty for all; it is about `whole`, the source's shape with what the
-    target is not to have.
+    target is not to have. values: the transformation that gives some of them; empty: none.
     """
 
     table_id: int
@@ -74,6 +74,7 @@ class Slice:
     name: TableName
     condition: str = ""
     whole: Table | None = None
+    values: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +335,7 @@ class Timeline:
             if not self.rules.are_none and (why := self.rules.why_discarded(ChangeKind.DML, source.name)):
                 self._discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
             else:
-                restricted = condition_in(standing.properties), known
+                restricted = condition_in(standing.properties), known, values_in(standing.properties)
                 self._slices.append(Slice(table_id, low, high, source, standing.shape, standing.name, *restricted))
         self._since[table_id] = high
 

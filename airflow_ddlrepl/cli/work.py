@@ -114,8 +114,13 @@ def schema() -> Result:
 
 
 def check(path: Path) -> Result:
-    """The file is valid when this returns; what does nothing is told as warnings. Raises ConfigError."""
+    """The file is valid when this returns; what does nothing is told as warnings. Raises ConfigError, and
+    Unsupported ADP-156 for a function of `transform` that can't be imported here, where the channel's driver runs.
+    """
+    from airflow_ddlrepl.flow.transforming import require_functions
+
     channel = load_channel(path)
+    require_functions(channel)
     told = warnings(channel)
     places = {"source": channel.source.location, **{f"target {t.name}": t.location for t in channel.places}}
     for place, location in places.items():

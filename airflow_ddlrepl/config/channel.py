@@ -31,13 +31,14 @@ from airflow_ddlrepl.config.properties import (
     Restrict,
     Restriction,
     Table,
+    Transformation,
     digest,
     seen_as,
 )
 from airflow_ddlrepl.config.replay_ddl import ReplayEntry, require_apart
 from airflow_ddlrepl.config.rules import RuleSets
 from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern, Whole, YesNo
-from airflow_ddlrepl.config.transforms import Transforms, refuse
+from airflow_ddlrepl.config.transforms import ours, refuse
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -177,7 +178,7 @@ class Channel(Section):
     )
     table_properties: tuple[Table, ...] = Field((), description="what tables are called at the targets")
     restrict: tuple[Restrict, ...] = Field((), description="which rows of a table the targets take")
-    transform: Transforms = Field((), description="HVR's Transform: there is none, and asking for one is an error")
+    transform: tuple[Transformation, ...] = Field((), description="which values the targets have, by Python functions")
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults hold where no action says anything")
     repository: str = Field(
         default_factory=default_repository, min_length=1, repr=False, description="URL; default: under $DDLREPL_HOME"
@@ -205,13 +206,14 @@ class Channel(Section):
             raise ValueError('is no cron expression: write for example "*/5 * * * *" or "@hourly"')
         return value
 
-    @field_validator("transform")
+    @field_validator("transform", mode="before")
     @classmethod
-    def _transforms_are_there(cls, value: tuple[str, ...], known: ValidationInfo) -> tuple[str, ...]:
+    def _transforms_are_there(cls, value: Any, known: ValidationInfo) -> Any:
         places = (known.data.get("source"), *known.data.get("targets", ()))
         actions = [known.data.get("adapt_ddl"), *(place.adapt_ddl for place in places if place)]
-        refuse(value, adapts=any(actions))
-        return value
+        mine, others = ours(value)
+        refuse(others, adapts=any(actions))
+        return mine
 
     @field_validator("replay_ddl")
     @classmethod
@@ -287,22 +289,26 @@ class Channel(Section):
 
     @property
     def has_properties(self) -> bool:
-        """Does the file say anything of names at targets, or of rows?"""
-        return bool(self.column_properties or self.table_properties or self.restrict)
+        """Does the file say anything of names at targets, of rows, or of values?"""
+        return any(getattr(self, key) for key in PROPERTIES)
 
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
         """The column_properties of a table, named as at the source, at that target or replay."""
         return tuple(p for p in self.column_properties if p.holds(target, table))
 
     def properties_at(self, target: str, table: TableName) -> str:
-        """What `column_properties`, `table_properties` and `restrict` say of the table; empty when they don't."""
+        """What the four properties say of the table; empty when they don't."""
         of_table = (p for p in self.table_properties if p.holds(target, table))
-        of_rows = self.restriction_at(target, table)
-        return digest((*self.columns_at(target, table), *islice(of_table, 1), *((of_rows,) if of_rows else ())))
+        others = (self.restriction_at(target, table), self.transformation_at(target, table))
+        return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
         """Which rows of a table, named as at the source, that target or replay takes; None: all."""
         return next((p for p in self.restrict if p.holds(target, table)), None)
+
+    def transformation_at(self, target: str, table: TableName) -> Transformation | None:
+        """Which function gives values of a table, named as at the source, at that target or replay; None: none."""
+        return next((p for p in self.transform if p.holds(target, table)), None)
 
     def holder(self, name: str) -> str:
         """Under which name a target keeps where it stands: a replay may be in the database of a target."""
@@ -316,9 +322,7 @@ class Channel(Section):
         return self.model_copy(
             update={
                 "replays": (like_it, *others),
-                "column_properties": seen_as(self.column_properties, *names),
-                "table_properties": seen_as(self.table_properties, *names),
-                "restrict": seen_as(self.restrict, *names),
+                **{key: seen_as(getattr(self, key), *names) for key in PROPERTIES},
             }
         )
 

@@ -1,5 +1,5 @@
-"""What columns and tables are called at a target, and which rows it takes: `column_properties`, `table_properties`,
-`restrict`. HVR's actions ColumnProperties, TableProperties, Restrict.
+"""What columns and tables are called at a target, which rows it takes, and which values they get: `column_properties`,
+`table_properties`, `restrict`, `transform`. HVR's actions ColumnProperties, TableProperties, Restrict, Transform.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from airflow_ddlrepl.config.pattern import MAX_NAME_BYTES, impossible, is_about,
 from airflow_ddlrepl.config.section import Section, YesNo
 from airflow_ddlrepl.model.names import TableName
 
-PROPERTIES = ("column_properties", "table_properties", "restrict")
+PROPERTIES = ("column_properties", "table_properties", "restrict", "transform")
 """Their keys in the channel file."""
 _SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
 _ONE_OR_MORE = WithJsonSchema(
@@ -110,6 +110,42 @@ class Restriction(_Property):
         return spelled(condition(value))
 
 
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+class Transformation(_Property):
+    """One Transform action: a Python function gives the values that columns have at the target.
+
+    The first that matches a table decides, also for tables that come later. docs/transform.md has more.
+    """
+
+    columns: Patterns = Field(min_length=1, description="patterns for the columns that the function gives values to")
+    function: str = Field(description="module:function, importable wherever the channel's tasks run")
+    reads: Patterns = Field(
+        ("*",), min_length=1, description="patterns for the columns that it looks at, besides those that it gives"
+    )
+    version: Annotated[str, BeforeValidator(_as_text)] = Field(
+        "", description="another one, when the function gives other values than before: the tables are loaded anew"
+    )
+
+    @field_validator("columns", "reads")
+    @classmethod
+    def _columns_are_possible(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in value:
+            if impossible(pattern):
+                raise ValueError(f"{pattern!r} can be no column's name")
+        return value
+
+    @field_validator("function")
+    @classmethod
+    def _function_is_named(cls, value: str) -> str:
+        module, colon, name = value.partition(":")
+        if not (colon and name.isidentifier() and all(part.isidentifier() for part in module.split("."))):
+            raise ValueError(f"{value!r} is no module:function, as in shop_rules:masked")
+        return value
+
+
 def _column_from_text(value: Any) -> Any:
     return _listed(read_action(value, COLUMN_PARAMETERS)) if isinstance(value, str) else value
 
@@ -149,9 +185,16 @@ def condition_in(said: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def values_in(said: str) -> str:
+    """The same of its transformation, as JSON; empty: the target has the source's values."""
+    found = (json.dumps(one, sort_keys=True) for one in json.loads(said or "[]") if "function" in one)
+    return next(found, "")
+
+
+@lru_cache(maxsize=4096)
 def names_in(said: str) -> str:
-    """The same without the condition."""
-    found = [one for one in json.loads(said or "[]") if "condition" not in one]
+    """The same without the condition and the transformation."""
+    found = [one for one in json.loads(said or "[]") if not one.keys() & {"condition", "function"}]
     return json.dumps(found, sort_keys=True, ensure_ascii=False) if found else ""
 
 

@@ -79,8 +79,8 @@ _SPLIT = (
     " or name tables in the entry's `exclude`"
 )
 _AS_IT_IS = (
-    "the text of a statement can't be renamed, and is about all rows. Name such tables in `exclude` of the entry, then"
-    " they are adapted; or leave them as they are at the source"
+    "the text of a statement can't be renamed, and is about all rows as they are. Name such tables in `exclude` of the"
+    " entry, then they are adapted; or leave them as they are at the source"
 )
 
 

@@ -1,11 +1,11 @@
-"""`transform`: HVR's Transform actions. There is none: each is refused, and told what there is instead."""
+"""`transform`: entries that name a function are ours (`properties.Transformation`). HVR's own transformations are not
+there: each is refused, and told what there is instead.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator, WithJsonSchema
+from typing import Any
 
 SAP_UNPACK = "SapUnpack"
 NOT_TOGETHER = (
@@ -13,19 +13,24 @@ NOT_TOGETHER = (
     " tables that it unpacks into"
 )
 INSTEAD = (
-    "column_properties (other names, or absent), table_properties, restrict, and `capture: {no_truncate: true}`;"
-    " values are never changed on the way: a view at the target can"
+    "`columns` and `function`, a Python function that gives values (docs/transform.md); column_properties (other names,"
+    " or absent), table_properties, restrict, and `capture: {no_truncate: true}`"
 )
 
 
-def _texts(value: Any) -> Any:
-    items = value if isinstance(value, list) else [value]
-    return tuple(", ".join(f"{k}={v}" for k, v in one.items()) if isinstance(one, dict) else str(one) for one in items)
+def ours(said: Any) -> tuple[list[Any], tuple[str, ...]]:
+    """The entries that name a function of ours, as they are; and the others, HVR's, as text."""
+    items = list(said) if isinstance(said, list | tuple) else [said] if said else []
+    known = [one for one in items if not isinstance(one, str) and not _is_text(one)]
+    return known, tuple(_text(one) for one in items if one not in known)
 
 
-Transforms = Annotated[
-    tuple[str, ...], BeforeValidator(_texts), WithJsonSchema({"type": "array", "items": {"type": "string"}})
-]
+def _is_text(one: Any) -> bool:
+    return not hasattr(one, "function") and not (isinstance(one, dict) and one.keys() & {"function", "columns"})
+
+
+def _text(one: Any) -> str:
+    return ", ".join(f"{k}={v}" for k, v in one.items()) if isinstance(one, dict) else str(one)
 
 
 def refuse(transforms: Sequence[str], *, adapts: bool) -> None:

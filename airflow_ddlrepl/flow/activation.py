@@ -34,6 +34,7 @@ from airflow_ddlrepl.flow.restricting import require_restrictable
 from airflow_ddlrepl.flow.results import Activated
 from airflow_ddlrepl.flow.stages import stage
 from airflow_ddlrepl.flow.texts import require_one_way
+from airflow_ddlrepl.flow.transforming import require_transformable
 from airflow_ddlrepl.flow.waiting import as_enrolled, waiting
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.record import RefreshAsked
@@ -81,6 +82,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     for target in cycle.channel.targets:
         require_possible(cycle.channel, target.name, tables)
         require_restrictable(cycle.channel, target.name, tables, cycle.source.connection)
+        require_transformable(cycle.channel, target.name, tables)
         _require_elsewhere(cycle, target.name, tables)
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if (revisions or late) and not is_new:

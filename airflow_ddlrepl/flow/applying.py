@@ -45,6 +45,7 @@ from airflow_ddlrepl.model.record import FIRST, Record, RefreshAsked, RefreshDec
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.manifest import RowFile
+from airflow_ddlrepl.transform.values import transform_of
 
 NONE: Refusals = MappingProxyType({})
 
@@ -199,6 +200,7 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program, files: Mapping[int, S
 def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile], number: int) -> Iterator[StageTask]:
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
     buckets = most_buckets(piece.source, wanted, cycle.runner.parallelism) if wanted else 1
+    transform = transform_of(piece.values, piece.whole or piece.source)
     for section, run in enumerate(sections(wanted, buckets)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(
@@ -214,7 +216,8 @@ def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile],
             stage_name=f"{stage_stem(cycle.channel.holder(ahead.target))}{cycle.token}_{name}",
             skip_lsns=_skipped(cycle, ahead, piece),
             condition=piece.condition,
-            whole=piece.whole if piece.condition else None,
+            whole=piece.whole if piece.condition or transform else None,
+            transform=transform,
             token=cycle.token,
         )
 

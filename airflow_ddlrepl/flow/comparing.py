@@ -21,6 +21,7 @@ from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.properties import read_for, seen_at
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.restricting import rows_wanted
+from airflow_ddlrepl.flow.transforming import transform_at
 from airflow_ddlrepl.model.table import Table
 
 
@@ -46,7 +47,7 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
             wanted = seen_at(cycle.channel, target.name, table)
             rows = rows_wanted(cycle.channel, target.name, table)
             task = CompareTask(cycle.source_dsn, dsn, read, standing.name, standing.shape, wanted=wanted, rows=rows)
-            tasks.append(task)
+            tasks.append(replace(task, transform=transform_at(cycle.channel, target.name, table)))
     reports += cycle.runner.map(compare_table, tasks, "compare", size=_bytes(cycle, tasks))
     left_out = {
         str(name): why for name, why in cycle.source.unpublished_reasons().values() if is_selected(name, patterns)

@@ -21,6 +21,7 @@ from airflow_ddlrepl.flow.foreign import refuse_foreign
 from airflow_ddlrepl.flow.properties import called, refused, require_like_parent, same_name, seen_at, shape_before, told
 from airflow_ddlrepl.flow.restricting import brought_anew, require_lasting
 from airflow_ddlrepl.flow.texts import Texts, arithmetic, require_one_way
+from airflow_ddlrepl.flow.transforming import require_still_given, revalued, transform_at
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -78,6 +79,8 @@ class _Planner:
         if new is not None:
             if before is not None or policy.adapts or new.partition:
                 require_lasting(before, new, said)
+                require_still_given(before, source_before, new, said)
+                transform_at(self.cycle.channel, self.target, new)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, standings)
             if before is None and (policy.adapts or new.partition):
@@ -104,7 +107,8 @@ class _Planner:
         if self._runs_text(policy, before, event):
             texts = Texts(self.cycle.channel, self.target, self.shape_at, standings)
             found = texts.planned(found, before, new, event, replace(facts, refusal=refusal))
-        return brought_anew(replace(found, properties=said), before, source_before, new, event.kind)
+        found = brought_anew(replace(found, properties=said), before, source_before, new, event.kind)
+        return revalued(found, before, source_before, new)
 
     def _runs_text(self, policy: Policy, before: Standing | None, event: Event) -> bool:
         """Not on a table that waits for its first rows: it gets the shape that it has then."""

@@ -1,4 +1,4 @@
-"""Properties: what column_properties, table_properties and restrict say of a channel's tables at one target."""
+"""Properties: what the channel file says of tables at one target: their names, columns, rows and values."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.ddl.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.restricting import condition_at, require_one_condition
+from airflow_ddlrepl.flow.transforming import require_one_function, transform_at
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
@@ -111,11 +112,12 @@ def refused(table: Table, name: TableName, standing: Standing | None, error: Uns
 
 def require_like_parent(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
     """Raises Unsupported ADP-145 where a partition would not have the columns of its partitioned table, ADP-149 where
-    it would have rows by another condition.
+    it would have rows by another condition, or values of another function.
     """
     if parent is None:
         return
     require_one_condition(channel, target, table, parent)
+    require_one_function(channel, target, table, parent)
     ours = names(table, channel.columns_at(target, table.name))
     theirs = names(parent, channel.columns_at(target, parent.name))
     if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
@@ -130,9 +132,9 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
 def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> None:
     """Can what the file says of these tables be?
 
-    Raises what `transform.columns.shaped` and `condition_at` raise, Unsupported ADP-145 and ADP-149 for a partition
-    that would be unlike its partitioned table, ADP-146 for two tables of one name. Tables of which the target takes
-    nothing may be anything.
+    Raises what `transform.columns.shaped`, `condition_at` and `transform_at` raise, Unsupported ADP-145 and ADP-149 for
+    a partition that would be unlike its partitioned table, ADP-146 for two tables of one name. Tables of which the
+    target takes nothing may be anything.
     """
     rules = channel.target(target).rules
     by_id = {table.id: table for table in tables if not rules.takes_nothing(table.name)}
@@ -140,6 +142,7 @@ def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> 
     for table in by_id.values():
         seen_at(channel, target, table)
         condition_at(channel, target, table)
+        transform_at(channel, target, table)
         require_like_parent(channel, target, table, by_id.get(table.partition.of) if table.partition else None)
         name = channel.target_name(target, table.name)
         if name in known:

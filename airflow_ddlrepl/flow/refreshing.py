@@ -56,11 +56,13 @@ from airflow_ddlrepl.flow.results import Refreshed
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.saving import save
 from airflow_ddlrepl.flow.stages import stage
+from airflow_ddlrepl.flow.transforming import require_transformable, transform_at
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
 from airflow_ddlrepl.repository.rows import RefreshRow
+from airflow_ddlrepl.transform.values import Transform, only
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
@@ -168,6 +170,7 @@ class Refresh:
         self.present = Present(self.connection)
         self.wanted = {t.id: self.rows_wanted(t) for t in self.source.tables}
         self.after = {t.id: self._after(t) for t in self.source.tables}
+        self.transforms = {t.id: self._transform(t) for t in self.source.tables}
 
     def run(self) -> list[tuple[Standing, int]]:
         for table in self.source.tables:
@@ -251,6 +254,11 @@ class Refresh:
         require_restrictable(self.cycle.channel, self.into, [table], self.connection)
         return rows_wanted(self.cycle.channel, self.into, table)
 
+    def transform(self, table: Table) -> Transform | None:
+        """What gives values of the rows that are loaded. Raises what `require_transformable` raises."""
+        require_transformable(self.cycle.channel, self.into, [table])
+        return transform_at(self.cycle.channel, self.into, table)
+
     def stood(self, table: Table) -> Table | None:
         """The shape that the channel has given the target's table."""
         before = self.standings[table.id]
@@ -315,9 +323,8 @@ class Refresh:
         return [(by_id[c.table_id], pages_of(c, pages), self._task(by_id[c.table_id], c)) for c in chunks]
 
     def _task(self, table: Table, chunk: Chunk) -> LoadTask:
-        shape = self.after[table.id].shape
-        there = {c.id: c for c in self.read(table).columns}
-        loaded = [(there[c.id], c) for c in shape.columns if not c.generated and c.id in there]
+        loaded, transform = self._loaded(table), self.transforms[table.id]
+        is_alike = all(theirs.type.text == ours.type.text for theirs, ours in loaded)
         return LoadTask(
             source_dsn=self.cycle.source_dsn,
             target_dsn=self.cycle.target_dsn(self.target.name),
@@ -329,9 +336,19 @@ class Refresh:
             high_page=chunk.high,
             token=str(self.cycle.token),
             chunk=f"{self.holder}/{table.id}/{chunk.number}",
-            binary=binary_safe(table) and all(theirs.type.text == ours.type.text for theirs, ours in loaded),
+            binary=transform is None and is_alike and binary_safe(table),
             wanted=self.wanted[table.id],
+            transform=transform,
         )
+
+    def _loaded(self, table: Table) -> list[tuple[Column, Column]]:
+        """The source's columns that are loaded, each with the target's."""
+        there = {c.id: c for c in self.read(table).columns}
+        return [(there[c.id], c) for c in self.after[table.id].shape.columns if not c.generated and c.id in there]
+
+    def _transform(self, table: Table) -> Transform | None:
+        """Of columns that are not loaded nothing is to be given."""
+        return only(self.transform(table), [theirs.name for theirs, _ in self._loaded(table)])
 
     def _placer(self, table: Table, rows: int) -> Callable[[], str]:
         standing = self.after[table.id]

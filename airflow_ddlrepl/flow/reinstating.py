@@ -27,6 +27,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.refresh.chunks import Chunk
+from airflow_ddlrepl.transform.values import Transform
 
 
 def as_target(cycle: Cycle, target: str) -> Cycle:
@@ -214,6 +215,10 @@ class _Reinstate(Refresh):
     def rows_wanted(self, table: Table) -> str:
         """All that the replay has: it took those alone that the condition is true for."""
         return ""
+
+    def transform(self, table: Table) -> Transform | None:
+        """The replay has the values already that a function gives."""
+        return None
 
     def _task(self, table: Table, chunk: Chunk) -> LoadTask:
         return replace(super()._task(table, chunk), source_dsn=self.place, table=self.there[table.id])

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.leave import kept_aside
-from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.config.policies import ExistingTables
-from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_default import ChangeDefault
-from airflow_ddlrepl.ddl.change_type import ChangeType
-from airflow_ddlrepl.ddl.drop_column import DropColumn
-from airflow_ddlrepl.ddl.edit import free_name
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied
-from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask
-from airflow_ddlrepl.engines.postgres.copying import SPELLING
-from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
-from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.patience import patiently
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, free, reserve
-from airflow_ddlrepl.engines.postgres.restricted import unlike
 from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -40,14 +28,13 @@ from airflow_ddlrepl.flow.claiming import claim, writing
 from airflow_ddlrepl.flow.course import Course, Stop
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
-from airflow_ddlrepl.flow.refreshing import Refresh, shadow_stem
+from airflow_ddlrepl.flow.refreshing import shadow_stem
 from airflow_ddlrepl.flow.rereading import reread_where_lost
-from airflow_ddlrepl.flow.restricting import condition_at
+from airflow_ddlrepl.flow.restoring import Restore
 from airflow_ddlrepl.flow.survey import waiting_tables
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.trail.loads import LoadedTable
+from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -232,122 +219,7 @@ def _restore(cycle: Cycle, into: str, way: Course, stop: Stop) -> list[tuple[Sta
         pages = {i: -(-sum(b.size for files in kept.chunks for b in files) // PAGE_BYTES) for i, kept in due.items()}
         tables = tuple(kept.table for kept in due.values())
         source = Exported("", stop.load.snapshot, tables, pages)
-        done = _Restore(cycle, into, connection, source, there, due).run()
+        done = Restore(cycle, into, connection, source, there, due).run()
     record(cycle, into)
     reach("rewind.restored")
     return done
-
-
-@dataclass
-class _Restore(Refresh):
-    """A refresh whose rows come from the trail. kept: by table id."""
-
-    kept: Mapping[int, LoadedTable]
-
-    def work(self, tables: Sequence[Table]) -> list[tuple[Table, int, LoadTask]]:
-        """Each chunk as it was kept."""
-        found = []
-        for table in tables:
-            kept = self.kept[table.id]
-            columns = self._columns(table, kept)
-            share = -(-self.source.pages[table.id] // max(1, len(kept.chunks)))
-            for number, files in enumerate(kept.chunks):
-                task = LoadTask(
-                    source_dsn="",
-                    target_dsn=self.cycle.target_dsn(self.target.name),
-                    snapshot="",
-                    table=table.name,
-                    shadow=self.shadow(table),
-                    columns=columns,
-                    low_page=0,
-                    high_page=None,
-                    token=str(self.cycle.token),
-                    chunk=f"{self.holder}/{table.id}/{number}",
-                    binary=kept.is_binary,
-                    kept=Kept(self.cycle.channel.trail, self.cycle.channel.name, files),
-                )
-                found.append((table, share, task))
-        return found
-
-    def shadow_shape(self, table: Table) -> Table:
-        """As what was kept: with the columns that are not to be here, and types as they were there."""
-        shape, spare, narrow = self.after[table.id].shape, self._spare(table), self._narrow(table)
-        if not spare and not narrow:
-            return shape
-        columns = [narrow.get(column.id, column) for column in (*shape.columns, *spare.values())]
-        whole = self._whole(table).types
-        return shape.with_(
-            columns=tuple(sorted(columns, key=lambda column: column.id)),
-            types=tuple({of.oid: of for of in (*shape.types, *whole)}.values()),
-        )
-
-    def finish(self, table: Table) -> tuple[str, ...]:
-        shape, render = self.shadow_shape(table).with_(name=self.shadow(table)), PostgresDdl(self.present.version)
-        dropped = (render.sql(DropColumn(column), shape) for column in self._spare(table).values())
-        widened = (render.sql(change, shape) for change in self._widened(table))
-        return (*self._restricted(table), *chain.from_iterable((*dropped, *widened)), *super().finish(table))
-
-    def rows_wanted(self, table: Table) -> str:
-        """What is kept is loaded whole: `finish` takes away what is not wanted."""
-        return ""
-
-    def _restricted(self, table: Table) -> Iterator[str]:
-        """Rows that the condition is not true for go while every kept column is there."""
-        condition = condition_at(self.cycle.channel, self.into, table)
-        if condition is None or table.is_partitioned:
-            return
-        ours = {column.id: column for column in self.shadow_shape(table).columns}
-        here = {column.name: (column, ours[column.id]) for column in table.columns if column.id in ours}
-        yield SPELLING
-        yield f"DELETE FROM {qualified(self.shadow(table))} WHERE {unlike(condition, here)}"
-
-    def _widened(self, table: Table) -> Iterator[SchemaChange]:
-        wanted = self.after[table.id].shape
-        for before in self._narrow(table).values():
-            now = wanted.column(before.id)
-            yield ChangeType(now.id, now.name, before, now.type, now.collation)
-            if now.default:
-                yield ChangeDefault(now.id, now.name, None, now.default)
-
-    def _whole(self, table: Table) -> Table:
-        """With all columns, under the source's names."""
-        facts = TargetFacts(server_version=self.present.version, extensions=self.present.extensions)
-        return target_shape(table, facts=facts)
-
-    def _spare(self, table: Table) -> dict[int, Column]:
-        """Columns that were kept and that get no values here, as the shadow table has them until it is loaded."""
-        shape = self.after[table.id].shape
-        filled = {c.id for c in shape.columns} & {c.id for c in self.read(table).columns}
-        absent = {c.id for c in table.columns if c.name in self.kept[table.id].columns} - filled
-        taken = {column.name for column in shape.columns}
-        spare = [column for column in self._whole(table).columns if column.id in absent]
-        return {c.id: Column(c.id, free_name(f"absent_{c.id}", taken), c.type, collation=c.collation) for c in spare}
-
-    def _narrow(self, table: Table) -> dict[int, Column]:
-        """Columns whose rows were kept in the binary format of another type than they have here, with that type."""
-        if not self.kept[table.id].is_binary:
-            return {}
-        there, here = ({c.id: c for c in shape.columns} for shape in (self._whole(table), self.after[table.id].shape))
-        typed = {c.id: (there[c.id], here[c.id]) for c in table.columns if c.id in there and c.id in here}
-        return {
-            i: replace(ours, type=theirs.type, collation=theirs.collation, default=None)
-            for i, (theirs, ours) in typed.items()
-            if not ours.generated and theirs.type.text != ours.type.text
-        }
-
-    def _columns(self, table: Table, kept: LoadedTable) -> tuple[tuple[str, str], ...]:
-        """The kept columns and what they are called here. Raises CannotAdapt REW-103 where one does not fit."""
-        theirs = {column.name: column for column in table.columns}
-        ours = {column.id: column for column in self.shadow_shape(table).columns}
-        found = []
-        for name in kept.columns:
-            column = ours.get(theirs[name].id)
-            if column is None or column.generated or (kept.is_binary and column.type.text != theirs[name].type.text):
-                raise CannotAdapt(
-                    f"column {name} can't take the rows that were kept of type {theirs[name].type.text}",
-                    code="REW-103",
-                    table=table.name,
-                    hint=f"the replay {self.target.name} lacks what the type needs (an extension?): create it there",
-                )
-            found.append((name, column.name))
-        return tuple(found)

@@ -43,17 +43,22 @@ def require_whole_rows(channel: Channel, target: str, table: Table) -> None:
     if table.is_partitioned or table.identity is Identity.FULL:
         return
     if channel.restriction_at(target, table.name) is not None:
-        is_computed = any(column.generated for column in table.columns)
         raise Unsupported(
             "`restrict` has a condition for its rows, and the log does not tell whole old rows: which of them come into"
             " the condition and go out of it would not be known",
             code="ADP-154",
             table=table.name,
-            hint=f"at the source: {full(table.name)}{_COMPUTED if is_computed else ''}",
+            hint=how_whole(table, "restrict"),
         )
 
 
-_COMPUTED = "; from version 18 on that can't be while the table has a generated column: take it out of `restrict`"
+def how_whole(table: Table, section: str) -> str:
+    """What makes the source's log tell whole old rows, for a person. section: of the file, which asks for them."""
+    is_computed = any(column.generated for column in table.columns)
+    return f"at the source: {full(table.name)}{_COMPUTED.format(section) if is_computed else ''}"
+
+
+_COMPUTED = "; from version 18 on that can't be while the table has a generated column: take it out of `{}`"
 
 
 def require_restrictable(channel: Channel, target: str, tables: Iterable[Table], server: Connection[Any]) -> None:
@@ -105,9 +110,9 @@ def brought_anew(
         return found
     now = condition_in(found.properties)
     if condition_in(before.properties) != now:
-        return _with_refresh(found, f"other rows by `restrict`: {now or 'all of them'}")
+        return with_refresh(found, f"other rows by `restrict`: {now or 'all of them'}")
     if now and kind is EventKind.DDL and before.state is State.LIVE and _looks_otherwise(now, source_before, new):
-        return _with_refresh(found, f"`restrict` looks at a column that has changed: {now}")
+        return with_refresh(found, f"`restrict` looks at a column that has changed: {now}")
     return found
 
 
@@ -119,7 +124,8 @@ def _looks_otherwise(said: str, before: Table | None, now: Table) -> bool:
     return before is None or looks_at(before) != looks_at(now)
 
 
-def _with_refresh(found: TablePlan, why: str) -> TablePlan:
+def with_refresh(found: TablePlan, why: str) -> TablePlan:
+    """The plan, and its table is loaded anew because of `why`; one that is refused stays so."""
     if any(step.kind is StepKind.REFUSE for step in found.steps):
         return found
     others = tuple(step for step in found.steps if step.kind is not StepKind.REFRESH)

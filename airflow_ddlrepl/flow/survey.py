@@ -15,6 +15,7 @@ from airflow_ddlrepl.flow.course import Course
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.properties import require_possible
 from airflow_ddlrepl.flow.restricting import condition_at
+from airflow_ddlrepl.flow.transforming import transform_at
 from airflow_ddlrepl.flow.waiting import waiting
 from airflow_ddlrepl.model.position import Lsn
 
@@ -103,6 +104,7 @@ def survey(cycle: Cycle, into: str, way: Course) -> Survey:
             before = standings.get(kept.table.id)
             if before is not None and stop is not None and way.takes(stop.load, before):
                 condition_at(cycle.channel, into, kept.table)
+                transform_at(cycle.channel, into, kept.table)
                 held = waiting(cycle.channel, into, kept.table, present)
                 standings[before.table_id] = replace(held, state=State.LIVE, snapshot=stop.load.snapshot)
     return Survey(tuple(steps), _unsafe(way, standings, why))

@@ -19,12 +19,14 @@ from airflow_ddlrepl.engines.postgres.copying import (
 )
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.sessions import session_name
+from airflow_ddlrepl.engines.postgres.transformed_rows import Rows, transformed_rows
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.trail.loads import read_chunk
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.transform.values import Transform
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
@@ -46,7 +48,8 @@ class LoadTask:
     snapshot: exported at the source, valid while its exporter lives. columns: (name at the source, name in the
     shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it. after: statements that are
     run and committed with the rows, for a table that is one chunk. kept: the rows are there, not at the source.
-    wanted: SQL that is true for the rows to load; empty: all.
+    wanted: SQL that is true for the rows to load; empty: all. transform: what gives values of them on the way.
+    beside: of the table that has the rows, where `source_dsn` leads to the target.
     """
 
     source_dsn: str = field(repr=False)
@@ -63,13 +66,16 @@ class LoadTask:
     after: tuple[str, ...] = ()
     kept: Kept | None = None
     wanted: str = ""
+    transform: Transform | None = None
+    beside: TableName | None = None
 
 
 def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
     """Rows loaded, per task, one after the other over one pair of connections; all of one refresh.
 
     The rows and the chunk's mark are committed together: run twice, it loads once.
-    Raises SourceError SRC-170 when the source can't be read, TargetError TGT-120 when the target can't be written.
+    Raises SourceError SRC-170 when the source can't be read, TargetError TGT-120 when the target can't be written, and
+    what `values` of a transformation raises.
     """
     first = tasks[0]
     name = session_name("refresh", first.chunk.partition("/")[0], first.token)
@@ -79,7 +85,7 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
         source = stack.enter_context(place)
         try:
             with _refusals(first):
-                if source is not None:
+                if source is not None and first.snapshot:
                     open_snapshot(source, first.snapshot)
                 target.execute(SPELLING.encode())
                 target.execute("SET synchronous_commit = off")
@@ -138,8 +144,11 @@ def _load(source: Connection[Any] | None, target: Connection[Any], task: LoadTas
 def _blocks(source: Connection[Any] | None, task: LoadTask) -> Iterator[bytes]:
     if task.kept is not None:
         return read_chunk(Trail(task.kept.trail_url, task.kept.channel), task.kept.files)
-    assert source is not None
     names = [name for name, _ in task.columns]
+    if task.transform is not None:
+        rows_of = Rows(task.beside or task.table, task.low_page, task.high_page, task.wanted, task.snapshot)
+        return transformed_rows(task.source_dsn, rows_of, names, task.transform, task.table)
+    assert source is not None
     rows = (task.table, names, task.low_page, task.high_page)
     return blocks_of(source, copy_out(*rows, binary=task.binary, wanted=task.wanted))
 

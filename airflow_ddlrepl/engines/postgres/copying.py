@@ -67,12 +67,20 @@ def copy_out(
     table: TableName, columns: Iterable[str], low_page: int, high_page: int | None, *, binary: bool, wanted: str = ""
 ) -> str:
     """A COPY of the rows in a range of pages. wanted: SQL that is true for those that are read; empty: all."""
+    rows = select(table, map(quote, columns), low_page, high_page, wanted)
+    return f"COPY ({rows}) TO STDOUT (FORMAT {_style(binary)})"
+
+
+def select(
+    table: TableName, values: Iterable[str], low_page: int = 0, high_page: int | None = None, wanted: str = ""
+) -> str:
+    """A query for these values of the rows in a range of pages."""
     where = [wanted] if wanted else []
     where += [f"ctid >= '({low_page},0)'"] if low_page else []
     where += [f"ctid < '({high_page},0)'"] if high_page is not None else []
-    rows = f"SELECT {', '.join(map(quote, columns))} FROM ONLY {qualified(table)}"
-    rows += f" WHERE {' AND '.join(where)}" if where else ""
-    return f"COPY ({rows}) TO STDOUT (FORMAT {_style(binary)})"
+    return f"SELECT {', '.join(values)} FROM ONLY {qualified(table)}" + (
+        f" WHERE {' AND '.join(where)}" if where else ""
+    )
 
 
 def copy_in(table: TableName, columns: Sequence[str], *, binary: bool) -> str:

@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import structure
 from airflow_ddlrepl.ddl.lexer import canonical
-from airflow_ddlrepl.engines.postgres.connect import CONTENTION, session
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.copying import SPELLING
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.errors import SourceError, TargetError
+from airflow_ddlrepl.engines.postgres.transformed_copy import transformed_copy
+from airflow_ddlrepl.engines.postgres.unreadable import unreadable
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.transform.values import Transform
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -42,6 +44,7 @@ class CompareTask:
     shape: what the target should hold, columns with the source's ids; columns that the source doesn't have (kept ones)
     are not compared. limit: how many differing rows are named. wanted: `source` as the target should show it; None:
     as it is. rows: SQL that is true for the source's rows that the target is to have; empty: all.
+    transform: what gives values of those rows.
     """
 
     source_dsn: str = field(repr=False)
@@ -52,18 +55,32 @@ class CompareTask:
     limit: int = 20
     wanted: Table | None = None
     rows: str = ""
+    transform: Transform | None = None
 
 
 def compare_table(task: CompareTask) -> TableReport:
     """Each side is read under one snapshot; rows that are on their way between them count as differences.
 
-    Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read.
+    Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
     """
     started = time.monotonic()
     with _reader(task.source_dsn) as here, _reader(task.target_dsn) as there:
         found = Present(there).table(task.target)
-        report = _without_target(task, here) if found is None else _Comparer(task, found, here, there).report()
+        if found is None:
+            report = _without_target(task, here)
+        elif task.transform is None or task.source.is_partitioned:
+            report = _Comparer(task, found, here, there).report()
+        else:
+            report = _transformed(task, task.transform, found, there)
     return replace(report, seconds=round(time.monotonic() - started, 3))
+
+
+def _transformed(task: CompareTask, transform: Transform, found: Table, there: Connection[Any]) -> TableReport:
+    """With the source's rows as a function has them at the target."""
+    places = (task.source_dsn, task.target_dsn)
+    with transformed_copy(*places, task.source, task.shape, transform, task.rows) as (here, copied):
+        as_copied = replace(task, source=copied, wanted=task.wanted or task.source, rows="")
+        return replace(_Comparer(as_copied, found, here, there).report(), table=task.source.name)
 
 
 @contextmanager
@@ -112,17 +129,7 @@ class _Side:
         try:
             return self.connection.execute(query.encode()).fetchall()
         except psycopg.Error as error:
-            kind, code = (SourceError, "SRC-180") if self.place == "source" else (TargetError, "TGT-180")
-            is_locked = error.sqlstate in CONTENTION
-            raise kind(
-                f"the {self.place}'s table can't be read: {' '.join(str(error).split())}",
-                code=code,
-                table=self.table,
-                hint="a schema change that is not committed holds it; run again when it is"
-                if is_locked
-                else "GRANT SELECT on the table to this role; row security must let it see every row",
-                retryable=is_locked,
-            ) from None
+            raise unreadable(self.place, self.table, error) from None
 
 
 class _Comparer:

@@ -13,6 +13,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.trail.manifest import RowFile
+from airflow_ddlrepl.transform.values import Transform
 
 ROWS_ALONE = 100_000
 ROWS_PER_BUCKET = 1_000_000
@@ -30,6 +31,7 @@ class StageTask:
     belong together by id. target_name: of the table to change (a partition's own). bucket, buckets:
     which part of the keys. stage_name: unique per channel, target, table, section and bucket. token: of the run.
     condition: of the rows that the target takes, over `whole`, the source's table with what the target does not have.
+    transform: what gives values of the rows, from those of `whole`.
     """
 
     dsn: str = field(repr=False)
@@ -49,6 +51,7 @@ class StageTask:
     token: int = 0
     condition: str = ""
     whole: Table | None = None
+    transform: Transform | None = None
 
     @property
     def location(self) -> str:

@@ -26,6 +26,7 @@ from airflow_ddlrepl.engines.postgres.stage_rows import StageReader
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count, buckets_of, layout_of, sections
 from airflow_ddlrepl.engines.postgres.staged import Stage, Staged, StagedColumn, staged_columns
 from airflow_ddlrepl.engines.postgres.target_keys import numbered
+from airflow_ddlrepl.engines.postgres.transformed import transformed
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, equality
@@ -33,13 +34,14 @@ from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.net import NetRows, net
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.transform.values import only
 
 
 def stage(task: StageTask) -> Staged:
     """Stages one task; what it returns is what `merge` needs.
 
-    Raises TargetError INT-103 (key not in the target), INT-111 (an old row is missing), INT-112 and INT-113 (what
-    `restricted` raises), INT-120 (the target refuses the rows), TrailError for damaged files.
+    Raises TargetError INT-103 (key not in the target), INT-111 (an old row is missing), INT-112 to INT-114 (what
+    `restricted` and `transformed` raise), INT-120 (the target refuses the rows), TrailError for damaged files.
     """
     return stage_all((task,))[0]
 
@@ -79,6 +81,8 @@ class _Stager:
         read = changes.num_rows
         if read and task.condition:
             changes = plan.restricted(changes, self.cursor())
+        if changes.num_rows and plan.transform:
+            changes = plan.transformed(changes, self.cursor)
         if not changes.num_rows:
             return plan.staged({}, read)
         plan.require_key()
@@ -123,6 +127,9 @@ class _Plan:
         )
         self.names = tuple(column.name for column in self.layout)
         self.columns = staged_columns(task.table, task.target, self.encodings, self._loose_keys())
+        self.transform = only(task.transform, [column.source_name for column in self.columns])
+        given = dict.fromkeys(self.transform.gives if self.transform else (), "text")
+        self.columns = staged_columns(task.table, task.target, {**self.encodings, **given}, self._loose_keys())
 
     def require_key(self) -> None:
         """Only rows need it: those that a refresh already contains may have a key that the target has no more."""
@@ -142,12 +149,20 @@ class _Plan:
     def reader(self) -> StageReader:
         both = condition(self.task.condition).names() if self.task.condition else ()
         there = [name for name in both if name in self.names]
-        return StageReader(self.task, self.key, [column.source_name for column in self.columns], self.names, there)
+        reads = [name for name in (self.transform.reads if self.transform else ()) if name in self.names]
+        columns = dict.fromkeys((*(column.source_name for column in self.columns), *reads))
+        return StageReader(self.task, self.key, list(columns), self.names, there)
 
     def restricted(self, changes: pa.Table, cursor: Any) -> pa.Table:
         """What the changes are to a target that takes only the rows which the condition is true for."""
         name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
         return restricted(cursor, name, changes, condition(self.task.condition), of, self.encodings)
+
+    def transformed(self, changes: pa.Table, cursor: Callable[[], Any]) -> pa.Table:
+        """The changes with the values that a function gives them."""
+        assert self.transform is not None
+        name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
+        return transformed(cursor, name, changes, self.transform, of, self.encodings)
 
     def net(self, changes: pa.Table, cursor: Callable[[], Any]) -> dict[Stage, pa.Table]:
         """The net change by key. cursor: opens one on the target."""

@@ -1,0 +1,74 @@
+"""Kept rows as the source had them: loaded beside a replay's tables first, and read from there by `transform`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.chunk import LoadTask
+from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES
+from airflow_ddlrepl.engines.postgres.names import qualified
+from airflow_ddlrepl.engines.postgres.swap import make_shadow
+from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connect import Connection
+
+
+def beside(shadow: TableName) -> TableName:
+    """Where the kept rows of a table lie until they are read."""
+    return TableName(shadow.schema, f"{shadow.name}_kept")
+
+
+def kept_shape(whole: Table, columns: Sequence[str]) -> Table:
+    """The source's table with the columns that were kept, which take every row that it had. whole: as it fits there."""
+
+    def plain(column: Column) -> Column:
+        return replace(column, nullable=True, default=None, missing=None, identity="", generated="")
+
+    kept = tuple(plain(column) for column in whole.columns if column.name in columns)
+    return whole.with_(columns=kept, key=None, partition=None, partition_key=None)
+
+
+def require_kept(table: Table, reads: Sequence[str], columns: Sequence[str]) -> None:
+    """Raises CannotAdapt REW-103 where a column that a function looks at was not kept."""
+    if lacking := [name for name in reads if name not in columns]:
+        raise CannotAdapt(
+            f"a function of `transform` looks at {', '.join(lacking)}, which the trail has not kept",
+            code="REW-103",
+            table=table.name,
+            hint="leave the column out of `reads` of the entry, or go to a position after a later refresh",
+        )
+
+
+@contextmanager
+def tables_beside(connection: Connection[Any], shapes: Mapping[TableName, Table]) -> Iterator[None]:
+    """Empty tables for kept rows, by name; gone at the end. Those of a run that fails are swept as shadows are."""
+    for name, shape in shapes.items():
+        make_shadow(connection, shape, name)
+    yield
+    if shapes:
+        connection.execute(f"DROP TABLE {', '.join(map(qualified, shapes))}".encode())
+
+
+def read_again(
+    connection: Connection[Any], tasks: Mapping[int, LoadTask], parallelism: int
+) -> list[tuple[int, int, LoadTask]]:
+    """What reads the rows that lie beside: the table's id, the pages, the task, per chunk. tasks: for whole tables."""
+    pages: dict[int, int] = {}
+    for table_id, task in tasks.items():
+        row = connection.execute(
+            "SELECT pg_relation_size(%s::regclass)", [qualified(task.beside or task.table)]
+        ).fetchone()
+        pages[table_id] = -(-int(row[0]) // PAGE_BYTES) if row else 0
+    chunks = cut(pages, parallelism) if pages else []
+    return [(c.table_id, pages_of(c, pages), _part(tasks[c.table_id], c)) for c in chunks]
+
+
+def _part(task: LoadTask, chunk: Chunk) -> LoadTask:
+    return replace(task, low_page=chunk.low, high_page=chunk.high, chunk=f"{task.chunk}/{chunk.number}")

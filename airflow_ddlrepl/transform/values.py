@@ -1,0 +1,172 @@
+"""transform: a function of somebody's own gives the values that some columns have at a target. Knows no server.
+
+It gets what it looks at as text, a batch of rows at a time, and gives text.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.config.pattern import matches
+from airflow_ddlrepl.errors import TargetError, Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+
+BATCH_ROWS = 10_000
+_WORD = re.compile(r"\w+")
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.null())
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A function for one table's rows; picklable. function: module:function. gives, reads: the source's columns."""
+
+    function: str
+    gives: tuple[str, ...]
+    reads: tuple[str, ...]
+
+
+def given(said: str, table: Table) -> tuple[Column, ...]:
+    """The columns of the source's table that a transformation gives. said: `config.properties.values_in`."""
+    patterns = json.loads(said)["columns"] if said else ()
+    return tuple(column for column in table.columns if _is_one(column, patterns))
+
+
+def transform_of(said: str, table: Table) -> Transform | None:
+    """What becomes of the rows of the source's table; None where the transformation gives none of its columns.
+
+    What is computed is not looked at: the log does not carry it. Raises Unsupported ADP-155 for a column of the key,
+    or one that is computed, that is to be given.
+    """
+    gives = given(said, table)
+    if not gives:
+        return None
+    keys = table.key.columns if table.key else ()
+    for column in gives:
+        if column.id in keys or column.generated:
+            raise Unsupported(
+                f"`transform` gives column {column.name}, which is {'computed' if column.generated else 'of the key'}",
+                code="ADP-155",
+                table=table.name,
+                hint="take the column out of `columns` of the entry"
+                + ("" if column.generated else ": the target's rows could not be told apart any more"),
+            )
+    found = json.loads(said)
+    wanted = (*found.get("reads", ("*",)), *found["columns"])
+    reads = tuple(c.name for c in table.columns if not c.generated and _is_one(c, wanted))
+    return Transform(found["function"], tuple(c.name for c in gives), reads)
+
+
+def only(transform: Transform | None, columns: Sequence[str]) -> Transform | None:
+    """The same for these columns; None where it gives none of them."""
+    gives = tuple(name for name in transform.gives if name in columns) if transform else ()
+    return replace(transform, gives=gives) if transform and gives else None
+
+
+def _is_one(column: Column, patterns: Sequence[str]) -> bool:
+    return any(matches(pattern, column.name) for pattern in patterns)
+
+
+def function_of(name: str, table: TableName | None = None) -> Callable[[pa.RecordBatch], Any]:
+    """The function, imported where this runs. Raises Unsupported ADP-156."""
+    module, _, called = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), called)
+    except Exception as error:  # noqa: BLE001 - a module of somebody's own may raise anything
+        raise _unknown(name, table, f"can't be imported here: {_told(error)}") from None
+    if not callable(found):
+        raise _unknown(name, table, "is no function")
+    return found  # type: ignore[no-any-return]
+
+
+def _unknown(name: str, table: TableName | None, why: str) -> Unsupported:
+    return Unsupported(
+        f"the function {name} of `transform` {why}",
+        code="ADP-156",
+        table=table,
+        hint="install its module for the Python that runs this, or put its folder on PYTHONPATH; the driver and every"
+        " Spark worker need it (docs/deployment.md)",
+    )
+
+
+def values(transform: Transform, rows: pa.Table, table: TableName) -> dict[str, pa.ChunkedArray]:
+    """What the function gives for each row, as strings by column. rows: what it reads, as strings.
+
+    Raises TargetError INT-114 where it raises, or gives something else; ADP-156 where it is not there.
+    """
+    function = function_of(transform.function, table)
+    found: dict[str, list[pa.Array]] = {name: [] for name in transform.gives}
+    for batch in batches(rows.select(list(transform.reads))):
+        for name, column in zip(transform.gives, _called(function, transform, batch, table), strict=True):
+            found[name].append(column)
+    return {name: pa.chunked_array(arrays, pa.string()) for name, arrays in found.items()}
+
+
+def batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Of no more rows than a function gets at once; none of no rows."""
+    for at in range(0, rows.num_rows, BATCH_ROWS):
+        part = rows.slice(at, BATCH_ROWS).combine_chunks()
+        yield part.to_batches()[0]
+
+
+def _called(
+    function: Callable[[pa.RecordBatch], Any], transform: Transform, batch: pa.RecordBatch, table: TableName
+) -> list[pa.Array]:
+    try:
+        given = function(batch)
+    except Exception as error:  # noqa: BLE001 - a function of somebody's own may raise anything
+        raise _failed(transform, table, f"raised {_told(error, batch)}") from None
+    if not isinstance(given, pa.RecordBatch | pa.Table):
+        raise _failed(transform, table, f"returned {type(given).__name__}, no RecordBatch")
+    if given.num_rows != batch.num_rows:
+        raise _failed(transform, table, f"returned {given.num_rows} rows for {batch.num_rows}")
+    return [_column(given, name, transform, table) for name in transform.gives]
+
+
+def _column(given: pa.RecordBatch | pa.Table, name: str, transform: Transform, table: TableName) -> pa.Array:
+    if given.schema.names.count(name) != 1:
+        said = "no column" if name not in given.schema.names else "more than one column"
+        raise _failed(transform, table, f"returned {said} {name}")
+    column = given.column(name)
+    if column.type not in _TEXTS:
+        raise _failed(transform, table, f"returned column {name} of type {column.type}, not string")
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return column.cast(pa.string())
+
+
+def _failed(transform: Transform, table: TableName, why: str) -> TargetError:
+    return TargetError(
+        f"the function {transform.function} of `transform` {why}",
+        code="INT-114",
+        table=table,
+        hint="nothing of it was applied; correct the function, and run again",
+    )
+
+
+def _told(error: Exception, batch: pa.RecordBatch | None = None) -> str:
+    """Its kind, its first line and where it was raised. A line that may show a value of a row is left out."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" (line {frames[-1].lineno} of {frames[-1].name})" if batch is not None and frames else ""
+    line = (str(error).splitlines() or [""])[0][:200]
+    told = type(error).__name__
+    if batch is not None and any(_shows(line, column) for column in batch.columns):
+        return f"{told}{where}; its text is not told, for it may show a value"
+    return f"{told}: {line}{where}" if line else f"{told}{where}"
+
+
+def _shows(line: str, column: pa.Array) -> bool:
+    """Does a value stand in the line, or a word of the line in a value?"""
+    words = [word for word in _WORD.findall(line) if len(word) > 2]
+    if any(pc.any(pc.match_substring(column, word, ignore_case=True)).as_py() for word in words):
+        return True
+    found = (value for value in pc.unique(column).to_pylist() if value and value in line)
+    return any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", line) for value in found)

@@ -1,0 +1,37 @@
+"""Channels whose targets have other values of a table `t` than the source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.live.replica import Replica, channel_file
+from tests.live.restricting import FULL, ROWS, TABLE, at_source
+
+OURS = "tests.live.values_of_ours"
+MASKED = {"tables": "t", "columns": "note", "function": f"{OURS}:masked"}
+AS_MASKED = "CASE WHEN note IS NOT NULL THEN left(note, 1) || '*' || length(note) END"
+
+
+def begun(databases: Any, folder: Path, *transform: Any, statements: tuple[str, ...] = (), **more: Any) -> Replica:
+    """An active channel with these transformations; without statements a table `t` with four rows."""
+    file = channel_file(folder, databases.source, databases.target, transform=list(transform), **more)
+    made = Replica(databases.source, databases.target, file)
+    made.at_source(*(statements or (TABLE, FULL, ROWS)))
+    made.activate()
+    made.check_equal()
+    return made
+
+
+def check(replica: Replica, note: str = AS_MASKED, table: str = "t", columns: str = "id, region, amount") -> None:
+    """The target has the source's rows, with this in the place of `note`."""
+    wanted = f"SELECT row_to_json(x)::text FROM (SELECT {columns}, {note} AS note FROM {table}) x ORDER BY 1"
+    found = f"SELECT row_to_json(x)::text FROM (SELECT {columns}, note FROM {table}) x ORDER BY 1"
+    assert replica.rows(found) == at_source(replica, wanted)
+
+
+def settled(replica: Replica, note: str = AS_MASKED, table: str = "t", columns: str = "id, region, amount") -> Any:
+    """One cycle, then equal by `compare`, and as `check`."""
+    told = replica.settle()
+    check(replica, note, table, columns)
+    return told
