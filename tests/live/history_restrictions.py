@@ -97,14 +97,14 @@ class Restricting(Player):
                     by_top[top] = _condition(columns or [], rng) if rng.random() < 0.8 else ""
             lost = {top for top, *_, is_generated in found if is_generated}
             for top, schema, name, is_table, _, _ in found:
-                if by_top[top] and top not in lost and is_table and not _is_whole(connection, (schema, name)):
+                if by_top[top] and top not in lost and is_table and not is_whole(connection, (schema, name)):
                     lost.add(top)
             for top, schema, name, *_ in found:
                 if by_top[top] and top not in lost:
                     yield (schema, name), by_top[top]
 
 
-def _is_whole(connection: psycopg.Connection[Any], name: Name) -> bool:
+def is_whole(connection: psycopg.Connection[Any], name: Name) -> bool:
     """Unless a transaction has the table."""
     statement = sql.SQL("ALTER TABLE {} REPLICA IDENTITY FULL").format(sql.Identifier(*name))
     try:

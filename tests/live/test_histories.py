@@ -1,8 +1,8 @@
 """Random histories, reproducible from their seeds: whatever happens at the source, the target equals it at the end.
 
 DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 20 that are rewound, 20 of a channel
-whose columns have other names at the target, 8 of such a one that are rewound, 12 that are replayed as text, and 12 of
-a channel whose targets take some rows only);
+whose columns have other names at the target, 8 of such a one that are rewound, 12 that are replayed as text, 12 of a
+channel whose targets take some rows only, and 8 of one with functions that give values);
 DDLREPL_HISTORIES_FROM: the first.
 """
 
@@ -19,6 +19,7 @@ from tests.live.history_properties import Renaming, RenamingRememberer
 from tests.live.history_restrictions import Restricting
 from tests.live.history_rewinds import Rememberer
 from tests.live.history_texts import Replaying
+from tests.live.history_transformations import Transforming
 
 FIRST = int(os.environ.get("DDLREPL_HISTORIES_FROM", "1"))
 PER_TEST = 4
@@ -88,3 +89,9 @@ def test_histories_with_conditions(pg18: Any, first: int) -> None:
 @pytest.mark.parametrize("first", _starts(20, FIRST + 1000))
 def test_histories_on_15(pg15: Any, first: int) -> None:
     _check(pg15, first)
+
+
+@pytest.mark.parametrize("first", _starts(8, FIRST + 160))
+def test_histories_with_functions(pg18: Any, first: int) -> None:
+    """They give the values as they are, of other columns every few acts: loads, the log and comparisons agree."""
+    _check(pg18, first, Transforming)
