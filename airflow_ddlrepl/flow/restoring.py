@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import target_shape
@@ -30,9 +29,6 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.refresh.chunks import Chunk
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.transform.values import Transform
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass

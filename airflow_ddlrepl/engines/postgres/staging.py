@@ -128,8 +128,9 @@ class _Plan:
         self.names = tuple(column.name for column in self.layout)
         self.columns = staged_columns(task.table, task.target, self.encodings, self._loose_keys())
         self.transform = only(task.transform, [column.source_name for column in self.columns])
-        given = dict.fromkeys(self.transform.gives if self.transform else (), "text")
-        self.columns = staged_columns(task.table, task.target, {**self.encodings, **given}, self._loose_keys())
+        if self.transform is not None:
+            given = dict.fromkeys(self.transform.gives, "text")
+            self.columns = staged_columns(task.table, task.target, {**self.encodings, **given}, self._loose_keys())
 
     def require_key(self) -> None:
         """Only rows need it: those that a refresh already contains may have a key that the target has no more."""
