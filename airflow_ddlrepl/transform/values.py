@@ -37,7 +37,9 @@ class Transform:
 
 def given(said: str, table: Table) -> tuple[Column, ...]:
     """The columns of the source's table that a transformation gives. said: `config.properties.values_in`."""
-    patterns = json.loads(said)["columns"] if said else ()
+    if not said:
+        return ()
+    patterns = json.loads(said)["columns"]
     return tuple(column for column in table.columns if _is_one(column, patterns))
 
 
