@@ -37,9 +37,9 @@ class Course:
 
     before: the tables as they stood at low; those that a load brings later wait for it. shapes: all that the tables
     have on the way, these included. wanted: ids of the tables that the replay is about. names: of those at high.
-    unsafe: of these, why the rows at high can't be known. known_from: the first later position where a load tells
-    a table's rows. base: loads after it are for tables only whose rows are not known by then. kind: the same for
-    all ways that one replay can go, one after the other.
+    parents: of partitions, what they are of. unsafe: why the rows of some tables at high can't be known. known_from:
+    the first later position where a load tells a table's rows. base: loads after it are for tables only whose rows are
+    not known by then. kind: the same for all ways that one replay can go, one after the other.
     """
 
     low: Lsn
@@ -48,6 +48,7 @@ class Course:
     shapes: Sequence[Table]
     wanted: frozenset[int]
     names: Mapping[int, TableName]
+    parents: Mapping[int, int]
     stops: tuple[Stop, ...]
     unsafe: Mapping[int, str]
     known_from: Mapping[int, Lsn]
@@ -57,6 +58,12 @@ class Course:
     def takes(self, load: Load, standing: Standing) -> bool:
         """Does the table get the load's rows?"""
         return load.snapshot.high <= self.base or standing.state in WAITING
+
+    def root(self, table_id: int) -> int:
+        """The table itself, or what it is a partition of, however deep: what goes back together has the same one."""
+        while table_id in self.parents:
+            table_id = self.parents[table_id]
+        return table_id
 
 
 def course(
@@ -101,6 +108,7 @@ def course(
         [*(table for i, table in before.items() if i in about), *_shapes(cycle, about, low, high)],
         about,
         {i: standing[i].name for i in wanted},
+        {i: table.partition.of for i, table in standing.items() if table.partition},
         _stops([load for load in every if low <= load.position and load.snapshot.high <= high], last, about, base),
         {i: why for i, why in unsafe.items() if i in wanted},
         {kept.table.id: load.snapshot.high for load in later for kept in load.tables},

@@ -156,11 +156,17 @@ def _unsafe(way: Course, standings: Mapping[int, Standing], why: Mapping[int, st
         elif standing.state in (State.PENDING, State.NEW) and not standing.shape.is_partitioned:
             told = why.get(table_id, "its rows are not kept up to this position")
             found[table_id] = f"{told}{_known_from(way, table_id)}"
-    return found
+    return _with_relatives(way, found)
 
 
 def _known_before(way: Course) -> dict[int, str]:
-    return {i: f"{told}{_known_from(way, i)}" for i, told in way.unsafe.items()}
+    return _with_relatives(way, {i: f"{told}{_known_from(way, i)}" for i, told in way.unsafe.items()})
+
+
+def _with_relatives(way: Course, unsafe: Mapping[int, str]) -> dict[int, str]:
+    """With a partition comes what it is one of, and with that all of its partitions: they are unsafe together."""
+    known = {way.root(i): f"it goes back together with {way.names[i]}, whose rows can't be known" for i in unsafe}
+    return {i: known[way.root(i)] for i in way.names if way.root(i) in known} | dict(unsafe)
 
 
 def _known_from(way: Course, table_id: int) -> str:

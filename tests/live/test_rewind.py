@@ -120,6 +120,32 @@ def test_a_table_that_was_written_anew_is_unknown_until_it_was_loaded(replica: R
     assert read(past, "SELECT * FROM t ORDER BY id") == [(1, 6), (2, 7)]
 
 
+def test_partitions_go_back_together_or_not_at_all(replica: Replica, past: str) -> None:
+    """One whose rows are unknown makes its whole partitioned table unsafe, and what the error offers can be done."""
+    replica.at_source(
+        "CREATE TABLE p (id int, v int) PARTITION BY RANGE (id)",
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
+        "CREATE TABLE q (id int, v int)",
+        "CREATE TABLE u (id int)",
+        "INSERT INTO p VALUES (1, 5)",
+        "INSERT INTO q VALUES (11, 5)",
+    )
+    replica.activate()
+    replica.at_source("ALTER TABLE q ALTER v TYPE int USING v + random()::int * 0 + 1")
+    replica.at_source("ALTER TABLE p ATTACH PARTITION q FOR VALUES FROM (10) TO (20)")
+    between = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
+    replica.at_source("INSERT INTO p VALUES (2, 6)")
+    captured(replica)
+    plan = {table["table"]: table for table in replica.plan_rewind(between).tables}
+    assert [name for name in plan if plan[name]["verdict"] == "unsafe"] == ["public.p", "public.p1", "public.q"]
+    assert plan["public.p1"]["reason"] == "it goes back together with public.q, whose rows can't be known"
+    assert "not loaded yet" in plan["public.q"]["reason"]
+    with pytest.raises(DdlReplError, match=r"known: public\.u\)"):
+        replica.rewind(between)
+    assert not replica.plan_rewind(between, tables=["public.p1"]).is_possible
+    assert replica.rewind(between, tables=["public.u"]).tables == ("public.u",)
+
+
 def test_the_plan_tells_everything_and_changes_nothing(replica: Replica, past: str) -> None:
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 1)")
     replica.activate()
