@@ -5,6 +5,7 @@ Nothing of a person's text reaches a server: `condition_text.py` reads it, the p
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -20,16 +21,16 @@ class Spelling:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Part(ABC):
     """One part; `parts` are those that it is made of."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
         return ()
 
+    @abstractmethod
     def sql(self, by: Spelling) -> str:
         """The part as SQL, in parentheses where it needs them."""
-        raise NotImplementedError
 
     def walk(self) -> Iterator[Part]:
         """Itself and all that it is made of."""

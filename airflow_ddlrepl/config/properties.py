@@ -10,7 +10,13 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from airflow_ddlrepl.config.action_text import COLUMN_PARAMETERS, RESTRICT_PARAMETERS, TABLE_PARAMETERS, read_action
+from airflow_ddlrepl.config.action_text import (
+    COLUMN_PARAMETERS,
+    RESTRICT_PARAMETERS,
+    TABLE_PARAMETERS,
+    Parameters,
+    read_action,
+)
 from airflow_ddlrepl.config.condition_text import condition, spelled
 from airflow_ddlrepl.config.pattern import MAX_NAME_BYTES, impossible, is_about, matches, parts_about
 from airflow_ddlrepl.config.section import Section, YesNo
@@ -146,16 +152,13 @@ class Transformation(_Property):
         return value
 
 
-def _column_from_text(value: Any) -> Any:
-    return _listed(read_action(value, COLUMN_PARAMETERS)) if isinstance(value, str) else value
+def _from_text(parameters: Parameters, takes: Any) -> BeforeValidator:
+    """One line of text becomes the section it says. parameters: HVR's names and our keys. takes: for the schema."""
 
+    def read(said: Any) -> Any:
+        return _listed(read_action(said, parameters)) if isinstance(said, str) else said
 
-def _table_from_text(value: Any) -> Any:
-    return _listed(read_action(value, TABLE_PARAMETERS)) if isinstance(value, str) else value
-
-
-def _restriction_from_text(value: Any) -> Any:
-    return _listed(read_action(value, RESTRICT_PARAMETERS)) if isinstance(value, str) else value
+    return BeforeValidator(read, json_schema_input_type=takes)
 
 
 def _listed(found: dict[str, Any]) -> dict[str, Any]:
@@ -163,9 +166,9 @@ def _listed(found: dict[str, Any]) -> dict[str, Any]:
     return {key: tuple(value.split("|")) if key == "targets" else value for key, value in found.items()}
 
 
-Column = Annotated[ColumnProperty, BeforeValidator(_column_from_text, json_schema_input_type=ColumnProperty | str)]
-Table = Annotated[TableProperty, BeforeValidator(_table_from_text, json_schema_input_type=TableProperty | str)]
-Restrict = Annotated[Restriction, BeforeValidator(_restriction_from_text, json_schema_input_type=Restriction | str)]
+Column = Annotated[ColumnProperty, _from_text(COLUMN_PARAMETERS, ColumnProperty | str)]
+Table = Annotated[TableProperty, _from_text(TABLE_PARAMETERS, TableProperty | str)]
+Restrict = Annotated[Restriction, _from_text(RESTRICT_PARAMETERS, Restriction | str)]
 
 
 One = TypeVar("One", bound=_Property)

@@ -64,6 +64,18 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     if enrollment == "only":
         return Activated(cycle.captured(), contradicted=_regenerated(cycle), reread=_start_again(cycle, start))
     cycle.require_own_databases()
+    position, tables = _activated(cycle)
+    hold(cycle)
+    reread = _start_again(cycle, start)
+    contradicted = {} if enrollment == "keep" else _regenerated(cycle)
+    refreshed = refresh(cycle).tables if load else {}
+    names = tuple(sorted(str(t.name) for t in tables))
+    left_out = {str(name): why for name, why in cycle.source.unpublished_reasons().values()}
+    return Activated(position, names, refreshed, left_out, contradicted, reread)
+
+
+def _activated(cycle: Cycle) -> tuple[Lsn, Sequence[Table]]:
+    """Source, targets and repository agree on where the channel begins and which tables it has: these are returned."""
     anew = is_lost(cycle)
     captured = cycle.repository.captured(cycle.channel.name)
     if captured is not None and not anew:
@@ -78,12 +90,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     position = found.position if anew else Lsn(max(found.position if is_new else 0, captured or 0))
     begins = anew or is_broken  # a new epoch: no rewind goes across the log that is missing
     tables = _wanted(cycle)
-    require_one_way(cycle.channel, tables)
-    for target in cycle.channel.targets:
-        require_possible(cycle.channel, target.name, tables)
-        require_restrictable(cycle.channel, target.name, tables, cycle.source.connection)
-        require_transformable(cycle.channel, target.name, tables)
-        _require_elsewhere(cycle, target.name, tables)
+    _require_possible(cycle, tables)
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if (revisions or late) and not is_new:
         settle(cycle.source.connection)
@@ -103,13 +110,17 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
         cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
     if begins or cycle.channel.hold_log is None:
         cycle.source.release()
-    hold(cycle)
-    reread = _start_again(cycle, start)
-    contradicted = {} if enrollment == "keep" else _regenerated(cycle)
-    refreshed = refresh(cycle).tables if load else {}
-    names = tuple(sorted(str(t.name) for t in tables))
-    left_out = {str(name): why for name, why in cycle.source.unpublished_reasons().values()}
-    return Activated(position, names, refreshed, left_out, contradicted, reread)
+    return position, tables
+
+
+def _require_possible(cycle: Cycle, tables: Sequence[Table]) -> None:
+    """Can every target have these tables as the channel file says?"""
+    require_one_way(cycle.channel, tables)
+    for target in cycle.channel.targets:
+        require_possible(cycle.channel, target.name, tables)
+        require_restrictable(cycle.channel, target.name, tables, cycle.source.connection)
+        require_transformable(cycle.channel, target.name, tables)
+        _require_elsewhere(cycle, target.name, tables)
 
 
 def _start_again(cycle: Cycle, start: Start) -> int:

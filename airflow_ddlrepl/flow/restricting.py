@@ -38,27 +38,24 @@ def rows_wanted(channel: Channel, target: str, table: Table) -> str:
     return is_true(found) if found is not None else ""
 
 
-def require_whole_rows(channel: Channel, target: str, table: Table) -> None:
-    """Raises Unsupported ADP-154 where the log would not tell what a row was before a change, and has to."""
+def require_whole_rows(table: Table, section: str, why: str) -> None:
+    """Raises Unsupported ADP-154 where the log does not tell whole old rows. section: of the file, which asks for them.
+
+    why: what it has for the table, and what would not be known.
+    """
     if table.is_partitioned or table.identity is Identity.FULL:
         return
-    if channel.restriction_at(target, table.name) is not None:
-        raise Unsupported(
-            "`restrict` has a condition for its rows, and the log does not tell whole old rows: which of them come into"
-            " the condition and go out of it would not be known",
-            code="ADP-154",
-            table=table.name,
-            hint=how_whole(table, "restrict"),
-        )
-
-
-def how_whole(table: Table, section: str) -> str:
-    """What makes the source's log tell whole old rows, for a person. section: of the file, which asks for them."""
     is_computed = any(column.generated for column in table.columns)
-    return f"at the source: {full(table.name)}{_COMPUTED.format(section) if is_computed else ''}"
+    raise Unsupported(
+        f"`{section}` has {why}: the log does not tell its whole old rows",
+        code="ADP-154",
+        table=table.name,
+        hint=f"at the source: {full(table.name)}{_COMPUTED.format(section) if is_computed else ''}",
+    )
 
 
 _COMPUTED = "; from version 18 on that can't be while the table has a generated column: take it out of `{}`"
+_IN_OR_OUT = "a condition for its rows, and which of them come into it and go out of it would not be known"
 
 
 def require_restrictable(channel: Channel, target: str, tables: Iterable[Table], server: Connection[Any]) -> None:
@@ -70,7 +67,7 @@ def require_restrictable(channel: Channel, target: str, tables: Iterable[Table],
     for table in tables:
         found = None if rules.takes_nothing(table.name) else condition_at(channel, target, table)
         if found is not None:
-            require_whole_rows(channel, target, table)
+            require_whole_rows(table, "restrict", _IN_OR_OUT)
             require_readable(server, found, table, columns_of(found, table))
 
 

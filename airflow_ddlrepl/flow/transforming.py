@@ -9,9 +9,9 @@ from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.properties import digest, values_in
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.flow.restricting import how_whole, with_refresh
+from airflow_ddlrepl.flow.restricting import require_whole_rows, with_refresh
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeKind
 from airflow_ddlrepl.transform.values import Transform, function_of, given, transform_of
 
@@ -44,14 +44,10 @@ def require_transformable(channel: Channel, target: str, tables: Iterable[Table]
         if found is None:
             continue
         function_of(found.function, table.name)
-        if not table.is_partitioned and table.identity is not Identity.FULL:
-            raise Unsupported(
-                "`transform` has a function for its values, and the log does not tell whole rows: a value that an"
-                " update leaves alone may be missing there, and the function looks at it",
-                code="ADP-154",
-                table=table.name,
-                hint=how_whole(table, "transform"),
-            )
+        require_whole_rows(table, "transform", _LOOKED_AT)
+
+
+_LOOKED_AT = "a function that looks at its values, and those that an update leaves alone might be missing"
 
 
 def require_one_function(channel: Channel, target: str, table: Table, parent: Table | None) -> None:

@@ -17,9 +17,23 @@ FULL = "ALTER TABLE t REPLICA IDENTITY FULL"
 ROWS = "INSERT INTO t VALUES (1, 'EU', 200, 'in'), (2, 'EU', 50, 'cheap'), (3, 'US', 300, 'far'), (4, NULL, 400, 'no')"
 
 
-def begun(databases: Any, folder: Path, *restrict: Any, statements: tuple[str, ...] = (), **more: Any) -> Replica:
+COMING_AND_GOING = (
+    "UPDATE t SET amount = 150 WHERE id = 2",
+    "UPDATE t SET region = CASE region WHEN 'EU' THEN 'US' ELSE 'EU' END WHERE id < 100",
+    "ALTER TABLE t ADD z int DEFAULT 4",
+    "DELETE FROM t WHERE id % 3 = 0",
+)
+NO_REGION = ({"columns": "region", "absent": True}, {"columns": "amount", "name": "region"})
+
+
+def begun(databases: Any, folder: Path, *restrict: Any, **more: Any) -> Replica:
     """An active channel with these restrictions; without statements a table `t`, of whose rows the first is wanted."""
-    file = channel_file(folder, databases.source, databases.target, restrict=list(restrict), **more)
+    return active(databases, folder, restrict=list(restrict), **more)
+
+
+def active(databases: Any, folder: Path, statements: tuple[str, ...] = (), **sections: Any) -> Replica:
+    """An active channel whose file has these sections; without statements a table `t` with four rows."""
+    file = channel_file(folder, databases.source, databases.target, **sections)
     made = Replica(databases.source, databases.target, file)
     made.at_source(*(statements or (TABLE, FULL, ROWS)))
     made.activate()

@@ -8,16 +8,11 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.errors import CannotAdapt, TargetError, Unsupported
-from tests.live.replayable import HORIZON, captured, read
+from tests.live.replayable import captured, past_at, read, there_and_back
 from tests.live.replica import Replica
-from tests.live.restricting import EU, FULL, IS_EU, ROWS, TABLE, begun, check, ids, now
+from tests.live.restricting import COMING_AND_GOING, EU, FULL, IS_EU, NO_REGION, ROWS, TABLE, begun, check, ids, now
 
 ROWS_OF = "SELECT row_to_json(x)::text FROM t x {} ORDER BY 1"
-
-
-def rewindable(databases: Any, folder: Path, past: str, *restrict: Any, **more: Any) -> Replica:
-    replays = [{"name": "past", "location": past}]
-    return begun(databases, folder, *restrict, rewind_horizon=HORIZON, replays=replays, **more)
 
 
 def noted(replica: Replica, condition: str = IS_EU) -> tuple[str, list[Any]]:
@@ -33,31 +28,22 @@ def test_a_place_is_filled_with_the_rows_that_it_is_to_have(
     """Also where the column that decides is not there."""
     if many:
         monkeypatch.setattr("airflow_ddlrepl.refresh.chunks.MINIMUM_PAGES", 4)
-    said = [{"columns": "region", "absent": True}, {"columns": "amount", "name": "region"}] if absent else []
+    said = list(NO_REGION) if absent else []
     more = f"INSERT INTO t SELECT i, 'EU', i, 'x' FROM generate_series(50, {20000 if many else 150}) i"
-    replica = rewindable(databases, tmp_path, past, EU, column_properties=said, statements=(TABLE, FULL, ROWS, more))
-    points = []
-    for statement in (
-        "UPDATE t SET amount = 150 WHERE id = 2",
-        "UPDATE t SET region = CASE region WHEN 'EU' THEN 'US' ELSE 'EU' END WHERE id < 100",
-        "ALTER TABLE t ADD z int DEFAULT 4",
-        "DELETE FROM t WHERE id % 3 = 0",
-    ):
-        replica.at_source(statement)
-        position = captured(replica)
-        points.append((position, replica.rows(ROWS_OF.format(""))))
-    for position, rows in points:
-        replica.rewind(position)
-        assert read(past, ROWS_OF.format("")) == rows
-    replica.rewind(points[0][0])
-    replica.rewind(points[-1][0], onward=True)
-    assert read(past, ROWS_OF.format("")) == points[-1][1]
+    replica = begun(
+        databases, tmp_path, EU, column_properties=said, statements=(TABLE, FULL, ROWS, more), **past_at(past)
+    )
+    there_and_back(replica, past, COMING_AND_GOING, ROWS_OF.format(""))
 
 
 def test_a_live_target_gets_back_its_own_rows(databases: Any, tmp_path: Path, past: str) -> None:
     """It is built in the replay with the target's condition, not with that of the replay."""
-    replica = rewindable(
-        databases, tmp_path, past, {**EU, "targets": "warehouse"}, {**EU, "condition": "id > 2", "targets": "past"}
+    replica = begun(
+        databases,
+        tmp_path,
+        {**EU, "targets": "warehouse"},
+        {**EU, "condition": "id > 2", "targets": "past"},
+        **past_at(past),
     )
     replica.at_source("UPDATE t SET amount = 150 WHERE id = 2")
     before, _ = noted(replica)
@@ -75,7 +61,7 @@ def test_a_live_target_gets_back_its_own_rows(databases: Any, tmp_path: Path, pa
 
 def test_a_rewind_takes_the_rows_by_the_condition_of_today(databases: Any, tmp_path: Path, past: str) -> None:
     """The file has changed on the way. What is loaded on the way is met there, too."""
-    replica = rewindable(databases, tmp_path, past, EU)
+    replica = begun(databases, tmp_path, EU, **past_at(past))
     first, _ = noted(replica)
     replica.at_source("UPDATE t SET amount = 150 WHERE id = 2")
     now(replica, restrict=[{**EU, "condition": "amount < 200"}])
@@ -94,7 +80,7 @@ def test_a_rewind_takes_the_rows_by_the_condition_of_today(databases: Any, tmp_p
 
 def test_what_was_not_there_yet_can_not_be_looked_at(databases: Any, tmp_path: Path, past: str) -> None:
     """The plan says so; from the column's load on a rewind works."""
-    replica = rewindable(databases, tmp_path, past)
+    replica = begun(databases, tmp_path, **past_at(past))
     before = captured(replica)
     replica.at_source("ALTER TABLE t ADD kind int NOT NULL DEFAULT 1", "UPDATE t SET kind = 2 WHERE id > 2")
     now(replica, restrict=[{**EU, "condition": "kind = 2"}])
@@ -107,7 +93,7 @@ def test_what_was_not_there_yet_can_not_be_looked_at(databases: Any, tmp_path: P
 
 
 def test_log_without_whole_old_rows_can_not_be_gone_through(databases: Any, tmp_path: Path, past: str) -> None:
-    replica = rewindable(databases, tmp_path, past, statements=(TABLE, ROWS))
+    replica = begun(databases, tmp_path, statements=(TABLE, ROWS), **past_at(past))
     replica.at_source("UPDATE t SET amount = 150 WHERE id = 2")
     before = captured(replica)
     now(replica, restrict=[EU])

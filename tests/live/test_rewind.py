@@ -95,57 +95,6 @@ def test_partitions_and_types_of_the_time(replica: Replica, past: str) -> None:
         assert read(past, "SELECT id, m::text FROM p1") == [(1, "quiet")]
 
 
-def test_a_table_that_was_written_anew_is_unknown_until_it_was_loaded(replica: Replica, past: str) -> None:
-    """Between the ALTER and the refresh after it nothing tells its rows: the plan says so, and nothing is built."""
-    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, v int)", "CREATE TABLE u (id int)")
-    replica.at_source("INSERT INTO t VALUES (1, 5)")
-    replica.activate()
-    replica.at_source("ALTER TABLE t ALTER v TYPE int USING v + random()::int * 0 + 1")
-    between = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
-    captured(replica)
-    replica.at_source("INSERT INTO t VALUES (2, 7)")
-    now = captured(replica)
-    plan = replica.plan_rewind(between)
-    assert {t["table"]: t["verdict"] for t in plan.tables} == {
-        "public.t": "unsafe",
-        "public.u": "safe (keep or regenerate)",
-    }
-    with pytest.raises(DdlReplError, match=r"known: public\.u\)") as refused:
-        replica.rewind(between)
-    assert refused.value.code == "REW-102"
-    assert "not loaded yet (its rows are known from" in refused.value.message
-    assert read(past, "SELECT to_regclass('u'), to_regclass('t')") == [(None, None)]
-    assert replica.rewind(between, tables=["public.u"]).tables == ("public.u",)
-    replica.rewind(now)
-    assert read(past, "SELECT * FROM t ORDER BY id") == [(1, 6), (2, 7)]
-
-
-def test_partitions_go_back_together_or_not_at_all(replica: Replica, past: str) -> None:
-    """One whose rows are unknown makes its whole partitioned table unsafe, and what the error offers can be done."""
-    replica.at_source(
-        "CREATE TABLE p (id int, v int) PARTITION BY RANGE (id)",
-        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
-        "CREATE TABLE q (id int, v int)",
-        "CREATE TABLE u (id int)",
-        "INSERT INTO p VALUES (1, 5)",
-        "INSERT INTO q VALUES (11, 5)",
-    )
-    replica.activate()
-    replica.at_source("ALTER TABLE q ALTER v TYPE int USING v + random()::int * 0 + 1")
-    replica.at_source("ALTER TABLE p ATTACH PARTITION q FOR VALUES FROM (10) TO (20)")
-    between = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
-    replica.at_source("INSERT INTO p VALUES (2, 6)")
-    captured(replica)
-    plan = {table["table"]: table for table in replica.plan_rewind(between).tables}
-    assert [name for name in plan if plan[name]["verdict"] == "unsafe"] == ["public.p", "public.p1", "public.q"]
-    assert plan["public.p1"]["reason"] == "it goes back together with public.q, whose rows can't be known"
-    assert "not loaded yet" in plan["public.q"]["reason"]
-    with pytest.raises(DdlReplError, match=r"known: public\.u\)"):
-        replica.rewind(between)
-    assert not replica.plan_rewind(between, tables=["public.p1"]).is_possible
-    assert replica.rewind(between, tables=["public.u"]).tables == ("public.u",)
-
-
 def test_the_plan_tells_everything_and_changes_nothing(replica: Replica, past: str) -> None:
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 1)")
     replica.activate()

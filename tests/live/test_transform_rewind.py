@@ -7,18 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.live.replayable import HORIZON, captured, read
-from tests.live.replica import Replica
-from tests.live.restricting import EU, FULL, ROWS, TABLE, now
+from tests.live.replayable import captured, past_at, read, there_and_back
+from tests.live.restricting import COMING_AND_GOING, EU, FULL, NO_REGION, ROWS, TABLE, now
 from tests.live.transforming import MASKED, OURS, begun, check
 
 ROWS_OF = "SELECT row_to_json(x)::text FROM t x ORDER BY 1"
-LEFT = "SELECT relname FROM pg_class WHERE relnamespace = 'ddlrepl'::regnamespace AND relname ~ '^[rs]_'"
-
-
-def rewindable(databases: Any, folder: Path, past: str, *transform: Any, **more: Any) -> Replica:
-    replays = [{"name": "past", "location": past}]
-    return begun(databases, folder, *transform, rewind_horizon=HORIZON, replays=replays, **more)
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["one chunk", "several chunks"])
@@ -29,40 +22,24 @@ def test_a_place_is_filled_with_the_values_that_it_is_to_have(
 ) -> None:
     if many:
         monkeypatch.setattr("airflow_ddlrepl.refresh.chunks.MINIMUM_PAGES", 4)
-    said = [{"columns": "region", "absent": True}, {"columns": "amount", "name": "region"}] if absent else []
+    said = list(NO_REGION) if absent else []
     more = f"INSERT INTO t SELECT i, 'EU', i, 'x' FROM generate_series(50, {8000 if many else 150}) i"
-    replica = rewindable(
+    replica = begun(
         databases,
         tmp_path,
-        past,
         {**MASKED, "function": f"{OURS}:joined", "reads": "id|region|amount"},
         column_properties=said,
         statements=(TABLE, FULL, ROWS, more),
         restrict=[EU] if restrict else [],
+        **past_at(past),
     )
-    points = []
-    for statement in (
-        "UPDATE t SET amount = 150 WHERE id = 2",
-        "UPDATE t SET region = CASE region WHEN 'EU' THEN 'US' ELSE 'EU' END WHERE id < 100",
-        "ALTER TABLE t ADD z int DEFAULT 4",
-        "DELETE FROM t WHERE id % 3 = 0",
-    ):
-        replica.at_source(statement)
-        position = captured(replica)
-        points.append((position, replica.rows(ROWS_OF)))
-    for position, rows in points:
-        replica.rewind(position)
-        assert read(past, ROWS_OF) == rows
-        assert read(past, LEFT) == []
-    replica.rewind(points[0][0])
-    replica.rewind(points[-1][0], onward=True)
-    assert read(past, ROWS_OF) == points[-1][1]
+    there_and_back(replica, past, COMING_AND_GOING, ROWS_OF)
 
 
 def test_a_live_target_gets_back_its_own_values(databases: Any, tmp_path: Path, past: str) -> None:
     """They are given once, in the replay, by the target's function and not by that of the replay."""
     others = {**MASKED, "function": f"{OURS}:masked_otherwise", "targets": "past"}
-    replica = rewindable(databases, tmp_path, past, {**MASKED, "targets": "warehouse"}, others)
+    replica = begun(databases, tmp_path, {**MASKED, "targets": "warehouse"}, others, **past_at(past))
     replica.at_source("UPDATE t SET note = 'second' WHERE id = 2")
     before = captured(replica)
     replica.at_source("UPDATE t SET note = 'third' WHERE id = 2", "ALTER TABLE t ALTER amount TYPE bigint")
@@ -82,7 +59,7 @@ def test_tables_with_and_without_a_function_are_loaded_together(databases: Any, 
     """Also rows of a table whose log did not tell whole rows then."""
     tables = [f"CREATE TABLE t{number} (id int PRIMARY KEY, note text)" for number in range(6)]
     rows = [f"INSERT INTO t{number} VALUES (1, 'row {number}'), (2, NULL)" for number in range(6)]
-    replica = rewindable(databases, tmp_path, past, statements=(*tables, *rows))
+    replica = begun(databases, tmp_path, statements=(*tables, *rows), **past_at(past))
     position = captured(replica)
     wanted = [f"ALTER TABLE t{number} REPLICA IDENTITY FULL" for number in (0, 2, 4)]
     replica.at_source(*wanted, *(f"UPDATE t{number} SET note = 'later'" for number in range(6)))
@@ -97,7 +74,7 @@ def test_tables_with_and_without_a_function_are_loaded_together(databases: Any, 
 
 def test_a_rewind_gives_the_values_by_the_file_of_today(databases: Any, tmp_path: Path, past: str) -> None:
     """Of a moment when the file said something else. What is loaded on the way gets them, too."""
-    replica = rewindable(databases, tmp_path, past)
+    replica = begun(databases, tmp_path, **past_at(past))
     first = captured(replica)
     replica.at_source("UPDATE t SET note = 'second' WHERE id = 2")
     now(replica, transform=[MASKED])

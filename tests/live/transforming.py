@@ -5,22 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.live.replica import Replica, channel_file
-from tests.live.restricting import FULL, ROWS, TABLE, at_source
+from tests.live.replica import Replica
+from tests.live.restricting import active, at_source
 
 OURS = "tests.live.values_of_ours"
 MASKED = {"tables": "t", "columns": "note", "function": f"{OURS}:masked"}
 AS_MASKED = "CASE WHEN note IS NOT NULL THEN left(note, 1) || '*' || length(note) END"
 
 
-def begun(databases: Any, folder: Path, *transform: Any, statements: tuple[str, ...] = (), **more: Any) -> Replica:
+def begun(databases: Any, folder: Path, *transform: Any, **more: Any) -> Replica:
     """An active channel with these transformations; without statements a table `t` with four rows."""
-    file = channel_file(folder, databases.source, databases.target, transform=list(transform), **more)
-    made = Replica(databases.source, databases.target, file)
-    made.at_source(*(statements or (TABLE, FULL, ROWS)))
-    made.activate()
-    made.check_equal()
-    return made
+    return active(databases, folder, transform=list(transform), **more)
 
 
 def check(replica: Replica, note: str = AS_MASKED, table: str = "t", columns: str = "id, region, amount") -> None:

@@ -29,7 +29,8 @@ log = logging.getLogger("ddlrepl")
 
 _FOR_A_MOMENT = ("SELECT set_config('lock_timeout', %s, true)", ["2s"])
 Result = TypeVar("Result")
-_USED = "publication and helper schema can't be removed while a schema change uses them, of"
+_IDENTITY = "its replica identity or publication can't be set while it is locked by"
+_OURS = "publication and helper schema can't be removed while a schema change uses them, of"
 _ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
 
 
@@ -109,14 +110,14 @@ def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
         changes.append(f"slot {held.held_name(wanted.slot)} dropped")
     if health.publication_id(connection, wanted.publication) is not None:
         drop = f"DROP PUBLICATION {quote(wanted.publication)}".encode()
-        _in_time(connection, wanted, partial(connection.execute, drop), _USED)
+        _in_time(connection, wanted, partial(connection.execute, drop))
         changes.append(f"publication {wanted.publication} dropped")
     if helper.present(connection).is_readable:
         for (member,) in connection.execute(
             "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
         ).fetchall():
             _put_back(connection, wanted, member)
-        if _in_time(connection, wanted, partial(_forget, connection, wanted), _USED):
+        if _in_time(connection, wanted, partial(_forget, connection, wanted)):
             changes.append("helper schema ddlrepl dropped")
     return changes
 
@@ -238,10 +239,12 @@ def _put_back(connection: Connection[Any], wanted: Wanted, table_id: int, first:
     _in_time(connection, wanted, put_back, table_id)
 
 
-def _in_time(connection: Connection[Any], wanted: Wanted, work: Callable[[], Result], about: int | str) -> Result:
+def _in_time(
+    connection: Connection[Any], wanted: Wanted, work: Callable[[], Result], table_id: int | None = None
+) -> Result:
     """Does it in a transaction, again and again up to the channel's patience: nobody waits behind us for long.
 
-    about: what is locked if it can't be done. Raises SourceError SRC-109 with who holds it.
+    table_id: of what is locked if it can't be done; None: tables of ours. Raises SourceError SRC-109 with who holds it.
     """
     deadline = time.monotonic() + wanted.patience
     while True:
@@ -251,28 +254,27 @@ def _in_time(connection: Connection[Any], wanted: Wanted, work: Callable[[], Res
                 return work()
         except errors().LockNotAvailable:
             if time.monotonic() > deadline:
-                raise _locked(connection, about) from None
+                raise _locked(connection, table_id) from None
 
 
-def _locked(connection: Connection[Any], about: int | str) -> SourceError:
-    """about: a table's id, or what it is that can't be done to our own tables."""
+def _locked(connection: Connection[Any], table_id: int | None) -> SourceError:
+    """table_id: None for tables of ours."""
     rows = connection.execute(
         "SELECT DISTINCT a.pid, a.usename, a.application_name, a.state"
         " FROM pg_locks l JOIN pg_stat_activity a USING (pid) JOIN pg_class c ON c.oid = l.relation"
-        " WHERE (c.oid = %s::bigint::oid OR c.relnamespace = to_regnamespace(%s))"
+        " WHERE coalesce(c.oid = %s::bigint::oid, c.relnamespace = to_regnamespace('ddlrepl'))"
         " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         " AND l.granted AND a.pid <> pg_backend_pid()",
-        [about, None] if isinstance(about, int) else [None, "ddlrepl"],
+        [table_id],
     ).fetchall()
     named = connection.execute(
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
         " WHERE c.oid = %s::bigint::oid",
-        [about if isinstance(about, int) else None],
+        [table_id],
     ).fetchone()
     who = "; ".join(f"process {p} (user {u}, application {a!r}, {s})" for p, u, a, s in rows) or "somebody"
-    what = about if isinstance(about, str) else "its replica identity or publication can't be set while it is locked by"
     return SourceError(
-        f"{what} {who}",
+        f"{_OURS if table_id is None else _IDENTITY} {who}",
         code="SRC-109",
         table=TableName(*named) if named else None,
         hint="end them and try again: " + " ".join(f"SELECT pg_terminate_backend({row[0]});" for row in rows),

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from airflow_ddlrepl.config.condition import Part, Spelling
 from airflow_ddlrepl.config.condition_text import spelled
+from airflow_ddlrepl.engines.postgres.asked import asked
 from airflow_ddlrepl.engines.postgres.connect import passing
-from airflow_ddlrepl.engines.postgres.load import drop_stages, load
+from airflow_ddlrepl.engines.postgres.copying import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
-from airflow_ddlrepl.engines.postgres.staged import SCHEMA, StagedColumn, staged_columns
+from airflow_ddlrepl.engines.postgres.staged import StagedColumn, staged_columns
 from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.integrate.keys import both_sides, sides
 from airflow_ddlrepl.integrate.migration import migrated
@@ -23,12 +24,6 @@ from airflow_ddlrepl.model.table import Column, Table
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
-
-# As `copying.SPELLING`, where constants of a condition are read; one statement, for a driver that takes one at a time.
-_READING = (
-    "SELECT set_config('datestyle', 'ISO, YMD', true), set_config('intervalstyle', 'postgres', true),"
-    " set_config('timezone', 'UTC', true), set_config('search_path', 'pg_catalog, pg_temp', true)"
-)
 
 
 def is_true(condition: Part, column: Callable[[str], str] = quote) -> str:
@@ -59,7 +54,7 @@ def require_readable(connection: Connection[Any], condition: Part, table: Table,
     empty = is_true(condition, lambda name: f"CAST(NULL AS {types[name]})")
     try:
         with connection.transaction(), connection.cursor() as cursor:
-            cursor.execute(_READING.encode())
+            cursor.execute(SPELLING_HERE.encode())
             cursor.execute(f"SELECT {empty}".encode())
     except psycopg.Error as error:
         if (trouble := passing(error)) is not None:
@@ -115,23 +110,16 @@ def _answers(
 ) -> Any:
     """Per row: is the condition true? rows: what it looks at, after the changes and then before them."""
     used = [by_name[column] for column in condition.names()]
-    numbered = rows.append_column("i", pa.array(range(rows.num_rows), pa.int64()))
-    drop_stages(cursor, [name])
-    load(cursor, name, [*((column.staged_name, column.staging_type) for column in used), ("i", "int8")], numbered)
-    cursor.execute(_READING)
-    cursor.fetchall()
-    asked = is_true(condition, lambda column: by_name[column].image("s"))
-    try:
-        cursor.execute(f"SELECT {asked} FROM {qualified(TableName(SCHEMA, name))} s ORDER BY s.i")
-        found = cursor.fetch_arrow_table().column(0).to_numpy()
-    except cursor.connection.Error as error:
-        if (trouble := passing(error, "the target")) is not None:
-            raise trouble from None
-        raise TargetError(
-            f"a row has no answer to the condition {spelled(condition)}: {' '.join(str(error).split())}",
-            code="INT-113",
-            table=table,
-            hint="correct the condition in `restrict`: the table is loaded anew",
-        ) from None
-    drop_stages(cursor, [name])
-    return found
+    wanted = is_true(condition, lambda column: by_name[column].image("s"))
+    with asked(cursor, name, used, rows) as ask:
+        try:
+            return ask(wanted).column(0).to_numpy()
+        except cursor.connection.Error as error:
+            if (trouble := passing(error, "the target")) is not None:
+                raise trouble from None
+            raise TargetError(
+                f"a row has no answer to the condition {spelled(condition)}: {' '.join(str(error).split())}",
+                code="INT-113",
+                table=table,
+                hint="correct the condition in `restrict`: the table is loaded anew",
+            ) from None

@@ -10,28 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.postgres.load import drop_stages, load
-from airflow_ddlrepl.engines.postgres.names import qualified
+from airflow_ddlrepl.engines.postgres.asked import asked
 from airflow_ddlrepl.engines.postgres.restricted import full
-from airflow_ddlrepl.engines.postgres.staged import SCHEMA, StagedColumn, staged_columns
+from airflow_ddlrepl.engines.postgres.staged import StagedColumn, staged_columns
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.keys import both_sides, sides
 from airflow_ddlrepl.integrate.presence import absent_columns
 from airflow_ddlrepl.integrate.underlying import underlying
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.transform.values import Transform, values
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.integrate.equality import Ints
-
-# As `copying.SPELLING`, for values that the server writes; one statement, for a driver that takes one at a time.
-_WRITING = (
-    "SELECT set_config('datestyle', 'ISO, YMD', true), set_config('intervalstyle', 'postgres', true),"
-    " set_config('bytea_output', 'hex', true), set_config('timezone', 'UTC', true),"
-    " set_config('extra_float_digits', '1', true), set_config('lc_monetary', 'C', true),"
-    " set_config('xmloption', 'content', true), set_config('search_path', 'pg_catalog, pg_temp', true)"
-)
 
 _WHOLE_NUMBERS = ("int2", "int4", "int8")
 
@@ -107,21 +97,15 @@ def _texts(
             found[column] = rows.cast(pa.string())
         elif pa.types.is_boolean(rows.type):
             found[column] = pc.if_else(rows, "t", "f")
-    asked = [column for column in read if column not in found]
-    if asked:
+    others = [column for column in read if column not in found]
+    if others:
         columns = {column.source_name: column for column in staged_columns(table, table, encodings)}
-        found |= _written(cursor(), name, {column: read[column] for column in asked}, [columns[c] for c in asked])
+        found |= _written(cursor(), name, {column: read[column] for column in others}, [columns[c] for c in others])
     return {column: found[column] for column in read}
 
 
 def _written(cursor: Any, name: str, read: Mapping[str, pa.Array], columns: Sequence[StagedColumn]) -> dict[str, Any]:
-    rows = pa.table({**read, "i": pa.array(range(len(next(iter(read.values())))), pa.int64())})
-    drop_stages(cursor, [name])
-    load(cursor, name, [*((column.staged_name, column.staging_type) for column in columns), ("i", "int8")], rows)
-    cursor.execute(_WRITING)
-    cursor.fetchall()
     texts = ", ".join(f"{spelled(replace(column, cast='').value('s'))} AS {column.staged_name}" for column in columns)
-    cursor.execute(f"SELECT {texts} FROM {qualified(TableName(SCHEMA, name))} s ORDER BY s.i")
-    found = cursor.fetch_arrow_table()
-    drop_stages(cursor, [name])
+    with asked(cursor, name, columns, pa.table(dict(read))) as ask:
+        found = ask(texts)
     return {column.source_name: values for column, values in zip(columns, found.columns, strict=True)}

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.connect import arrow_connection
-from airflow_ddlrepl.engines.postgres.copying import LOCK_TIMEOUT, SPELLING, SourceFailed, select
+from airflow_ddlrepl.engines.postgres.copying import LOCK_TIMEOUT, SPELLED, SourceFailed, select
 from airflow_ddlrepl.engines.postgres.names import literal, quote
 from airflow_ddlrepl.engines.postgres.transformed import spelled
 from airflow_ddlrepl.model.names import TableName
@@ -62,9 +62,9 @@ def transformed_rows(
 
 def _begin(connection: Any, cursor: Any, snapshot: str) -> None:
     """A transaction in which every value is written as everywhere."""
-    for statement in (*SPELLING.split(";"), "SET application_name = 'ddlrepl refresh'"):
-        cursor.execute(statement.strip())
-    cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
+    settings = {**SPELLED, "application_name": "ddlrepl refresh", "lock_timeout": LOCK_TIMEOUT}
+    for name, value in settings.items():
+        cursor.execute(f"SET {name} = {literal(value)}")
     connection.adbc_connection.set_autocommit(False)
     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
     if snapshot:
