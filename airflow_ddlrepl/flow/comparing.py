@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.capture.enroll import belongs
@@ -13,8 +15,8 @@ from airflow_ddlrepl.config.pattern import is_selected, quoted
 from airflow_ddlrepl.config.refresh_options import BY_ROW
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import errors, session
-from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
-from airflow_ddlrepl.engines.postgres.exported import LOCK_TIMEOUT
+from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_tables
+from airflow_ddlrepl.engines.postgres.exported import LOCK_TIMEOUT, PAGE_BYTES
 from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.flow.cycle import Cycle
@@ -23,6 +25,10 @@ from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.restricting import rows_wanted
 from airflow_ddlrepl.flow.transforming import transform_at
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.refresh.chunks import together
+
+AT_ONCE = 100
+"""Small tables whose rows are read under one snapshot."""
 
 
 def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
@@ -48,7 +54,7 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
             rows = rows_wanted(cycle.channel, target.name, table)
             task = CompareTask(cycle.source_dsn, dsn, read, standing.name, standing.shape, wanted=wanted, rows=rows)
             tasks.append(replace(task, transform=transform_at(cycle.channel, target.name, table)))
-    reports += cycle.runner.map(compare_table, tasks, "compare", size=_bytes(cycle, tasks))
+    reports += _compared(cycle, tasks)
     left_out = {
         str(name): why for name, why in cycle.source.unpublished_reasons().values() if is_selected(name, patterns)
     }
@@ -66,18 +72,39 @@ def repair(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
     return replace(again, repaired=tuple(map(str, unlike)), seconds=round(found.seconds + again.seconds, 2))
 
 
-def _bytes(cycle: Cycle, tasks: Sequence[CompareTask]) -> int:
-    """What the tables take at the source; 0 where one is locked, which its comparison will say."""
+def _compared(cycle: Cycle, tasks: Sequence[CompareTask]) -> list[TableReport]:
+    """The tasks' reports, in their order. A large table is compared alone, small ones of one target together."""
+    pages = _pages(cycle, tasks)
+    by_target: dict[str, list[int]] = {}
+    for place, task in enumerate(tasks):
+        by_target.setdefault(task.target_dsn, []).append(place)
+    bundles = []
+    for places in by_target.values():
+        groups = together([pages[tasks[place].source.id] for place in places], cycle.runner.parallelism)
+        for group in groups:
+            bundles += [[places[i] for i in group[at : at + AT_ONCE]] for at in range(0, len(group), AT_ONCE)]
+    found = cycle.runner.map(
+        compare_tables,
+        [[tasks[place] for place in bundle] for bundle in bundles],
+        "compare",
+        size=sum(pages[task.source.id] for task in tasks) * PAGE_BYTES,
+    )
+    reports = dict(zip(chain(*bundles), chain(*found), strict=True))
+    return [reports[place] for place in range(len(tasks))]
+
+
+def _pages(cycle: Cycle, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
+    """What the tables take at the source, by id; nothing where one is locked, which its comparison will say."""
     ids, connection = [task.source.id for task in tasks], cycle.source.connection
     try:
         with connection.transaction():
             connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
-            row = connection.execute(
-                "SELECT sum(pg_relation_size(i))::bigint FROM unnest(%s::oid[]) i", [ids]
-            ).fetchone()
+            rows = connection.execute(
+                "SELECT i::bigint, pg_relation_size(i) / %s FROM unnest(%s::oid[]) i", [PAGE_BYTES, ids]
+            ).fetchall()
     except errors().LockNotAvailable:
-        return 0
-    return int(row[0] or 0) if row else 0
+        rows = []
+    return Counter({int(i): int(pages or 0) for i, pages in rows})
 
 
 def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_ddlrepl.compare.report import Comparison, Kind, TableReport
 from airflow_ddlrepl.engines.postgres.connect import connect, parameters
-from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_table
+from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_tables
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.names import literal, quote
 from airflow_ddlrepl.errors import SourceError
@@ -44,7 +44,7 @@ def compared(databases: Any, name: str = "goods", **options: Any) -> TableReport
     with connect(databases.source) as connection:
         table = next(t for t in inspect(connection) if t.name.name == name)
     shape = options.pop("shape", table)
-    return compare_table(CompareTask(databases.source, databases.target, table, table.name, shape, **options))
+    return compare_tables([CompareTask(databases.source, databases.target, table, table.name, shape, **options)])[0]
 
 
 def found(report: TableReport) -> list[tuple[Kind, str, tuple[str, ...]]]:
@@ -198,7 +198,7 @@ def test_a_table_that_may_not_be_read(databases: Any) -> None:
     there = databases.server.dsn(parameters(databases.source)["dbname"], role)
     try:
         with pytest.raises(SourceError, match="GRANT SELECT") as caught:
-            compare_table(CompareTask(there, databases.target, table, table.name, table))
+            compare_tables([CompareTask(there, databases.target, table, table.name, table)])
     finally:
         with connect(databases.source) as connection:
             connection.execute(f"drop role {quote(role)}".encode())
@@ -254,3 +254,25 @@ def test_a_target_with_another_encoding(databases: Any, latin: str, tmp_path: Pa
         replica.at_source(f"insert into t select i, 'ß' || i from generate_series({rows}) i")
         replica.settle()
     assert replica.rows("select count(*) from t where note = 'ß' || id") == [(9999,)]
+
+
+@pytest.mark.parametrize("alone", [128, 0], ids=["small", "each alone"])
+def test_many_tables_are_compared_a_few_at_a_time(
+    databases: Any, tmp_path: Path, alone: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each report is of its own table, in the order of their names; one that is missing keeps none from being read."""
+    monkeypatch.setattr("airflow_ddlrepl.flow.comparing.AT_ONCE", 3)
+    monkeypatch.setattr("airflow_ddlrepl.refresh.chunks.PAGES_ALONE", alone)
+    replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    for number in range(8):
+        replica.at_source(f"CREATE TABLE t{number} AS SELECT generate_series(1, {number}) AS id")
+    replica.activate()
+    replica.at_target("DELETE FROM t2 WHERE id = 1", "INSERT INTO t5 VALUES (9), (9)", "DROP TABLE t6")
+    report = replica.compare()
+    assert [table.table.name for table in report.tables] == [f"t{number}" for number in range(8)]
+    assert [table.source_rows for table in report.tables] == list(range(8))
+    assert [(t.table.name, t.missing, t.extra) for t in report.tables if t.differences] == [
+        ("t2", 1, 0),
+        ("t5", 0, 2),
+        ("t6", 6, 0),
+    ]

@@ -1,4 +1,4 @@
-"""Compare one table of two PostgreSQL databases: every column of every row, exactly, by its text.
+"""Compare tables of two PostgreSQL databases: every column of every row, exactly, by its text.
 
 The servers compute a digest of all rows each: the sum of their 64-bit hashes, so their order does not
 matter and copies count. Only where the two differ are rows looked at: bucket by bucket of the key, until
@@ -58,20 +58,27 @@ class CompareTask:
     transform: Transform | None = None
 
 
-def compare_table(task: CompareTask) -> TableReport:
-    """Each side is read under one snapshot; rows that are on their way between them count as differences.
+def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
+    """Of one source and one target, whose rows of all these tables are read under one snapshot each.
 
+    Rows that are on their way between them count as differences.
     Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
     """
+    with _reader(tasks[0].source_dsn) as here, _reader(tasks[0].target_dsn) as there:
+        present = Present(there)
+        present.look([task.target for task in tasks])
+        return [_compared(task, present, here, there) for task in tasks]
+
+
+def _compared(task: CompareTask, present: Present, here: Connection[Any], there: Connection[Any]) -> TableReport:
     started = time.monotonic()
-    with _reader(task.source_dsn) as here, _reader(task.target_dsn) as there:
-        found = Present(there).table(task.target)
-        if found is None:
-            report = _without_target(task, here)
-        elif task.transform is None or task.source.is_partitioned:
-            report = _Comparer(task, found, here, there).report()
-        else:
-            report = _transformed(task, task.transform, found, there)
+    found = present.table(task.target)
+    if found is None:
+        report = _without_target(task, here)
+    elif task.transform is None or task.source.is_partitioned:
+        report = _Comparer(task, found, here, there).report()
+    else:
+        report = _transformed(task, task.transform, found, there)
     return replace(report, seconds=round(time.monotonic() - started, 3))
 
 

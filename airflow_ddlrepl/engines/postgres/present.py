@@ -14,6 +14,11 @@ from airflow_ddlrepl.model.table import Table
 if TYPE_CHECKING:
     from psycopg import Connection
 
+_OIDS_SQL = """
+SELECT w.schema, w.name, c.oid FROM unnest(%s::text[], %s::text[]) AS w(schema, name)
+JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
+JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name
+"""
 _OID_SQL = """
 SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s
@@ -44,6 +49,13 @@ class Present:
             found = inspect(self._connection, [row[0]]) if row else []
             self._tables[name] = found[0] if found else None
         return self._tables[name]
+
+    def look(self, names: Collection[TableName]) -> None:
+        """Asks about all of these tables at once, as `table` would one after the other."""
+        schemas, tables = [name.schema for name in names], [name.name for name in names]
+        rows = self._connection.execute(_OIDS_SQL, [schemas, tables]).fetchall()
+        shapes = {shape.id: shape for shape in inspect(self._connection, [oid for _, _, oid in rows])}
+        self._tables |= dict.fromkeys(names) | {TableName(s, t): shapes.get(oid) for s, t, oid in rows}
 
     def types(self, names: Collection[TableName]) -> frozenset[TableName]:
         """Those of the names that a type has here."""
