@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import zip_longest
 
 from airflow_ddlrepl.capture.merge import merge, merge_fields
 from airflow_ddlrepl.ddl.respell import with_definitions
@@ -115,12 +116,15 @@ def _now(seen: Table, event: Event, book: _Book) -> Table | None:
 
     table: Table = seen
     base: Table | None = None
-    for revision in book.history(seen.id):
-        if not is_seen(revision):
-            if revision.table is None:
-                return None
+    history = book.history(seen.id)
+    for revision, following in zip_longest(history, history[1:]):
+        if is_seen(revision):
+            base = revision.table
+        elif revision.table is None:
+            return None
+        elif following is None or is_seen(following):  # all unseen ones at once: a type may be used before and after
             table = merge(base, table, revision.table) if base else revision.table
-        base = revision.table
+            base = revision.table
     return with_definitions(table, dict(_unseen_definitions(table, base, event, book, is_seen)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_ddlrepl.capture.enroll import enroll
@@ -85,3 +87,17 @@ def test_a_type_that_moved_unseen_is_called_by_its_new_name() -> None:
     (_, merged) = shapes(ddl(20, 102, "102:103:", other), ddl(30, 101, "101:102:", mine))
     assert merged is not None and merged.types == (moved,)
     assert [column.type.text for column in merged.columns] == ["s2.mood"]
+
+
+def test_a_type_that_moves_while_its_column_is_made_anew_unseen() -> None:
+    """Another transaction drops the only column of the type and adds one of it, in two statements."""
+    moved = replace(DEFINED, schema="s2")
+    there = replace(MOOD, text="s2.mood", schema="s2")
+
+    def using(number: int, of: DataType, definition: TypeDefinition) -> Table:
+        return Table(1, TableName("public", "t1"), (Column(number, "m", of),), types=(definition,))
+
+    first = ddl(10, 100, "100:100:", using(2, MOOD, DEFINED))
+    others = (ddl(20, 102, "102:103:", shape()), ddl(20, 102, "102:103:", using(4, MOOD, DEFINED)))
+    mine = (ddl(30, 101, "101:102:", using(2, there, moved)), ddl(30, 101, "101:102:", using(2, there, moved)))
+    assert shapes(first, *others, *mine)[-1] == using(4, there, moved)
