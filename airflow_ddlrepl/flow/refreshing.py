@@ -22,7 +22,7 @@ from airflow_ddlrepl.adapt.types import renewed
 from airflow_ddlrepl.adapt.want import want
 from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
+from airflow_ddlrepl.engines.postgres.chunk import LoadTask, forget_marks, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
@@ -176,6 +176,7 @@ class Refresh:
         for table in self.source.tables:
             self._refuse_foreign(table)
         sweep(self.connection, shadow_stem(self.holder), self.cycle.token)
+        forget_marks(self.connection)  # of runs that were killed
         parents = [t for t in self.source.tables if t.is_partitioned]
         leaves = [t for t in self.source.tables if not t.is_partitioned]
         done: list[tuple[Standing, int]] = []
@@ -198,6 +199,7 @@ class Refresh:
         counts = self._load(leaves)
         reach("refresh.loaded")
         self._place(leaves, counts)
+        forget_marks(self.connection)
         return done + [(self.after[table.id], counts[table.id]) for table in leaves]
 
     def _renewed(self, tables: Sequence[Table]) -> list[str]:

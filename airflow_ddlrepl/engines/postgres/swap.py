@@ -20,7 +20,6 @@ from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.refresh_options import BY_ROW, RefreshOptions
 from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.chunk import forget_marks
 from airflow_ddlrepl.engines.postgres.connect import CONTENTION, passing, session
 from airflow_ddlrepl.engines.postgres.constraints import (
     GRANT,
@@ -68,7 +67,6 @@ def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) ->
         connection.execute(f"DROP TABLE IF EXISTS {qualified(shadow)}".encode())
         for statement in create_table(table, shadow, with_key=False):
             connection.execute(statement.encode())
-        forget_marks(connection)
 
 
 def finish_sql(table: Table, shadow: TableName) -> tuple[str, ...]:
@@ -162,7 +160,6 @@ def put_in_place(
         leave(cursor, channel, [RefreshDone(standing.table_id, rows)])
         if written.left and standing.snapshot is not None:
             leave(cursor, channel, [RefreshDeclined(standing.table_id, written.text, standing.snapshot.high)])
-        forget_marks(connection)
         reach("refresh.transaction")
     return f"{written.text}; not row by row: {why}" if why else written.text
 
