@@ -64,7 +64,9 @@ class Source(Section):
     exclude: tuple[TablePattern, ...] = Field((), description="tables that `tables` matches but that stay out")
     publication: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
     slot: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
-    replica_identity: ReplicaIdentity = Field(ReplicaIdentity.FULL, description="of tables without a usable key")
+    replica_identity: ReplicaIdentity = Field(
+        ReplicaIdentity.FULL, description="of tables without a usable key, or whose old rows are looked at"
+    )
     ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are seen")
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source only; they come before the channel's")
 

@@ -76,7 +76,8 @@ class ExistingTables(StrEnum):
 class ReplicaIdentity(StrEnum):
     """What happens to a source table whose UPDATE and DELETE can't be told apart by a key.
 
-    FULL: it gets REPLICA IDENTITY FULL. LEAVE: it stays out of the publication and is reported.
+    FULL: it gets REPLICA IDENTITY FULL, and so does one whose old rows `restrict` or `transform` look at. LEAVE: it
+    stays out of the publication and is reported.
     """
 
     FULL = "full"

@@ -50,11 +50,12 @@ def require_whole_rows(table: Table, section: str, why: str) -> None:
         f"`{section}` has {why}: the log does not tell its whole old rows",
         code="ADP-154",
         table=table.name,
-        hint=f"at the source: {full(table.name)}{_COMPUTED.format(section) if is_computed else ''}",
+        hint=f"at the source: {full(table.name)}; {_COMPUTED.format(section) if is_computed else _BY_ACTIVATION}",
     )
 
 
-_COMPUTED = "; from version 18 on that can't be while the table has a generated column: take it out of `{}`"
+_COMPUTED = "from version 18 on that can't be while the table has a generated column: take it out of `{}`"
+_BY_ACTIVATION = "`ddlrepl activate` does it, too, unless the file says `replica_identity: leave`"
 _IN_OR_OUT = "a condition for its rows, and which of them come into it and go out of it would not be known"
 
 

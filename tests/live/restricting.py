@@ -14,6 +14,8 @@ IS_EU = "region = 'EU' AND amount > 100"
 EU = {"tables": "t", "condition": IS_EU}
 TABLE = "CREATE TABLE t (id int PRIMARY KEY, region text, amount numeric(9,2), note text)"
 FULL = "ALTER TABLE t REPLICA IDENTITY FULL"
+LEAVE = {"replica_identity": "leave"}
+"""Of the source: nobody but a person sets it."""
 ROWS = "INSERT INTO t VALUES (1, 'EU', 200, 'in'), (2, 'EU', 50, 'cheap'), (3, 'US', 300, 'far'), (4, NULL, 400, 'no')"
 
 

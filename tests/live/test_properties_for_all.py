@@ -21,7 +21,6 @@ SAID = {
 def table(name: str) -> tuple[str, ...]:
     return (
         f"CREATE TABLE {name} (id int PRIMARY KEY, region text, amount int, note text)",
-        f"ALTER TABLE {name} REPLICA IDENTITY FULL",
         f"INSERT INTO {name} VALUES (1, 'EU', 10, 'one'), (2, 'US', 20, 'two')",
     )
 

@@ -89,8 +89,20 @@ BEGIN
 END
 $$;
 
+-- Does a target look at the table's old rows (restrict, transform), and can the log tell them?
+CREATE OR REPLACE FUNCTION ddlrepl.wants_whole_rows(of_channel ddlrepl.channel, id oid) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT of_channel.replica_identity = 'full' AND EXISTS (
+        SELECT FROM jsonb_array_elements(of_channel.scope -> 'whole') p
+        JOIN pg_class c ON c.oid = id AND c.relname ~ (p ->> 1)
+        JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname ~ (p ->> 0)
+        WHERE p ->> 2 IS NULL OR EXISTS (
+            SELECT FROM pg_attribute a
+            WHERE a.attrelid = id AND a.attnum > 0 AND NOT a.attisdropped AND a.attname ~ (p ->> 2)))
+$$;
+
 -- What makes the user's UPDATE and DELETE work once the table is published: 'keep', what REPLICA IDENTITY
--- is to be set to, or 'leave: why'.
+-- is to be set to, or 'leave: why'. mode: 'full', 'leave', or 'whole' where a key is not enough.
 CREATE OR REPLACE FUNCTION ddlrepl.identity_plan(shape jsonb, mode text) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -100,8 +112,8 @@ DECLARE
         OR NOT EXISTS (SELECT FROM jsonb_array_elements(shape -> 'columns') c WHERE c ->> 'generated' <> '');
     is_usable boolean := CASE shape ->> 'identity'
         WHEN 'full' THEN full_works
-        WHEN 'default' THEN coalesce((key ->> 'is_primary')::boolean, false)
-        WHEN 'index' THEN EXISTS (
+        WHEN 'default' THEN NOT (mode = 'whole' AND full_works) AND coalesce((key ->> 'is_primary')::boolean, false)
+        WHEN 'index' THEN NOT (mode = 'whole' AND full_works) AND EXISTS (
             SELECT FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
             WHERE i.indrelid = (shape ->> 'id')::oid AND i.indisreplident AND c.relname = key ->> 'name')
         ELSE false END;
@@ -137,6 +149,7 @@ DECLARE
     spelled text;
     known ddlrepl.member;
     now_is ddlrepl.member;
+    mode text;
     plan text;
     was_published boolean;
     is_filled boolean := false;
@@ -181,8 +194,9 @@ BEGIN
         now_is.reason := 'it is unlogged: its rows are not in the log';
     ELSE
         BEGIN
-            plan := ddlrepl.identity_plan(shape, ch.replica_identity);
-            IF plan = 'keep' AND known.identity_before = 'd' AND shape ->> 'identity' = 'full'
+            mode := CASE WHEN ddlrepl.wants_whole_rows(ch, id) THEN 'whole' ELSE ch.replica_identity END;
+            plan := ddlrepl.identity_plan(shape, mode);
+            IF plan = 'keep' AND mode <> 'whole' AND known.identity_before = 'd' AND shape ->> 'identity' = 'full'
                 AND (shape -> 'key' ->> 'is_primary')::boolean THEN
                 plan := 'DEFAULT';   -- it has got a primary key since: no need for whole old rows any more
             END IF;

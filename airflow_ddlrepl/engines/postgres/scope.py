@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.pattern import TOKEN, any_matches, joins, matches, split_table_pattern
+from airflow_ddlrepl.config.pattern import TOKEN, any_matches, joins, matches, parts_about, split_table_pattern
 from airflow_ddlrepl.model.names import TableName
 
 HELPER_SCHEMA = "ddlrepl"
@@ -31,25 +31,42 @@ class Joining:
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """Tables whose whole old rows a target looks at: a pattern for the name or schema.name, as in the properties.
+
+    column: only those that have a column which this pattern matches; None: all.
+    """
+
+    table: str
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """tables, exclude: `schema.table` patterns; joining: what admits new tables later. replayed: patterns of
-    `replay_ddl`: of the tables that `tables` match, these join, too.
+    `replay_ddl`: of the tables that `tables` match, these join, too. whole: whose old rows the log is to tell whole.
     """
 
     tables: tuple[str, ...] = ("*.*",)
     exclude: tuple[str, ...] = ()
     joining: tuple[Joining, ...] = ()
     replayed: tuple[str, ...] = ()
+    whole: tuple[Whole, ...] = ()
 
     @classmethod
     def of(cls, channel: Channel) -> Scope:
         """The scope that a channel file describes."""
         actions = [a for a in channel.source_actions() if a.add_table_pattern]
+        restricted = [Whole(table) for one in channel.restrict for table in one.tables]
+        transformed = [
+            Whole(table, column) for one in channel.transform for table in one.tables for column in one.columns
+        ]
         return cls(
             channel.source.tables,
             channel.source.exclude,
             tuple(Joining(str(a.add_table_pattern), a.ignore_table_pattern, a.capture_schema) for a in actions),
             tuple(pattern for entry in channel.replay_ddl for pattern in entry.tables),
+            (*restricted, *transformed),
         )
 
     def wants(self, name: TableName) -> bool:
@@ -80,7 +97,9 @@ class Scope:
         return rule.schema is not None or any(matches(split_table_pattern(p)[0], name.schema) for p in self.tables)
 
     def to_json(self) -> dict[str, Any]:
-        """Regular expressions for the server: [schema, table] pairs, for joining [schema, table, but not]."""
+        """Regular expressions for the server: [schema, table] pairs, for joining [schema, table, but not], for whole
+        [schema, table, column].
+        """
         schemas = sorted({split_table_pattern(p)[0] for p in self.tables})
         return {
             "tables": [_both(p) for p in self.tables],
@@ -91,6 +110,10 @@ class Scope:
                 for schema in ([regex(rule.schema)] if rule.schema is not None else map(regex, schemas))
             ]
             + [_within(one, other) for one in self.replayed for other in self.tables],
+            "whole": [
+                [*map(regex, ("*", *parts_about(one.table))[-2:]), None if one.column is None else regex(one.column)]
+                for one in self.whole
+            ],
         }
 
 

@@ -1,11 +1,12 @@
 -- Tables of one channel that need a hand, because no event trigger lent it: new ones that join by their name, and
--- published ones whose replica identity no longer lets the user's UPDATE and DELETE through.
+-- published ones whose replica identity no longer lets the user's UPDATE and DELETE through, or tells too little.
 SELECT c.oid::bigint, m.state
 FROM ddlrepl.channel ch
 CROSS JOIN pg_catalog.pg_class c
 LEFT JOIN ddlrepl.member m ON m.channel = ch.name AND m.table_id = c.oid
 WHERE ch.name = %s AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND c.oid >= 16384
   AND CASE
+      WHEN m.state = 'published' AND c.relreplident <> 'f' AND ddlrepl.wants_whole_rows(ch, c.oid) THEN true
       WHEN m.state = 'published' THEN CASE c.relreplident
           WHEN 'd' THEN NOT EXISTS (
               SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indimmediate)
