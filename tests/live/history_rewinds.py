@@ -139,9 +139,11 @@ class Rememberer(Player):
                 return set()  # nothing was loaded before it
             if plan.is_possible:
                 return {table["table"] for table in plan.tables}
-            wanted = [pattern(t["table"]) for t in plan.tables if t["verdict"] != "unsafe"]
-            if not wanted:
+            safe = [pattern(t["table"]) for t in plan.tables if t["verdict"] != "unsafe"]
+            if not safe:
                 return set()
+            assert safe != wanted, f"at {memory.position} the plan offers what it refuses: {safe}"
+            wanted = safe
 
 
 def caller(naming: Mapping[str, str | None]) -> Called:
