@@ -37,9 +37,10 @@ class Course:
 
     before: the tables as they stood at low; those that a load brings later wait for it. shapes: all that the tables
     have on the way, these included. wanted: ids of the tables that the replay is about. names: of those at high.
-    parents: of partitions, what they are of. unsafe: why the rows of some tables at high can't be known. known_from:
-    the first later position where a load tells a table's rows. base: loads after it are for tables only whose rows are
-    not known by then. kind: the same for all ways that one replay can go, one after the other.
+    gone: ids of those that stood at base, and do not at high. parents: of partitions, what they are of. unsafe: why the
+    rows of some tables at high can't be known. known_from: the first later position where a load tells a table's rows.
+    base: loads after it are for tables only whose rows are not known by then. kind: the same for all ways that one
+    replay can go, one after the other.
     """
 
     low: Lsn
@@ -48,6 +49,7 @@ class Course:
     shapes: Sequence[Table]
     wanted: frozenset[int]
     names: Mapping[int, TableName]
+    gone: frozenset[int]
     parents: Mapping[int, int]
     stops: tuple[Stop, ...]
     unsafe: Mapping[int, str]
@@ -58,6 +60,10 @@ class Course:
     def takes(self, load: Load, standing: Standing) -> bool:
         """Does the table get the load's rows?"""
         return load.snapshot.high <= self.base or standing.state in WAITING
+
+    def ends_with(self, table_id: int) -> bool:
+        """Is the table there at the end? Others are on the way only: partitions that are dropped before."""
+        return table_id in self.names or table_id in self.gone
 
     def root(self, table_id: int) -> int:
         """The table itself, or what it is a partition of, however deep: what goes back together has the same one."""
@@ -108,6 +114,7 @@ def course(
         [*(table for i, table in before.items() if i in about), *_shapes(cycle, about, low, high)],
         about,
         {i: standing[i].name for i in wanted},
+        gone,
         {i: table.partition.of for i, table in standing.items() if table.partition},
         _stops([load for load in every if low <= load.position and load.snapshot.high <= high], last, about, base),
         {i: why for i, why in unsafe.items() if i in wanted},

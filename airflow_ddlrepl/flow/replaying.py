@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.leave import kept_aside
-from airflow_ddlrepl.adapt.timeline import Standing
+from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied
@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.patience import patiently
 from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.replayed import clear, finish, finished, free, reserve
+from airflow_ddlrepl.engines.postgres.replayed import clear, drop_tables, finish, finished, free, reserve
 from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -107,9 +107,13 @@ def _vouch(cycle: Cycle, way: Course, low: Lsn) -> None:
 
 
 def _finish(cycle: Cycle, into: str, way: Course, made_as: str) -> None:
-    """Raises CannotAdapt REW-109 where a table still waits for rows: the place has refused what came on the way."""
+    """The place has the tables of the end, and no others: what was dropped on the way goes, whatever the policies say.
+
+    Raises CannotAdapt REW-109 where a table still waits for rows: the place has refused what came on the way.
+    """
     connection, holder = cycle.target_connection(into), cycle.channel.holder(into)
-    for table_id, standing in state.read_state(connection, holder).standings.items():
+    there = state.read_state(connection, holder)
+    for table_id, standing in there.standings.items():
         if table_id in way.names and standing.state in state.WAITING and not standing.shape.is_partitioned:
             raise CannotAdapt(
                 f"the rows of {standing.name} are not known at {way.high}: a change on the way could not be made here,"
@@ -120,9 +124,16 @@ def _finish(cycle: Cycle, into: str, way: Course, made_as: str) -> None:
                 hint="the log of this run says which, and why; go to a position before it, or past the table's next"
                 " refresh, or leave the table out with --table",
             )
-    with connection.transaction(), connection.cursor() as cursor:
-        state.hold(cursor, holder, epoch=cycle.epoch, token=cycle.token)
-        finish(cursor, holder, made_as, state.read_state(connection, holder).lsn)
+    others = {i: one for i, one in there.standings.items() if not way.ends_with(i)}
+
+    def close() -> None:
+        with connection.transaction(), connection.cursor() as cursor:
+            state.hold(cursor, holder, epoch=cycle.epoch, token=cycle.token)
+            drop_tables(cursor, [one.name for one in others.values() if one.state is not State.NEW])
+            state.write_standings(cursor, holder, {}, others)
+            finish(cursor, holder, made_as, there.lsn)
+
+    patiently(close, connection, cycle.target_dsn(into))
 
 
 def _gone(cycle: Cycle, into: str, way: Course, made_as: str) -> Lsn | None:

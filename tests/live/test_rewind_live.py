@@ -149,6 +149,20 @@ def test_a_table_that_was_dropped_under_the_wrong_policy_comes_back(replica: Rep
     replica.settle()
 
 
+def test_a_partition_that_was_dropped_before_the_moment_stays_away(replica: Replica, past: str) -> None:
+    """On the way it is there; the policies of today would keep it."""
+    change_channel(replica, past, adapt_ddl=[{"on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}])
+    replica.at_source("CREATE TABLE p (id int) PARTITION BY LIST (id)")
+    replica.at_source("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)", "CREATE TABLE p2 PARTITION OF p DEFAULT")
+    replica.activate()
+    replica.at_source("INSERT INTO p VALUES (1), (2)", "DROP TABLE p1")
+    before = captured(replica)
+    change_channel(replica, past, adapt_ddl=[{"on_drop_table": "KEEP"}])
+    assert replica.rewind(before, LIVE).placed == {"public.p": 0, "public.p2": 1}
+    assert replica.rows("SELECT to_regclass('p1')") == [(None,)]
+    replica.check_equal()
+
+
 def test_one_table_while_the_others_stay(replica: Replica) -> None:
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY)")
     replica.activate()

@@ -70,3 +70,25 @@ def test_what_was_made_otherwise_is_made_anew(replica: Replica, past: str, betwe
     assert sorted(replica.rewind(now, onward=True).loaded) == ["public.k", "public.t"]
     assert read(past, "SELECT * FROM t ORDER BY id") == [(1, 1), (2, 2), (5, 5)]
     assert read(past, "SELECT * FROM k ORDER BY x") == [(1,), (5,)]
+
+
+def test_what_is_dropped_on_the_way_goes(replica: Replica, past: str) -> None:
+    """Whatever the policies say, and when another table has its name since; so it is when the replay is made anew."""
+    replica.at_source("CREATE TABLE p (id int) PARTITION BY LIST (id)")
+    replica.at_source("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)", "CREATE TABLE p2 PARTITION OF p DEFAULT")
+    replica.at_source("INSERT INTO p VALUES (1), (2)")
+    replica.rewind(captured(replica), onward=True)
+    replica.at_source("ALTER TABLE p DETACH PARTITION p2", "DROP TABLE k", "CREATE TABLE k (y text)", "DROP TABLE p1")
+    replica.at_source("CREATE TABLE p3 PARTITION OF p FOR VALUES IN (3)", "INSERT INTO p VALUES (3)")
+    middle = captured(replica)
+    replica.at_source("DROP TABLE p, t")
+    end = captured(replica)
+    tables = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')"
+    for onward in (True, False):
+        replica.rewind(middle, onward=onward)
+        assert {name for (name,) in read(past, tables)} == {"t", "k", "p", "p2", "p3"}
+        assert read(past, "SELECT * FROM p") == [(3,)] and read(past, "SELECT * FROM p2") == [(2,)]
+        assert read(past, "SELECT y FROM k") == []
+        replica.rewind(end, onward=onward)
+        assert {name for (name,) in read(past, tables)} == {"k", "p2"}
+    replica.check_equal()

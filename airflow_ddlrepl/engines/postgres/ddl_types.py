@@ -62,7 +62,7 @@ def unless_done(statement: str) -> str:
 
 
 def make_way(of: TypeDefinition) -> list[str]:
-    """A type of that name with other labels, attributes or checks is no type of the source's now."""
+    """A type of that name with other labels, attributes, checks or base is no type of the source's now."""
     return [
         block(
             f"DECLARE {_there(of.schema, of.name)} fits boolean;"
@@ -74,13 +74,26 @@ def make_way(of: TypeDefinition) -> list[str]:
 
 def _there(schema: str, name: str) -> str:
     """Declares the type of that name, for `_step_aside`."""
-    return f"there regtype := to_regtype({_text(qualified(TableName(schema, name)))});"
+    return f"there regtype := to_regtype({_text(qualified(TableName(schema, name)))}); made record;"
 
 
 def _step_aside(schema: str, name: str) -> str:
+    """With what was made together with a range: its multirange, and the functions that have their names."""
     escaped = qualified(TableName(schema, name)).replace("%", "%%").replace("'", "''")
     aside = f"{_text(stem(name))} || '_kept_' || there::oid::text"
-    return f"EXECUTE format('ALTER TYPE {escaped} RENAME TO %I', {aside});"
+    return (
+        f"EXECUTE format('ALTER TYPE {escaped} RENAME TO %I', {aside});"
+        f" FOR made IN {_MADE_WITH_RANGE} LOOP"
+        f" EXECUTE format('ALTER %s %s RENAME TO %I', made.kind, made.name, {aside} || made.suffix); END LOOP;"
+    )
+
+
+_MADE_WITH_RANGE = """
+SELECT 'TYPE' AS kind, rngmultitypid::regtype::text AS name, '_m' AS suffix FROM pg_range WHERE rngtypid = there
+UNION ALL SELECT 'FUNCTION', d.objid::regprocedure::text, '' FROM pg_range r
+JOIN pg_depend d ON d.refobjid IN (r.rngtypid, r.rngmultitypid) AND d.refclassid = 'pg_type'::regclass
+    AND d.classid = 'pg_proc'::regclass AND d.deptype = 'i'
+WHERE r.rngtypid = there"""
 
 
 def _labels_fit(of: TypeDefinition) -> str:
@@ -114,11 +127,16 @@ def _array(texts: Iterable[str]) -> str:
     return f"ARRAY[{items}]::text[]" if items else "NULL::text[]"
 
 
+def _base_fits(of: TypeDefinition) -> str:
+    seen = "SELECT format_type(rngsubtype, NULL) FROM pg_range WHERE rngtypid = t.oid"
+    return f"typtype = 'r' AND ({seen}) = {_text(of.base or '')}"
+
+
 _FITS: dict[TypeKind, Callable[[TypeDefinition], str]] = {
     TypeKind.ENUM: _labels_fit,
     TypeKind.COMPOSITE: _attributes_fit,
     TypeKind.DOMAIN: _domain_fits,
-    TypeKind.RANGE: lambda of: "typtype = 'r'",
+    TypeKind.RANGE: _base_fits,
 }
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.errors import CannotAdapt
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.names import TableName, stem
 from airflow_ddlrepl.model.position import Lsn
 
 if TYPE_CHECKING:
@@ -82,25 +82,48 @@ def clear(cursor: Cursor[Any], holder: str, standings: Iterable[Standing]) -> No
     Raises CannotAdapt REW-104 when something that is not ours hangs on a table.
     """
     known = {standing.name for standing in standings if standing.state is not State.NEW}
-    for name in sorted(known | _reserved(cursor, holder, False)):
+    drop_tables(cursor, known | _reserved(cursor, holder, False))
+    types = _reserved(cursor, holder, True)
+    _drop_types(cursor, [*types, *_stepped_aside(cursor, types)])
+    forget(cursor, holder)
+
+
+def drop_tables(cursor: Cursor[Any], names: Iterable[TableName]) -> None:
+    """In the open transaction. Raises CannotAdapt REW-104 when something that is not ours hangs on one."""
+    for name in sorted(names):
         try:
             with cursor.connection.transaction():
                 cursor.execute(f"DROP TABLE IF EXISTS {qualified(name)}".encode())
         except errors().DependentObjectsStillExist as error:
             raise CannotAdapt(
-                f"a table of the last rewind can't be removed: {' '.join(str(error).split())}",
+                f"a table of a rewind can't be removed: {' '.join(str(error).split())}",
                 code="REW-104",
                 table=name,
                 hint="drop what hangs on it",
             ) from None
-    _drop_types(cursor, list(_reserved(cursor, holder, True)))
-    forget(cursor, holder)
 
 
 def _reserved(cursor: Cursor[Any], holder: str, is_type: bool) -> set[TableName]:
     """Those of them that something stands under, or may yet, are the replay's."""
     query = "SELECT schema_name, name FROM ddlrepl.replayed_names WHERE channel = %s AND is_type = %s"
     return {TableName(*row) for row in cursor.execute(query, [holder, is_type]).fetchall()}
+
+
+def _stepped_aside(cursor: Cursor[Any], types: Collection[TableName]) -> list[TableName]:
+    """Types that made way for another one of their name (`ddl_types`)."""
+    query = (
+        "SELECT n.nspname, t.typname, t.oid::text FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace"
+        " LEFT JOIN pg_class c ON c.oid = t.typrelid WHERE n.nspname = ANY (%s)"
+        " AND (t.typtype IN ('e', 'd', 'r') OR c.relkind = 'c') AND right(t.typname, 6 + length(t.oid::text))"
+        " = '_kept_' || t.oid::text"
+    )
+    stems = {TableName(of.schema, stem(of.name)) for of in types}
+    found = cursor.execute(query, [[of.schema for of in types]]).fetchall()
+    return [
+        TableName(schema, name)
+        for schema, name, oid in found
+        if TableName(schema, name.removesuffix(f"_kept_{oid}")) in stems
+    ]
 
 
 def _drop_types(cursor: Cursor[Any], names: Sequence[TableName]) -> None:
