@@ -14,6 +14,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.saving import is_whole, standing_at
 from airflow_ddlrepl.flow.until import Until
+from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Origin
@@ -101,6 +102,7 @@ def course(
     passed = [load for load in every if base < load.snapshot.high <= high]
     joined = {kept.table.id: load for load in reversed(passed) for kept in load.tables if kept.table.id not in earlier}
     starts, unsafe = _starts(cycle, wanted | gone, last, joined)
+    unsafe |= _untold(cycle, high, wanted)
     if not starts:
         raise out_of_reach(cycle, base, _reasons(unsafe, {**earlier, **standing}))
     low = min(starts.values())
@@ -165,6 +167,25 @@ def _starts(
         else:
             starts[table_id] = start
     return starts, unsafe
+
+
+def _untold(cycle: Cycle, high: Lsn, wanted: Iterable[int]) -> dict[int, str]:
+    """Tables that may have been changed by then: an event trigger could not tell, and they were inspected later."""
+    name = cycle.channel.name
+    found: dict[int, str] = {}
+    for row in cycle.repository.telling_segments(name, high, Lsn(high + 1)):
+        gaps = [e for e in cycle.repository.events(name, row.low, Lsn(high + 1)) if e.kind == EventKind.GAP]
+        if not gaps or not row.low <= high < row.high:
+            continue
+        histories = cycle.repository.histories(name)
+        for table_id in wanted:
+            later = next((r for r in histories[table_id] if r.key.lsn > high), None)
+            if later is not None and later.is_ambiguous and later.key.lsn <= row.high:
+                found[table_id] = (
+                    f"the schema change at {Lsn(gaps[-1].key.lsn)} is not in the log ({gaps[-1].statement}):"
+                    f" what it made of the table was found at {Lsn(later.key.lsn)}"
+                )
+    return found
 
 
 def horizon(cycle: Cycle) -> Load | None:

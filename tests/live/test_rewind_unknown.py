@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from airflow_ddlrepl.errors import DdlReplError
@@ -67,3 +68,27 @@ def test_partitions_go_back_together_or_not_at_all(replica: Replica, past: str) 
         replica.rewind(between)
     assert not replica.plan_rewind(between, tables=["public.p1"]).is_possible
     assert replica.rewind(between, tables=["public.u"]).tables == ("public.u",)
+
+
+def test_a_change_that_the_event_triggers_could_not_tell(replica: Replica, past: str) -> None:
+    """Somebody held a table of a type that another session moved: until the inspection its shape is not known."""
+    replica.at_source("CREATE SCHEMA s2", "CREATE DOMAIN mood AS int", "CREATE TABLE u (id int PRIMARY KEY)")
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, m mood DEFAULT 1)", "INSERT INTO t VALUES (1, 1)")
+    replica.activate()
+    first = captured(replica)
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TABLE t RENAME m TO n")
+        replica.at_source("ALTER DOMAIN mood SET SCHEMA s2")
+    replica.at_source("INSERT INTO t VALUES (2, 2)", "INSERT INTO u VALUES (1)")
+    between = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
+    replica.at_source("INSERT INTO t VALUES (3, 3)")
+    last = captured(replica)
+    plan = {table["table"]: table for table in replica.plan_rewind(between).tables}
+    assert [name for name in plan if plan[name]["verdict"] == "unsafe"] == ["public.t"]
+    assert "is not in the log (canceling statement due to lock timeout)" in plan["public.t"]["reason"]
+    with pytest.raises(DdlReplError, match=r"(?s)REW-102.*known: public\.u\)"):
+        replica.rewind(between)
+    column = "SELECT atttypid::regtype::text FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum = 2"
+    for position, type_ in ((first, "mood"), (last, "s2.mood")):
+        replica.rewind(position)
+        assert read(past, column) == [(type_,)]
