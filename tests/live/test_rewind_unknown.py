@@ -92,3 +92,19 @@ def test_a_change_that_the_event_triggers_could_not_tell(replica: Replica, past:
     for position, type_ in ((first, "mood"), (last, "s2.mood")):
         replica.rewind(position)
         assert read(past, column) == [(type_,)]
+
+
+def test_rows_of_a_table_that_another_transaction_kept_out(replica: Replica, past: str) -> None:
+    """It was published late: until the refresh that it got then, the log lacks its rows."""
+    replica.at_source("CREATE TABLE u (id int PRIMARY KEY)")
+    replica.activate()
+    with psycopg.connect(replica.source) as session:
+        session.execute("CREATE TABLE other (id int PRIMARY KEY)")
+        replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    between = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
+    replica.at_source("INSERT INTO t VALUES (2)", "INSERT INTO u VALUES (1)")
+    last = captured(replica)
+    plan = {table["table"]: table["verdict"] for table in replica.plan_rewind(between).tables}
+    assert [name for name in plan if plan[name] == "unsafe"] == ["public.t"]
+    replica.rewind(last)
+    assert read(past, "SELECT id FROM t ORDER BY id") == [(1,), (2,)]

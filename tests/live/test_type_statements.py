@@ -140,3 +140,21 @@ def test_types_that_made_way_go_with_the_replay(databases: Any, past: str, tmp_p
         assert read(past, "SELECT s::text FROM t") == [("[1,4]",)]
         assert {name for (name,) in read(past, types)} == {"span", "span_multirange"}
     replica.check_equal()
+
+
+@BOTH
+def test_tables_of_a_type_change_with_it(make: Make) -> None:
+    """The statement about the type tells what becomes of them, so each row is read with the columns of its time."""
+    replica = make("CREATE TYPE addr AS (street text, no int)", "CREATE TABLE t OF addr", "CREATE TABLE u (a addr)")
+    replica.at_source(
+        "INSERT INTO t VALUES ('a', 1)",
+        "ALTER TYPE addr ADD ATTRIBUTE z int CASCADE",
+        "INSERT INTO t VALUES ('b', 2, 3)",
+        "ALTER TYPE addr DROP ATTRIBUTE no CASCADE",
+        "INSERT INTO t VALUES ('c', 4)",
+        "ALTER TYPE addr RENAME ATTRIBUTE z TO y CASCADE",
+        "INSERT INTO t (y) VALUES (5)",
+    )
+    told = replica.settle()
+    assert (told.capture.drift, told.refresh.tables) == (0, {})
+    assert replica.rows("SELECT street, y FROM t ORDER BY street") == [("a", None), ("b", 3), ("c", 4), (None, 5)]

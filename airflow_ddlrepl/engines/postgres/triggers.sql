@@ -59,8 +59,9 @@ BEGIN
         UNION
         SELECT oid, 0 FROM pg_class WHERE object_class = 'pg_namespace'::regclass AND relnamespace = object_id
         UNION
+        -- By a column, or the whole table: CREATE TABLE … OF the type.
         SELECT d.objid, 0 FROM types JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = types.oid
-        WHERE d.classid = 'pg_class'::regclass AND d.objsubid > 0
+        WHERE d.classid = 'pg_class'::regclass
         UNION
         SELECT f.adrelid, 0 FROM pg_depend d JOIN pg_attrdef f ON f.oid = d.objid
         WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = object_class AND d.refobjid = object_id
@@ -103,6 +104,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms
 DECLARE
     ch ddlrepl.channel;
     id oid;
+    state_now text;
     seen oid[] := '{}';
     filled oid[] := '{}';
     shared oid[] := '{}';        -- of these, those that others may be writing to
@@ -117,7 +119,11 @@ BEGIN
         seen := seen || id;
         FOR ch IN SELECT * FROM ddlrepl.channel ORDER BY name LOOP
             IF ddlrepl.belongs(ch, id) THEN
-                IF ddlrepl.tend(ch.name, id) = 'filled' THEN
+                state_now := ddlrepl.tend(ch.name, id);
+                -- What another transaction keeps out for now is published later: until then the log lacks its rows.
+                IF state_now = 'filled' OR state_now = 'left out' AND EXISTS (
+                        SELECT FROM ddlrepl.member m
+                        WHERE m.channel = ch.name AND m.table_id = id AND m.reason LIKE '%(55P03)') THEN
                     filled := filled || id;
                     IF NOT ddlrepl.is_held(id) THEN
                         shared := shared || id;
