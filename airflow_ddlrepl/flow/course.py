@@ -170,17 +170,23 @@ def _starts(
 
 
 def _untold(cycle: Cycle, high: Lsn, wanted: Iterable[int]) -> dict[int, str]:
-    """Tables that may have been changed by then: an event trigger could not tell, and they were inspected later."""
+    """Tables of which the log lacks something before `high`, as the capture has seen when it inspected them after it:
+    a change that the event triggers could not tell, or rows while they were not published.
+    """
     name = cycle.channel.name
     found: dict[int, str] = {}
     for row in cycle.repository.telling_segments(name, high, Lsn(high + 1)):
-        gaps = [e for e in cycle.repository.events(name, row.low, Lsn(high + 1)) if e.kind == EventKind.GAP]
-        if not gaps or not row.low <= high < row.high:
+        if not row.low < high < row.high:
             continue
+        events = cycle.trail.events(cycle.trail.segment(row.epoch, row.low))
+        late = {i: e.key.lsn for e in events if e.is_inspected and e.key.lsn > high for i in e.filled}
+        gaps = [e for e in events if e.kind is EventKind.GAP and e.key.lsn <= high]
         histories = cycle.repository.histories(name)
         for table_id in wanted:
             later = next((r for r in histories[table_id] if r.key.lsn > high), None)
-            if later is not None and later.is_ambiguous and later.key.lsn <= row.high:
+            if table_id in late:
+                found[table_id] = f"it was not published all the time before {Lsn(late[table_id])}"
+            elif gaps and later is not None and later.is_ambiguous and later.key.lsn <= row.high:
                 found[table_id] = (
                     f"the schema change at {Lsn(gaps[-1].key.lsn)} is not in the log ({gaps[-1].statement}):"
                     f" what it made of the table was found at {Lsn(later.key.lsn)}"

@@ -194,13 +194,11 @@ class Revisions(Base):
                 marks = list(rows)
         return [self._known[mark] for mark in marks]
 
-    def events(self, channel: str, low: Lsn | None = None, high: Lsn | None = None) -> list[EventRow]:
-        """Schema changes, truncates and gaps in log order, from a position on, before another one."""
+    def events(self, channel: str, low: Lsn | None = None) -> list[EventRow]:
+        """Schema changes, truncates and gaps in log order, from a position on."""
         query = select(events).where(events.c.channel == channel)
         if low is not None:
             query = query.where(events.c.lsn >= int(low))
-        if high is not None:
-            query = query.where(events.c.lsn < int(high))
         with self._database.read() as connection:
             return [_event(row) for row in connection.execute(query.order_by(events.c.lsn, events.c.seq))]
 

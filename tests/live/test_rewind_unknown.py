@@ -108,3 +108,21 @@ def test_rows_of_a_table_that_another_transaction_kept_out(replica: Replica, pas
     assert [name for name in plan if plan[name] == "unsafe"] == ["public.t"]
     replica.rewind(last)
     assert read(past, "SELECT id FROM t ORDER BY id") == [(1,), (2,)]
+
+
+def test_rows_of_a_table_that_was_taken_out_of_the_publication(replica: Replica, past: str) -> None:
+    """Somebody did that between two captures. The second one publishes it again, and has it loaded."""
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "CREATE TABLE u (id int PRIMARY KEY)")
+    replica.activate()
+    first = captured(replica)
+    publication = read(replica.source, "SELECT pubname::text FROM pg_publication")[0][0]
+    replica.at_source(f"ALTER PUBLICATION {publication} DROP TABLE t", "INSERT INTO t VALUES (1)")
+    between = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
+    replica.at_source("INSERT INTO u VALUES (1)")
+    last = captured(replica)
+    plan = {table["table"]: table for table in replica.plan_rewind(between).tables}
+    assert [name for name in plan if plan[name]["verdict"] == "unsafe"] == ["public.t"]
+    assert "it was not published all the time before" in plan["public.t"]["reason"]
+    for position, rows in ((first, []), (last, [(1,)])):
+        replica.rewind(position)
+        assert read(past, "SELECT id FROM t") == rows

@@ -89,7 +89,7 @@ BEGIN
 END
 $$;
 
--- Does a target look at the table's old rows (restrict, transform), and can the log tell them?
+-- Does a target look at the table's old rows (restrict, transform), and is it ours to have the log tell them whole?
 CREATE OR REPLACE FUNCTION ddlrepl.wants_whole_rows(of_channel ddlrepl.channel, id oid) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT of_channel.replica_identity = 'full' AND EXISTS (
