@@ -41,6 +41,11 @@ def test_no_file_is_longer_than_400_lines() -> None:
     assert {name: lines for name, lines in sizes.items() if lines > LONGEST_FILE} == {}
 
 
+def test_sql_is_ascii() -> None:
+    """With its comments it is sent to databases of any encoding."""
+    assert [p.name for p in tracked(".sql") if not p.read_text(encoding="utf-8").isascii()] == []
+
+
 def test_every_package_is_shipped() -> None:
     """setup.cfg lists the packages by hand, because dags/ and spark_apps/ stand at the top level."""
     config = configparser.ConfigParser(interpolation=None)

@@ -59,7 +59,7 @@ BEGIN
         UNION
         SELECT oid, 0 FROM pg_class WHERE object_class = 'pg_namespace'::regclass AND relnamespace = object_id
         UNION
-        -- By a column, or the whole table: CREATE TABLE … OF the type.
+        -- By a column, or the whole table: CREATE TABLE .. OF the type.
         SELECT d.objid, 0 FROM types JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = types.oid
         WHERE d.classid = 'pg_class'::regclass
         UNION
