@@ -88,12 +88,12 @@ def _step_aside(schema: str, name: str) -> str:
     )
 
 
-_MADE_WITH_RANGE = """
-SELECT 'TYPE' AS kind, rngmultitypid::regtype::text AS name, '_m' AS suffix FROM pg_range WHERE rngtypid = there
-UNION ALL SELECT 'FUNCTION', d.objid::regprocedure::text, '' FROM pg_range r
-JOIN pg_depend d ON d.refobjid IN (r.rngtypid, r.rngmultitypid) AND d.refclassid = 'pg_type'::regclass
-    AND d.classid = 'pg_proc'::regclass AND d.deptype = 'i'
-WHERE r.rngtypid = there"""
+_MADE_WITH_RANGE = (
+    "SELECT 'TYPE' AS kind, rngmultitypid::regtype::text AS name, '_m' AS suffix FROM pg_range WHERE rngtypid = there"
+    " UNION ALL SELECT 'FUNCTION', objid::regprocedure::text, '' FROM pg_range JOIN pg_depend"
+    " ON refobjid IN (rngtypid, rngmultitypid) AND refclassid = 'pg_type'::regclass"
+    " WHERE rngtypid = there AND classid = 'pg_proc'::regclass AND deptype = 'i'"
+)
 
 
 def _labels_fit(of: TypeDefinition) -> str:
