@@ -17,7 +17,7 @@ from airflow_ddlrepl.flow.until import Until
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.revision import Origin
+from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.loads import Load, LoadedTable, loads
 
@@ -101,8 +101,9 @@ def course(
     gone = _wanted(earlier, patterns, left_out) & last.keys() - wanted
     passed = [load for load in every if base < load.snapshot.high <= high]
     joined = {kept.table.id: load for load in reversed(passed) for kept in load.tables if kept.table.id not in earlier}
-    starts, unsafe = _starts(cycle, wanted | gone, last, joined)
-    unsafe |= _untold(cycle, high, wanted)
+    histories = cycle.repository.histories(cycle.channel.name)
+    starts, unsafe = _starts(cycle, {i: histories[i][0] for i in wanted | gone}, last, joined)
+    unsafe |= _untold(cycle, high, {i: histories[i] for i in wanted})
     if not starts:
         raise out_of_reach(cycle, base, _reasons(unsafe, {**earlier, **standing}))
     low = min(starts.values())
@@ -141,22 +142,21 @@ def _last(every: Iterable[Load]) -> dict[int, Load]:
 
 
 def _starts(
-    cycle: Cycle, about: frozenset[int], last: Mapping[int, Load], joined: Mapping[int, Load]
+    cycle: Cycle, born: Mapping[int, Revision], last: Mapping[int, Load], joined: Mapping[int, Load]
 ) -> tuple[dict[int, Lsn], dict[int, str]]:
     """From where on the log is needed, by table; and why some can't be known.
 
-    last: the loads that tables begin with. joined: of those that had none by then, the loads that brought them.
+    born: their first revisions. last: the loads that tables begin with. joined: of those that had none by then, the
+    loads that brought them.
     """
     begins = cycle.repository.kept_from(cycle.channel.name)
-    histories = cycle.repository.histories(cycle.channel.name)
     starts: dict[int, Lsn] = {}
     unsafe: dict[int, str] = {}
-    for table_id in about:
-        born = histories[table_id][0]
+    for table_id, first in born.items():
         if table_id in last:
             start = last[table_id].position
-        elif born.origin is Origin.IN_LOG:
-            start = Lsn(born.key.lsn)
+        elif first.origin is Origin.IN_LOG:
+            start = Lsn(first.key.lsn)
         elif table_id in joined:
             start = joined[table_id].position
         else:
@@ -169,7 +169,7 @@ def _starts(
     return starts, unsafe
 
 
-def _untold(cycle: Cycle, high: Lsn, wanted: Iterable[int]) -> dict[int, str]:
+def _untold(cycle: Cycle, high: Lsn, histories: Mapping[int, Sequence[Revision]]) -> dict[int, str]:
     """Tables of which the log lacks something before `high`, as the capture has seen when it inspected them after it:
     a change that the event triggers could not tell, or rows while they were not published.
     """
@@ -181,9 +181,8 @@ def _untold(cycle: Cycle, high: Lsn, wanted: Iterable[int]) -> dict[int, str]:
         events = cycle.trail.events(cycle.trail.segment(row.epoch, row.low))
         late = {i: e.key.lsn for e in events if e.is_inspected and e.key.lsn > high for i in e.filled}
         gaps = [e for e in events if e.kind is EventKind.GAP and e.key.lsn <= high]
-        histories = cycle.repository.histories(name)
-        for table_id in wanted:
-            later = next((r for r in histories[table_id] if r.key.lsn > high), None)
+        for table_id, revisions in histories.items():
+            later = next((r for r in revisions if r.key.lsn > high), None)
             if table_id in late:
                 found[table_id] = f"it was not published all the time before {Lsn(late[table_id])}"
             elif gaps and later is not None and later.is_ambiguous and later.key.lsn <= row.high:

@@ -176,7 +176,6 @@ class Refresh:
         for table in self.source.tables:
             self._refuse_foreign(table)
         sweep(self.connection, shadow_stem(self.holder), self.cycle.token)
-        forget_marks(self.connection)  # of runs that were killed
         parents = [t for t in self.source.tables if t.is_partitioned]
         leaves = [t for t in self.source.tables if not t.is_partitioned]
         done: list[tuple[Standing, int]] = []

@@ -95,9 +95,9 @@ def _tell_differences(cycle: Cycle, target: str, replay: str, table_ids: Contain
 
 
 def _comes(standing: Standing, before: Mapping[int, Standing], way: Course) -> bool:
-    """What is asked for; partitions that stood there once may be built besides."""
+    """What is asked for, and what was dropped since, where the target has nothing of it any more."""
     if standing.state is State.KEPT:
-        return standing.table_id in way.gone and standing.table_id not in before
+        return standing.table_id not in before
     return standing.state is State.LIVE and standing.table_id in way.names
 
 

@@ -98,7 +98,7 @@ def survey(cycle: Cycle, into: str, way: Course) -> Survey:
         steps += program.steps
         _explain(program, why)
         if program.stop is not None:
-            return Survey(tuple(steps), _known_before(way), _said(program))
+            return Survey(tuple(steps), _with_relatives(way, _known_before(way)), _said(program))
         standings, low = dict(program.standings), high
         for kept in stop.tables if stop else ():
             before = standings.get(kept.table.id)
@@ -160,7 +160,7 @@ def _unsafe(way: Course, standings: Mapping[int, Standing], why: Mapping[int, st
 
 
 def _known_before(way: Course) -> dict[int, str]:
-    return _with_relatives(way, {i: f"{told}{_known_from(way, i)}" for i, told in way.unsafe.items()})
+    return {i: f"{told}{_known_from(way, i)}" for i, told in way.unsafe.items()}
 
 
 def _with_relatives(way: Course, unsafe: Mapping[int, str]) -> dict[int, str]:

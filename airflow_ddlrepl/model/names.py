@@ -15,6 +15,11 @@ class TableName(NamedTuple):
         return f"{self.schema}.{self.name}"
 
 
+def aside(name: str, of: object) -> str:
+    """What a table or type is called that has made way for another one of its name. of: its id."""
+    return f"{stem(name)}_kept_{of}"
+
+
 def stem(name: str) -> str:
     """Its first 40 bytes: with an id behind them they are a name that a server takes as it is."""
     return name.encode()[:40].decode(errors="ignore")

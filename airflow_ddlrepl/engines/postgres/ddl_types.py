@@ -22,7 +22,7 @@ from airflow_ddlrepl.ddl.type_edits import (
 from airflow_ddlrepl.engines.postgres.ddl_columns import set_default
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.names import TableName, stem
+from airflow_ddlrepl.model.names import TableName, aside, stem
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
@@ -80,11 +80,11 @@ def _there(schema: str, name: str) -> str:
 def _step_aside(schema: str, name: str) -> str:
     """With what was made together with a range: its multirange, and the functions that have their names."""
     escaped = qualified(TableName(schema, name)).replace("%", "%%").replace("'", "''")
-    aside = f"{_text(stem(name))} || '_kept_' || there::oid::text"
+    to = f"{_text(aside(name, ''))} || there::oid::text"
     return (
-        f"EXECUTE format('ALTER TYPE {escaped} RENAME TO %I', {aside});"
+        f"EXECUTE format('ALTER TYPE {escaped} RENAME TO %I', {to});"
         f" FOR made IN {_MADE_WITH_RANGE} LOOP"
-        f" EXECUTE format('ALTER %s %s RENAME TO %I', made.kind, made.name, {aside} || made.suffix); END LOOP;"
+        f" EXECUTE format('ALTER %s %s RENAME TO %I', made.kind, made.name, {to} || made.suffix); END LOOP;"
     )
 
 
@@ -148,9 +148,9 @@ def rename_type(change: RenameType, before: Table | None) -> list[str]:
     if before is not None:
         return _move_over(change, before)
     old, new = TableName(*change.old), TableName(*change.new)
-    declared, aside = _there(*change.new), _step_aside(*change.new)
+    declared, away = _there(*change.new), _step_aside(*change.new)
     drop = f"DROP TYPE IF EXISTS {qualified(new)}"
-    sql = [block(f"DECLARE {declared} BEGIN {drop}; EXCEPTION WHEN dependent_objects_still_exist THEN {aside} END")]
+    sql = [block(f"DECLARE {declared} BEGIN {drop}; EXCEPTION WHEN dependent_objects_still_exist THEN {away} END")]
     if old.name != new.name:
         sql.append(f"ALTER TYPE {qualified(old)} RENAME TO {quote(new.name)}")
     if old.schema != new.schema:
@@ -214,8 +214,8 @@ def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
 
 
 def _replace(change: ReplaceType) -> list[str]:
-    aside = f"{stem(change.old.name)}_old_{change.old.oid}"
-    return [f"ALTER TYPE {_name(change.old)} RENAME TO {quote(aside)}", _enum(change.new)]
+    old = f"{stem(change.old.name)}_old_{change.old.oid}"
+    return [f"ALTER TYPE {_name(change.old)} RENAME TO {quote(old)}", _enum(change.new)]
 
 
 def block(body: str) -> str:

@@ -9,7 +9,7 @@ from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.errors import CannotAdapt
-from airflow_ddlrepl.model.names import TableName, stem
+from airflow_ddlrepl.model.names import TableName, aside
 from airflow_ddlrepl.model.position import Lsn
 
 if TYPE_CHECKING:
@@ -112,17 +112,15 @@ def _reserved(cursor: Cursor[Any], holder: str, is_type: bool) -> set[TableName]
 def _stepped_aside(cursor: Cursor[Any], types: Collection[TableName]) -> list[TableName]:
     """Types that made way for another one of their name (`ddl_types`)."""
     query = (
-        "SELECT n.nspname, t.typname, t.oid::text FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace"
+        "SELECT n.nspname, t.typname, t.oid::bigint FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace"
         " LEFT JOIN pg_class c ON c.oid = t.typrelid WHERE n.nspname = ANY (%s)"
-        " AND (t.typtype IN ('e', 'd', 'r') OR c.relkind = 'c') AND right(t.typname, 6 + length(t.oid::text))"
-        " = '_kept_' || t.oid::text"
+        " AND (t.typtype IN ('e', 'd', 'r') OR c.relkind = 'c')"
     )
-    stems = {TableName(of.schema, stem(of.name)) for of in types}
     found = cursor.execute(query, [[of.schema for of in types]]).fetchall()
     return [
         TableName(schema, name)
         for schema, name, oid in found
-        if TableName(schema, name.removesuffix(f"_kept_{oid}")) in stems
+        if any(TableName(schema, name) == TableName(of.schema, aside(of.name, oid)) for of in types)
     ]
 
 
