@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.capture.doubt import doubt
 from airflow_ddlrepl.capture.enroll import belongs, shape_of
@@ -71,6 +71,11 @@ def unexplained(
     late = (t for t in inspection.tables if t.id in inspection.late and t.id in standing and t.id not in busy)
     found += [_new(key, table) for table in late]
     return sorted(found, key=lambda e: e.key)
+
+
+def seen_at(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
+    """These records with what the inspection saw: a statement with an older snapshot may not have seen the change."""
+    return [replace(event, settings={"snapshot": str(inspection.snapshot)}) for event in found]
 
 
 def doubtful(

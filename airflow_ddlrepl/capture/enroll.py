@@ -61,6 +61,7 @@ class _Book:
             statement=event.statement,
             is_ambiguous=event.is_inspected,
             xid=_xid(event),
+            seen=_snapshot(event) if event.is_inspected else None,
         )
         self.latest[table_id] = revision
         self.found.append(revision)
@@ -91,13 +92,13 @@ class _Book:
 
 
 def _snapshot(event: Event) -> Snapshot | None:
-    """What the statement's transaction saw, where the record tells it."""
-    told = None if event.is_inspected else event.settings.get("snapshot")
+    """What the statement's transaction, or the inspection, saw, where the record tells it."""
+    told = event.settings.get("snapshot")
     return Snapshot.parse(told) if told else None
 
 
 def _xid(event: Event) -> int | None:
-    snapshot = _snapshot(event)
+    snapshot = None if event.is_inspected else _snapshot(event)
     return snapshot.widen(event.xid) if snapshot else None
 
 
@@ -107,12 +108,12 @@ def _now(seen: Table, event: Event, book: _Book) -> Table | None:
     A statement about a type tells the shapes of all tables that use it without a lock on them, and one in a REPEATABLE
     READ transaction tells what its snapshot shows: so other transactions can have changed the table.
     """
-    snapshot = _snapshot(event)
+    snapshot = None if event.is_inspected else _snapshot(event)
     if snapshot is None:
         return seen
 
     def is_seen(revision: Revision) -> bool:
-        return revision.xid is None or revision.key.lsn == event.key.lsn or snapshot.has(revision.xid)
+        return revision.key.lsn == event.key.lsn or revision.is_in(snapshot)
 
     table: Table = seen
     base: Table | None = None

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-from airflow_ddlrepl.capture.drift import Inspection, doubtful, unexplained
+from airflow_ddlrepl.capture.drift import Inspection, doubtful, seen_at, unexplained
 from airflow_ddlrepl.capture.enroll import belongs, enroll, valid_at
 from airflow_ddlrepl.capture.layouts import foreign_layouts
 from airflow_ddlrepl.config.policies import CaptureFormat
@@ -315,14 +315,14 @@ def find_drift(
 
     files = [file for file in segment.files() if file.table_id in history]
     xids = _Xids(cycle, segment)
-    drift = foreign_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at)
+    drift = seen_at(inspection, foreign_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at))
     if not is_last:
         return drift
     latest = {i: revisions[-1] for i, revisions in history.items()}
     explained = {i: r.table for i, r in latest.items() if r.table}
     for revision in enrolled(cycle, drift, latest):
         latest[revision.table_id] = revision
-    drift += unexplained(inspection, latest, events, segment.high, cycle.joins)
+    drift += seen_at(inspection, unexplained(inspection, latest, events, segment.high, cycle.joins))
     since = min(cycle.repository.position(cycle.channel.name, INSPECTED) or segment.low, segment.low)
     has_rows = {file.table_id for file in files} if since == segment.low else set(explained)
     return doubtful(drift, explained, has_rows, since, segment.low, segment.high) + drift

@@ -79,6 +79,10 @@ class Snapshot(NamedTuple):
         """Is the transaction of this 64-bit xid, which has committed, contained in the snapshot?"""
         return xid < self.xmin or (xid < self.xmax and xid not in self.running)
 
+    def covers(self, other: Snapshot) -> bool:
+        """Does it contain every transaction that `other` contains?"""
+        return self.xmax >= other.xmax and not any(other.has(xid) for xid in self.running)
+
     def widen(self, xid: int) -> int:
         """The 64-bit xid nearest to our own that ends in these 32 bits."""
         epoch = self.xmax >> 32
@@ -95,9 +99,13 @@ class Snapshot(NamedTuple):
             "high": str(self.high),
         }
 
+    def __str__(self) -> str:
+        """As pg_snapshot's text, without the positions: `xmin:xmax:running,…`."""
+        return f"{self.xmin}:{self.xmax}:{','.join(map(str, sorted(self.running)))}"
+
     @classmethod
     def parse(cls, text: str) -> Snapshot:
-        """From pg_snapshot's text, `xmin:xmax:running,…`: only transaction ids decide."""
+        """From pg_snapshot's text: only transaction ids decide."""
         xmin, xmax, running = text.split(":")
         return cls(int(xmin), int(xmax), frozenset(map(int, running.split(","))) if running else frozenset(), *_ANY)
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, Text, bindparam, cast, delete, func, 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn, Snapshot
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.stored import stored as stored_table
 from airflow_ddlrepl.repository.base import Base, put, put_new
@@ -63,7 +63,7 @@ class Revisions(Base):
             for table in (positions, controls):
                 connection.execute(delete(table).where(table.c.channel == channel))
             later = (revisions.c.channel == channel) & (revisions.c.lsn >= int(captured) - 1)
-            key = {"lsn": int(captured) - 1, "seq": LAST_IN_TRANSACTION, "xid": None}
+            key = {"lsn": int(captured) - 1, "seq": LAST_IN_TRANSACTION, "xid": None, "seen": None}
             connection.execute(update(revisions).where(later).values(**key))
             now = self._database.now(connection)
             self._store(connection, channel, found, now)
@@ -294,6 +294,7 @@ def _revision_values(channel: str, revision: Revision) -> dict[str, Any]:
         "statement": revision.statement,
         "is_ambiguous": revision.is_ambiguous,
         "xid": revision.xid,
+        "seen": str(revision.seen) if revision.seen else None,
     }
 
 
@@ -316,7 +317,8 @@ def _revision(row: Any) -> Revision:
     table = None if row.shape in (None, "null") else stored_table(row.shape)
     key = LogKey(row.lsn, row.seq)
     origin = Origin(row.origin)
-    return Revision(row.table_id, row.number, key, table, origin, row.statement, row.is_ambiguous, row.xid)
+    seen = Snapshot.parse(row.seen) if row.seen else None
+    return Revision(row.table_id, row.number, key, table, origin, row.statement, row.is_ambiguous, row.xid, seen)
 
 
 def _mark(row: Any) -> tuple[Any, ...]:

@@ -98,6 +98,7 @@ revisions = Table(
     Column("statement", Text),
     Column("is_ambiguous", Boolean, nullable=False),
     Column("xid", BigInteger),
+    Column("seen", Text),
     Column("created", Moment, nullable=False),
     PrimaryKeyConstraint("channel", "table_id", "number"),
 )

@@ -29,6 +29,10 @@ def ddl(lsn: int, xid: int, snapshot: str | None, *tables: Table) -> Event:
     return Event(EventKind.DDL, LogKey(lsn, 0), xid % EPOCH, 0, settings=settings, tables=tables)
 
 
+def inspected(lsn: int, snapshot: str, *tables: Table) -> Event:
+    return replace(ddl(lsn, 0, snapshot, *tables), is_inspected=True)
+
+
 def shapes(*events: Event, known: tuple[Revision, ...] = ()) -> list[Table | None]:
     newest = {revision.table_id: revision for revision in known}
     found = enroll(events, newest, lambda _: True, lambda i: [r for r in known if r.table_id == i])
@@ -77,6 +81,32 @@ def test_a_table_that_was_dropped_unseen_stays_dropped() -> None:
     gone = Event(EventKind.DDL, LogKey(20, 0), 102, 0, dropped=((1, TableName("public", "t1")),))
     gone.settings["snapshot"] = "102:103:"
     assert shapes(ddl(10, 100, "100:100:", shape(1)), gone, ddl(30, 101, "101:102:", shape(1, 3))) == [shape(1), None]
+
+
+def test_a_type_that_an_inspection_found_moved_unseen_is_called_by_its_new_name() -> None:
+    """An inspection between the statement and its commit told the other table; this one was locked."""
+    moved = replace(DEFINED, schema="s2")
+    spelled = replace(MOOD, text="s2.mood", schema="s2")
+    mine, other = (Table(i, TableName("public", f"t{i}"), (Column(1, "c1", MOOD),), types=(DEFINED,)) for i in (1, 2))
+    known = tuple(Revision(t.id, 0, LogKey(5, 0), t, Origin.INSPECTED) for t in (mine, other))
+    found = inspected(20, "101:103:101", other.with_(columns=(Column(1, "c1", spelled),), types=(moved,)))
+    own = (Column(1, "c1", MOOD), Column(2, "c2", INT))
+    (_, merged) = shapes(found, ddl(30, 101, "101:102:", mine.with_(columns=own)), known=known)
+    assert merged is not None and merged.types == (moved,)
+    assert [column.type for column in merged.columns] == [spelled, INT]
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "columns"),
+    [("101:102:", (1, 2, 3)), ("101:104:102", (1, 2, 3)), ("101:103:", (1, 3)), ("9:103:", (1, 3))],
+)
+def test_an_inspected_change_is_put_together_with_a_statement_that_saw_less(
+    snapshot: str, columns: tuple[int, ...]
+) -> None:
+    """The inspection had seen all up to 102, and column 2; a statement that had seen all of that has dropped it."""
+    known = (Revision(1, 0, LogKey(5, 0), shape(1), Origin.INSPECTED),)
+    found = shapes(inspected(20, "101:103:101", shape(1, 2)), ddl(30, 101, snapshot, shape(1, 3)), known=known)
+    assert found == [shape(1, 2), shape(*columns)]
 
 
 def test_a_type_that_moved_unseen_is_called_by_its_new_name() -> None:

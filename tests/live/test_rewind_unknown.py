@@ -103,6 +103,26 @@ def test_a_change_that_the_event_triggers_could_not_tell(replica: Replica, past:
         assert read(past, column) == [(type_,)]
 
 
+def test_a_name_that_an_inspection_found_before_an_older_statement_was_committed(replica: Replica, past: str) -> None:
+    """The type was renamed while a transaction held one of its tables; its statement still told the former name."""
+    replica.at_source(
+        "CREATE TYPE mood AS ENUM ('calm')", "CREATE TABLE t (m mood)", "CREATE TABLE held (m mood, i int DEFAULT 1)"
+    )
+    replica.activate()
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TABLE held ADD v int")
+        replica.at_source("ALTER TYPE mood RENAME TO kind")
+        replica.replicate()
+    between = here(replica)
+    replica.at_source("INSERT INTO t VALUES ('calm')")
+    captured(replica)
+    replica.rewind(between)
+    columns = (
+        "SELECT attrelid::regclass::text, atttypid::regtype::text FROM pg_attribute WHERE attname = 'm' ORDER BY 1"
+    )
+    assert read(past, columns) == [("held", "kind"), ("t", "kind")]
+
+
 def test_rows_of_a_table_that_another_transaction_kept_out(replica: Replica, past: str) -> None:
     """It was published late: until the refresh that it got then, the log lacks its rows."""
     replica.at_source("CREATE TABLE u (id int PRIMARY KEY)")

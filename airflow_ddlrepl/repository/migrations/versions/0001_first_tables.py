@@ -59,6 +59,7 @@ def upgrade() -> None:
         Column("statement", Text),
         Column("is_ambiguous", Boolean, nullable=False),
         Column("xid", BigInteger),
+        Column("seen", Text),
         Column("created", Moment, nullable=False),
         PrimaryKeyConstraint("channel", "table_id", "number"),
     )
