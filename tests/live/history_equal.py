@@ -79,16 +79,18 @@ def difference(
             raise Locked from error
 
 
-def contents(url: str, but: Collection[int] = (), called: Called = _the_same) -> dict[Name, tuple[Any, ...]]:
+def contents(
+    url: str, but: Collection[int] = (), called: Called = _the_same, wanted: Mapping[Name, str] = ALL_ROWS
+) -> dict[Name, tuple[Any, ...]]:
     """What a database holds, or a target that calls its columns so: each table's columns, rows, and their checksum.
 
-    Raises Locked.
+    but, wanted: as of `difference`. Raises Locked.
     """
     with asking(url) as connection:
         connection.execute(f"{PATIENCE}; {WHOLE_NAMES}")
         try:
             tables = {name: _in_order(columns, called) for name, columns in _tables(connection, but).items()}
-            sums = _checksums(connection, tables) if tables else {}
+            sums = _checksums(connection, tables, wanted) if tables else {}
         except psycopg.errors.LockNotAvailable as error:
             raise Locked from error
     as_named = {name: tuple((c and called(c), of) for c, of in columns) for name, columns in tables.items()}

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,20 @@ from tests.live.history_player import ACTIVATE, Player, Step
 
 REMEMBER = Step(None, "remember")
 OFTEN = 0.25
+Said = Mapping[Name, Mapping[str, Any]]
 LIVE, PAST = "target0", "past"
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What the source held at a position, once for each way in which the target may call its columns."""
+    """What the source held at a position, once for each way in which the target may call its columns.
+
+    said: of the tables by the channel file, where that decides what a target is to hold.
+    """
 
     position: str
     tables: list[dict[Name, tuple[Any, ...]]]
+    said: Said = field(default_factory=dict)
 
 
 class Rememberer(Player):
@@ -73,13 +78,17 @@ class Rememberer(Player):
         with flow.open_channel(self.replica.file, InProcess()) as cycle:
             left_out = set(cycle.source.unpublished_reasons())
         try:
-            held = [contents(self.source, left_out, caller(naming)) for naming in self.namings]
+            said, held = self.held(left_out)
         except Locked:
             return
         with asking(self.source) as connection:
             row = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
         assert row is not None
-        self.memories.append(Memory(row[0], held))
+        self.memories.append(Memory(row[0], held, said))
+
+    def held(self, but: Collection[int]) -> tuple[Said, list[dict[Name, tuple[Any, ...]]]]:
+        """What a memory keeps of the source as it is, without tables of these ids. Raises Locked."""
+        return {}, [contents(self.source, but, caller(naming)) for naming in self.namings]
 
     def finish(self) -> None:
         super().finish()

@@ -1,9 +1,9 @@
 """Random histories, reproducible from their seeds: whatever happens at the source, the target equals it at the end.
 
-DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 20 that are rewound, 20 of a channel
+DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 12 that are rewound, 20 of a channel
 whose columns have other names at the target, 8 of such a one that are rewound, 12 that are replayed as text, 12 of a
-channel whose targets take some rows only, and 8 of one with functions that give values);
-DDLREPL_HISTORIES_FROM: the first.
+channel whose targets take some rows only, 8 of one with functions that give values, and 4 of each of these that are
+rewound); DDLREPL_HISTORIES_FROM: the first.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.live.history_player import Player
 from tests.live.history_properties import Renaming, RenamingRememberer
 from tests.live.history_restrictions import Restricting
 from tests.live.history_rewinds import Rememberer
+from tests.live.history_said import RestrictingRememberer, TransformingRememberer
 from tests.live.history_texts import Replaying
 from tests.live.history_transformations import Transforming
 
@@ -50,7 +51,7 @@ class Sampled(Rememberer):
 
 
 @pytest.mark.req("HVR-W-06", "HVR-W-11", "HVR-W-14")
-@pytest.mark.parametrize("first", _starts(20, FIRST + 60))
+@pytest.mark.parametrize("first", _starts(12, FIRST + 60))
 def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
     """Every point of them that was noted is gone back to, and what stood there then stands there again."""
     _check(pg18, first, Sampled)
@@ -95,3 +96,21 @@ def test_histories_on_15(pg15: Any, first: int) -> None:
 def test_histories_with_functions(pg18: Any, first: int) -> None:
     """They give the values as they are, of other columns every few acts: loads, the log and comparisons agree."""
     _check(pg18, first, Transforming)
+
+
+class SampledConditions(RestrictingRememberer):
+    """As Sampled, of fewer points."""
+
+    live_every = 8
+
+
+class SampledFunctions(TransformingRememberer):
+    """As Sampled, of fewer points."""
+
+    live_every = 8
+
+
+@pytest.mark.parametrize("kind", [SampledConditions, SampledFunctions])
+def test_histories_with_conditions_or_functions_that_are_rewound(pg18: Any, kind: type[Player]) -> None:
+    """Each point is gone back to by what the file says then: other rows or values than the targets had at the time."""
+    _check(pg18, FIRST + 168, kind)
