@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from airflow.sdk import DAG
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "build_channel_dags"]
 
 
-def build_channel_dags(path: str, **defaults: Any) -> dict[str, DAG]:
+def build_channel_dags(path: str | Path, **defaults: Any) -> dict[str, DAG]:
     """The DAGs of the channel file (or of every channel file in the folder) at `path`, by DAG id.
 
     A file in the DAGs folder needs two lines:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from airflow_ddlrepl.demo.airflow_database import isolate
@@ -43,7 +44,7 @@ def cycles(bench: Bench, kind: Kind, cold: int, warm: int) -> list[Figure]:
             done, _ = change(source, kind, amount, run)
             run += 1
             mark(source, kind, run)
-            pair = measure(done, replicate, lambda n=run: subscription.apply(n), number)
+            pair = measure(done, replicate, partial(subscription.apply, run), number)
             figures.setdefault(what, []).append(pair)
             bench.say(f"{what} {number + 1}/{bench.pairs}: x{pair.ratio:.2f}")
     subscription.drop()

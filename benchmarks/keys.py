@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks import ours, peers
 from benchmarks.pairs import Figure, Pair, measure
@@ -62,7 +63,7 @@ def _integrate(bench: Bench, kind: Kind, changes: int, load: Load) -> Figure:
             run_procedure(source, kind, body, old, new, transactions)
             mark(source, kind, number + 1)
             mine.capture(transactions * CHANGES + 1)
-            pair = measure(transactions * CHANGES, mine.integrate, lambda n=number: subscription.apply(n + 1), number)
+            pair = measure(transactions * CHANGES, mine.integrate, partial(subscription.apply, number + 1), number)
             if number:  # the first round only warms up
                 found.append(pair)
                 bench.say(f"{kind.name} {number}/{bench.pairs}: integrate, each key x{load.times}: x{pair.ratio:.2f}")

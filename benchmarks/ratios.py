@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from airflow_ddlrepl.demo.second_opinion import compare
@@ -52,16 +53,14 @@ def changes(bench: Bench, kind: Kind, wanted: int) -> list[Figure]:
             until = mark(source, kind, 2 * number + 1)
             mark(source, kind, 2 * number + 2)
             checkpoint(source)
-            seconds = _CaptureSeconds(mine, done + 2)
-            first = measure(
-                done, seconds, lambda u=until: peers.receive(source, f"peer_{kind.name}", mine.publication, u), number
-            )
+            received = partial(peers.receive, source, f"peer_{kind.name}", mine.publication, until)
+            first = measure(done, partial(mine.capture, done + 2), received, number)
             decoded = {
                 count: peers.decode(source, f"native_{kind.name}", mine.publication, low, until, count)
                 for count in limits
             }
             low = until
-            second = measure(done, mine.integrate, lambda n=number: subscription.apply(2 * n + 2), number)
+            second = measure(done, mine.integrate, partial(subscription.apply, 2 * number + 2), number)
             if number:  # the first round only warms up
                 captures.append(first)
                 integrates.append(second)
@@ -107,16 +106,6 @@ def refreshes(bench: Bench, kind: Kind, rows: int) -> list[Figure]:
     check(source, copy)
     check(source, peer)
     return [Figure(f"refresh {kind.name}: ours / COPY | COPY, {bench.runner.parallelism} processes", tuple(found))]
-
-
-class _CaptureSeconds:
-    """A capture that must find exactly so many changes."""
-
-    def __init__(self, mine: ours.Ours, expected: int) -> None:
-        self.mine, self.expected = mine, expected
-
-    def __call__(self) -> float:
-        return self.mine.capture(self.expected)
 
 
 def databases(bench: Bench, name: str, *sides: str) -> tuple[str, ...]:

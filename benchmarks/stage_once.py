@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from airflow_ddlrepl.spark.runner import SparkRunner
@@ -14,7 +16,12 @@ def main(channel: str, stage: str, table: str) -> None:
     try:
         ours.warm(runner)
         with ours.opened(Path(channel), runner) as mine:
-            {"capture": mine.capture, "integrate": mine.integrate, "refresh": lambda: mine.refresh(table)}[stage]()
+            stages: dict[str, Callable[[], object]] = {
+                "capture": mine.capture,
+                "integrate": mine.integrate,
+                "refresh": partial(mine.refresh, table),
+            }
+            stages[stage]()
     finally:
         runner.stop()
 

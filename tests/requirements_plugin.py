@@ -6,7 +6,7 @@ A whole run replaces the record; a run of some tests only changes theirs. `make 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report: Any = yield
     ids = [name for mark in item.iter_markers("req") for name in mark.args]
     report.user_properties += [("req", name) for name in ids if report.when == "call" or report.outcome != "passed"]

@@ -26,9 +26,9 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     apps: list[str] = []
     submit = SparkSubmitHook.submit
 
-    def counted(hook: SparkSubmitHook, application: str = "", **options: Any) -> str | None:
+    def counted(hook: SparkSubmitHook, application: str = "", **options: Any) -> None:
         apps.append(Path(application).stem)
-        return submit(hook, application, **options)
+        submit(hook, application, **options)
 
     monkeypatch.setattr(SparkSubmitHook, "submit", counted)
     return apps

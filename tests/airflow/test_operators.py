@@ -203,8 +203,12 @@ def test_connections_of_airflow_alone(channel: str, submitted: Submitted, monkey
     run(CaptureOperator, channel)
     assert sorted(submitted.connections) == ["kept_repository", "kept_shop"]
     flow, resolved = sys.modules["airflow_ddlrepl.flow"], []
-    flow.held_controls = lambda channel, _: resolved.append(resolve(channel.repository)) or []  # type: ignore[attr-defined]
-    flow.remove_seen = lambda channel, _: resolved.append(resolve(channel.repository)) or []  # type: ignore[attr-defined]
+
+    def asked(channel: Any, _: Any) -> list[Any]:
+        resolved.append(resolve(channel.repository))
+        return []
+
+    flow.held_controls = flow.remove_seen = asked  # type: ignore[attr-defined]
     ExplainControlsOperator(task_id="explain", channel=channel).execute({"ti": Task()})
     RemoveControlsOperator(task_id="remove", channel=channel, controls=[]).execute({"ti": Task()})
     assert resolved == ["postgresql://:p%40ss%20w0rd@kept"] * 2

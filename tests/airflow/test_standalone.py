@@ -64,7 +64,9 @@ def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(d
         databases.server.drop_database(database.rpartition("/")[2])
 
 
-def backfill(airflow: Asked, databases: Any, past: str, place: tuple[Any, ...], start: datetime) -> None:
+def backfill(
+    airflow: Asked, databases: Any, past: str, place: tuple[Path, Path, str, str, str, str], start: datetime
+) -> None:
     """Two intervals: the first with everything so far, the second with one row more. The target is left alone."""
     while this_minute() == start:
         time.sleep(1)

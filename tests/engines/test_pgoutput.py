@@ -55,12 +55,12 @@ def wire(value: Any, oid: int, binary: bool) -> bytes:
     if not binary:
         text = {True: b"t", False: b"f"}[value] if oid == BOOL else str(value).encode()
         return b"t" + struct.pack(">i", len(text)) + text
-    data = {
-        INT4: lambda: struct.pack(">i", value),
-        BOOL: lambda: bytes([value]),
-        JSONB: lambda: b"\1" + value.encode(),
-        NUMERIC: lambda: value.encode(),
-    }.get(oid, lambda: value.encode() if isinstance(value, str) else value)()
+    if oid == INT4:
+        data = struct.pack(">i", value)
+    elif oid == BOOL:
+        data = bytes([value])
+    else:
+        data = (b"\1" if oid == JSONB else b"") + (value.encode() if isinstance(value, str) else value)
     return b"b" + struct.pack(">i", len(data)) + data
 
 

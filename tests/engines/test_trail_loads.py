@@ -44,7 +44,12 @@ def test_a_manifest_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     first, second = load(100), load(200)
     read: list[str] = []
     really = Place.read
-    monkeypatch.setattr(Place, "read", lambda place, path: read.append(path) or really(place, path))
+
+    def noted(place: Place, path: str) -> bytes | None:
+        read.append(path)
+        return really(place, path)
+
+    monkeypatch.setattr(Place, "read", noted)
     publish(trail, first)
     assert loads(trail, 0) == loads(trail, 0) == [first]
     publish(trail, second)

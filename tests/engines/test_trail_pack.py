@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -115,7 +116,7 @@ def test_a_damaged_pack_is_named(trail: Trail, damage: str, code: str) -> None:
         trail.rows(last, LogKey(0, 0), END)
     assert caught.value.code == code and pack.path in str(caught.value) and caught.value.at == str(LOW)
     if damage != "changed":  # that shows when it is read
-        for look in (lambda: trail.check(segment), lambda: trail.check_size(last.blob)):
+        for look in (partial(trail.check, segment), partial(trail.check_size, last.blob)):
             with pytest.raises(TrailError) as caught:
                 look()
             assert caught.value.code == code

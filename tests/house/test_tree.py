@@ -113,8 +113,8 @@ def test_nothing_of_one_machine_stands_in_the_tree() -> None:
 
 
 def test_marks_name_requirements_that_exist() -> None:
-    with (ROOT / "tests/requirements.csv").open(newline="", encoding="utf-8") as file:
-        known = {row["id"] for row in csv.DictReader(file)}
+    with (ROOT / "tests/requirements.csv").open(newline="", encoding="utf-8") as table:
+        known = {row["id"] for row in csv.DictReader(table)}
     used = {}
     for file in (ROOT / "tests").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -55,8 +55,8 @@ class Source:
         self.log: list[Row] = []
 
     def values(self, key: int) -> Row:
-        value = lambda: self.chance.choice([None, *range(50)])  # noqa: E731
-        return {"k": key, "x": value(), "y": value(), "z": value()}
+        x, y, z = (self.chance.choice([None, *range(50)]) for _ in range(3))
+        return {"k": key, "x": x, "y": y, "z": z}
 
     def old(self, row: Row) -> Row:
         return dict(row) if self.full else {"k": row["k"]}
@@ -121,22 +121,26 @@ def test_sets_give_what_single_changes_give(full: bool) -> None:
         assert apply(start, changes) == source.rows, (seed, source.log)
 
 
+def image(chance: random.Random) -> dict[str, float | None]:
+    return {"x": chance.choice([None, 1, 2]), "f": chance.choice([None, 0.0, -0.0, float("nan")])}
+
+
 def test_keyless_rows_are_counted() -> None:
     types = {"x": pa.int64(), "f": pa.float64()}
     for seed in range(400):
         chance = random.Random(seed)
-        image = lambda: {"x": chance.choice([None, 1, 2]), "f": chance.choice([None, 0.0, -0.0, float("nan")])}  # noqa: E731, B023
-        rows = [image() for _ in range(chance.randint(0, 6))]
-        start, log = Counter(map(str, rows)), []
+        rows = [image(chance) for _ in range(chance.randint(0, 6))]
+        start = Counter(map(str, rows))
+        log: list[dict[str, Any]] = []
         for _ in range(chance.randint(1, 20)):
             kind = chance.choice(["insert", "update", "delete"])
             if kind == "insert" or not rows:
-                rows.append(image())
+                rows.append(image(chance))
                 log.append({"op": Op.INSERT, "a": rows[-1]})
                 continue
             old = rows.pop(chance.randrange(len(rows)))
             if kind == "update":
-                rows.append(image())
+                rows.append(image(chance))
             log.append(
                 {"op": Op.UPDATE if kind == "update" else Op.DELETE, "before": 2, "b": old}
                 | ({"a": rows[-1]} if kind == "update" else {})

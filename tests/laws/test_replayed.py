@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -147,7 +148,7 @@ def test_the_text_takes_the_place_of_the_planner_s_sql() -> None:
         (event("ALTER TABLE hr.t OWNER TO x"), {}, "ADP-151"),
     ],
 )
-def test_refused_and_told_what_to_do(happened: Event, more: dict[str, object], code: str) -> None:
+def test_refused_and_told_what_to_do(happened: Event, more: dict[str, Any], code: str) -> None:
     found = made(happened, **more)
     assert kinds(found) == [StepKind.REFUSE]
     error = found.refusal()

@@ -91,13 +91,14 @@ class Found:
 
 def find(connection: Connection[Any], version: int) -> Found:
     """Raises KeyError for a type that has neither random values nor a reason to be left out."""
-    known = makers(version) | {name: partial(_one_of, found) for name, found in NAMES_OF_ONE_SERVER.items()} | DOMAINS
+    names: dict[str, Make] = {name: partial(_one_of, found) for name, found in NAMES_OF_ONE_SERVER.items()}
+    known = {**makers(version), **names, **DOMAINS}
     kinds, left_out = [], {}
     for _, spelled, name, typtype, element, element_kind, base, delimiter, send in connection.execute(TYPES):
         if reason := _reason(name, typtype, element_kind):
             left_out[spelled] = reason
             continue
-        make = known[element or name] if (element or name) in known else known[base]
+        make: Make = known[element or name] if (element or name) in known else known[base]
         if element:
             make = partial(array, element=make, delimiter=delimiter)
         is_text = (element or name) in NAMES_OF_ONE_SERVER or element_kind == "d"

@@ -72,4 +72,5 @@ def kill_after(stage: str, file: Path, seconds: float) -> int | None:
     process.join(seconds)
     process.kill()
     process.join(SECONDS)
-    return process.exitcode
+    code: int | None = process.exitcode
+    return code

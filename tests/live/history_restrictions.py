@@ -20,10 +20,10 @@ from tests.live import histories
 from tests.live.history_catalog import Seen
 from tests.live.history_equal import Name
 from tests.live.history_player import IDLE, OPEN, Player, Step
-from tests.live.history_statements import Words
+from tests.live.history_statements import Weights, Words
 
 EVERY = 5
-ROWS = {Words.insert: 3, Words.update: 6, Words.delete: 1, Words.swap_keys: 1, Words.toast: 1}
+ROWS: Weights = {Words.insert: 3, Words.update: 6, Words.delete: 1, Words.swap_keys: 1, Words.toast: 1}
 Said = Mapping[Name, Mapping[str, Any]]
 NUMBERS = ("smallint", "integer", "bigint")
 TEXTS = ("text", "character varying", "character")

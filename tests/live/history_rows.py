@@ -23,6 +23,10 @@ class Rows:
         self.rng = rng
         self.seen = seen
 
+    def create(self) -> str:
+        """A statement that makes a table."""
+        raise NotImplementedError
+
     # -- picking
 
     def tab(self, kinds: str = "rp") -> Tab:

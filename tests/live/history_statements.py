@@ -18,6 +18,9 @@ VOLATILE = ["random()", "gen_random_uuid()", "clock_timestamp()", "now()", "(ran
 ENDS = ["COMMIT", "COMMIT", "ROLLBACK"]
 
 
+Weights = dict[Callable[["Words"], str], int]
+
+
 class Words(Bulk):
     """One statement after the other."""
 
@@ -247,11 +250,11 @@ class Words(Bulk):
             ]
         )
 
-    def one(self, weights: dict[Callable[[Words], str], int]) -> str:
+    def one(self, weights: Weights) -> str:
         return self.rng.choices(list(weights), list(weights.values()))[0](self)
 
 
-WEIGHTS: dict[Callable[[Words], str], int] = {
+WEIGHTS: Weights = {
     Words.insert: 26, Words.update: 16, Words.delete: 6, Words.swap_keys: 2, Words.truncate: 2, Words.copy_rows: 1,
     Words.create: 6, Words.create_as: 3, Words.drop: 2, Words.again: 2, Words.rename: 3, Words.swap_names: 2,
     Words.move: 2, Words.replace: 1, Words.add_column: 8, Words.drop_column: 3, Words.column_again: 2,
@@ -261,7 +264,7 @@ WEIGHTS: dict[Callable[[Words], str], int] = {
     Words.toast: 6, Words.move_rows: 3, Words.truncate_variants: 2, Words.trigger: 1,
 }  # fmt: skip
 ALL = {**WEIGHTS, Words.wrapped: 9}
-SETUP = {
+SETUP: Weights = {
     Words.create: 8,
     Words.insert: 6,
     Words.create_type: 3,

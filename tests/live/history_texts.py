@@ -44,6 +44,4 @@ class Replaying(Player):
 
 
 if __name__ == "__main__":
-    first, _, last = sys.argv[2].partition("-")
-    seeds, wish = range(int(first), int(last or first) + 1), "".join(sys.argv[3:])
-    sys.exit(histories.main(int(sys.argv[1]), seeds, wish, Replaying))
+    sys.exit(histories.main(sys.argv[1:], Replaying))

@@ -72,7 +72,7 @@ class Pair:
     def tasks(self, files: Sequence[RowFile], change: Callable[[Table], Table] = lambda t: t) -> list[StageTask]:
         """One per table; `change` makes the target's shape of the source's. Partitions are tables here."""
         shapes = {table.id: table for table in inspect(self.source)}
-        found = {}
+        found: dict[int, list[RowFile]] = {}
         for file in files:
             found.setdefault(file.table_id, []).append(file)
         return [

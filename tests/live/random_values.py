@@ -179,9 +179,15 @@ def interval(version: int) -> Make:
     return make
 
 
+NETWORKS: list[tuple[int, type[ipaddress.IPv4Network] | type[ipaddress.IPv6Network]]] = [
+    (32, ipaddress.IPv4Network),
+    (128, ipaddress.IPv6Network),
+]
+
+
 def network(strict: bool) -> Make:
     def make(rng: random.Random) -> str:
-        bits, kind = rng.choice([(32, ipaddress.IPv4Network), (128, ipaddress.IPv6Network)])
+        bits, kind = rng.choice(NETWORKS)
         length = rng.choice([0, 1, bits - 1, bits, rng.randrange(bits + 1)])
         address = rng.getrandbits(bits)
         if strict:

@@ -245,7 +245,7 @@ def test_user_defined_types_travel_in_the_right_format(source: Source) -> None:
     source.sql.execute("create domain price as numeric(10,2)")
     source.sql.execute("create table m (id int primary key, mood mood, price price)")
     source.sql.execute("insert into m values (1, 'glad', 1.5)")
-    oids = dict(
+    oids: dict[str, int] = dict(
         source.sql.execute("select typname, oid::int from pg_type where typname in ('mood', 'price')").fetchall()
     )
     with pytest.raises(NeedsText) as caught:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -31,7 +32,7 @@ CREATE TABLE keyless (long text, d date, i interval);
 
 
 @pytest.fixture(scope="module")
-def server():
+def server() -> Iterator[PrivateServer]:
     with PrivateServer("target") as found:
         yield found
 

@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.work import InProcess
 from tests.live.replayable import HORIZON, captured, read
 from tests.live.replica import Replica, channel_file
 
-PROPERTIES = [
+PROPERTIES: list[dict[str, object]] = [
     {"columns": "note|remark", "name": "comment"},
     {"columns": "secret", "absent": True},
     {"columns": "id", "name": "secret"},

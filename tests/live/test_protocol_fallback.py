@@ -25,9 +25,7 @@ FUNCTIONS = (
 class Two(InProcess):
     """Two ranges at a time, if anybody lets it."""
 
-    @property
-    def parallelism(self) -> int:
-        return 2
+    parallelism = 2
 
 
 def confirmed(dsn: str) -> Lsn:

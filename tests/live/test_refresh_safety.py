@@ -214,7 +214,9 @@ def _ids(dsn: str) -> list[int]:
 
 def _count(dsn: str, table: str = "ddlrepl.r_test") -> int:
     with psycopg.connect(dsn) as connection:
-        return connection.execute(f"select count(*) from {table}".encode()).fetchone()[0]  # type: ignore[index]
+        row = connection.execute(f"select count(*) from {table}".encode()).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def test_a_chunk_that_runs_twice_loads_once(chunk: LoadTask) -> None:

@@ -35,7 +35,7 @@ def test_a_rewind_of_a_rewind(replica: Replica, past: str) -> None:
     """Each is as if it were the first: to an earlier position, a later, an earlier; and a live target twice."""
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 1)")
     replica.activate()
-    held = {captured(replica): [(1, 1)]}
+    held: dict[str, list[tuple[int, ...]]] = {captured(replica): [(1, 1)]}
     replica.at_source("INSERT INTO t VALUES (2, 2)", "ALTER TABLE t RENAME a TO b", "UPDATE t SET b = 3 WHERE id = 1")
     held[captured(replica)] = [(1, 3), (2, 2)]
     replica.at_source("ALTER TABLE t DROP b", "CREATE TABLE u (id int)", "INSERT INTO u VALUES (7)")

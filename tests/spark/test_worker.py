@@ -52,7 +52,7 @@ def test_a_parcel_holds_no_password() -> None:
 def run_elsewhere(before: str) -> dict[str, object]:
     """The function as Spark ships it, in another Python."""
     rows = pyarrow.record_batch({"item": [0], "parcel": [pack((tasks.square, 3), [])]})
-    given = dumps((work([]), rows))
+    given = dumps((work([]), rows))  # type: ignore[no-untyped-call]
     line = [sys.executable, "-c", RUN.format(before=before)]
     done = subprocess.run(line, input=given, capture_output=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr.decode()
@@ -82,8 +82,9 @@ def test_a_worker_with_our_version_works() -> None:
 
 
 def test_an_unexpected_error_shows_no_password() -> None:
+    secrets: list[str] = []
     with pytest.raises(TaskFailed, match=r"(?s)ValueError: can't read postgresql://app:\*\*\*@db/shop") as caught:
-        attempt(pack((tasks.tell, SECRET), secrets := []), secrets)
+        attempt(pack((tasks.tell, SECRET), secrets), secrets)
     assert caught.value.__context__ is None
 
 
