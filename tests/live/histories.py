@@ -155,7 +155,9 @@ def script(seed: int, outcome: Outcome) -> str:
 
 def report(seed: int, outcome: Outcome) -> str:
     said = "FAILED" if outcome.failure else "equal"
-    return f"seed {seed}: {said}, {len(outcome.steps)} steps, {outcome.refused} refused, {outcome.seconds:.1f} s"
+    back = f", {outcome.compared} tables gone back to" if outcome.compared else ""
+    steps = f"{len(outcome.steps)} steps, {outcome.refused} refused{back}"
+    return f"seed {seed}: {said}, {steps}, {outcome.seconds:.1f} s"
 
 
 def run(version: int, seeds: Sequence[int], kind: type[Player] = Player, *, is_whole: bool = False) -> list[int]:

@@ -68,11 +68,12 @@ STAGES = {name: getattr(flow, name) for name in ("activate", "replicate", "captu
 
 @dataclass
 class Outcome:
-    """failure: empty when all is well. steps: those that were not refused."""
+    """failure: empty when all is well. steps: those that were not refused. compared: tables that were gone back to."""
 
     steps: list[Step] = field(default_factory=list)
     failure: str = ""
     refused: int = 0
+    compared: int = 0
     seconds: float = 0.0
 
 

@@ -61,7 +61,6 @@ class Rememberer(Player):
         super().__init__(urls[:-1], folder, {**options, "rewind_horizon": horizon, "replays": replays})
         self.past = urls[-1]
         self.memories: list[Memory] = []
-        self.compared = 0
 
     def along(self, steps: Iterator[Step], seed: int) -> Iterator[Step]:
         rng, is_active = random.Random(f"rewind {seed}"), False
@@ -115,7 +114,7 @@ class Rememberer(Player):
         there = contents(self.past)
         for name, held in memory.tables[self.naming].items():
             if ".".join(name) in wanted:
-                self.compared += 1
+                self.outcome.compared += 1
                 found = there.get(name)
                 assert found == held, f"at {memory.position} {name} held {held}, the rewind made {found}"
         more = {".".join(name) for name in there} - wanted

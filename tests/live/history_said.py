@@ -40,9 +40,7 @@ CREATE EVENT TRIGGER whole_rows ON ddl_command_end WHEN TAG IN ('CREATE TABLE', 
 
 
 class RestrictingRememberer(Restricting, Rememberer):
-    """A point is gone back to by conditions that were possible at it. denied: to how many that could not be done."""
-
-    denied = 0
+    """A point is gone back to by conditions that were possible at it."""
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
         super().__init__(urls, folder, options)
@@ -58,13 +56,13 @@ class RestrictingRememberer(Restricting, Rememberer):
 
     def _go_back(self, memory: Memory) -> None:
         self.say(memory.said)
-        with self._counted():
+        with self._if_possible():
             super()._go_back(memory)
 
     def _go_back_and_on(self, memory: Memory) -> None:
         """What was possible at the point may be impossible by now, or on the way."""
         self.say(memory.said)
-        with self._counted():
+        with self._if_possible():
             self.replica.replicate()
             super()._go_back_and_on(memory)
             return
@@ -73,13 +71,12 @@ class RestrictingRememberer(Restricting, Rememberer):
         super()._go_back_and_on(memory)
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _if_possible(self) -> Iterator[None]:
         try:
             yield
         except DdlReplError as error:
             if error.code not in self.impossible:
                 raise
-            self.denied += 1
 
 
 class TransformingRememberer(RestrictingRememberer, Transforming):
