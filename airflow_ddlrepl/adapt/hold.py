@@ -41,8 +41,7 @@ def valued(table: Table) -> tuple[Column, ...]:
 
 def _known(table: Table) -> set[tuple[str, str]]:
     """The users' types that come with the table."""
-    found = {(t.schema, t.name) for t in table.types}
-    return found | {(c.type.schema, c.type.name) for c in table.columns if _is_multirange_of(c.type, table.types)}
+    return {(t.schema, t.name) for t in table.types}
 
 
 def _is_computable(column: Column, known: set[tuple[str, str]]) -> bool:
@@ -94,11 +93,6 @@ def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, 
     if column.generated == "virtual" and facts.server_version < 18:
         return replace(column, generated="stored")
     return column
-
-
-def _is_multirange_of(of: DataType, types: tuple[TypeDefinition, ...]) -> bool:
-    """The server makes it with its range."""
-    return of.kind is TypeKind.MULTIRANGE and any(t.kind is TypeKind.RANGE for t in types)
 
 
 def _key(key: Key | None, facts: TargetFacts) -> Key | None:

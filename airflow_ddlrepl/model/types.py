@@ -58,10 +58,11 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class TypeDefinition:
-    """A user-defined enum, domain, composite or range type that a table's column uses (directly or nested).
+    """A user-defined enum, domain, composite, range or multirange type that a table's column uses (directly or nested).
 
     labels: of an enum, in order. attributes: of a composite. base: of a domain or range, as DDL text
-    (with typmod). constraints: of a domain, (name, `CHECK (…)` text). not_null, default: of a domain.
+    (with typmod); of a multirange its range. constraints: of a domain, (name, `CHECK (…)` text).
+    not_null, default: of a domain.
     """
 
     oid: int

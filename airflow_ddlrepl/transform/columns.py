@@ -16,7 +16,7 @@ from airflow_ddlrepl.ddl.edit import free_name, renames_in_order
 from airflow_ddlrepl.ddl.rename_column import RenameColumn
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
+from airflow_ddlrepl.model.types import TypeDefinition
 
 Properties = Sequence[ColumnProperty]
 
@@ -135,13 +135,11 @@ def _expressions(table: Table) -> Iterator[tuple[str, str]]:
 
 
 def _used(table: Table) -> Iterator[TypeDefinition]:
-    """The types that are left: of a column, or mentioned by one that is; ranges belong to their multiranges."""
+    """The types that are left: of a column, or mentioned by one that is."""
     texts = [column.type.text for column in table.columns]
-    has_multirange = any(column.type.kind is TypeKind.MULTIRANGE for column in table.columns)
     kept = []
     for type_ in reversed(table.types):  # what a type builds on stands before it
-        is_used = any(mentions(text, type_.name) for text in texts)
-        if is_used or (has_multirange and type_.kind is TypeKind.RANGE):
+        if any(mentions(text, type_.name) for text in texts):
             kept.append(type_)
             texts += [type_.base or "", *(attribute.type for attribute in type_.attributes)]
     return reversed(kept)

@@ -56,7 +56,8 @@ def test_types(user: Connection[Any]) -> None:
     assert table.named("b").type == DataType(
         "character varying(7)[]", "pg_catalog", "varchar", TypeKind.ARRAY, oid=1015, typmod=11
     )
-    enum, domain, composite, range_ = table.types
+    enum, domain, composite, range_, multirange = table.types
+    assert (multirange.kind, multirange.name, multirange.base) == (TypeKind.MULTIRANGE, "r_multirange", "public.r")
     assert (enum.name, enum.labels) == ("E'n", ("b", "a"))
     assert (domain.base, domain.not_null, domain.default) == ('"S x"."E\'n"[]', True, '\'{a}\'::"S x"."E\'n"[]')
     assert domain.constraints == (("d_check", "CHECK ((cardinality(VALUE) > 0))"),)

@@ -158,3 +158,42 @@ def test_tables_of_a_type_change_with_it(make: Make) -> None:
     told = replica.settle()
     assert (told.capture.drift, told.refresh.tables) == (0, {})
     assert replica.rows("SELECT street, y FROM t ORDER BY street") == [("a", None), ("b", 3), ("c", 4), (None, 5)]
+
+
+@BOTH
+def test_multiranges_are_called_as_at_the_source(make: Make) -> None:
+    """The server makes one with each range, under a name of its choice: the target's may have chosen another."""
+    replica = make(
+        "CREATE SCHEMA s",
+        "CREATE TYPE span AS RANGE (subtype = float8, multirange_type_name = spans)",
+        "CREATE TYPE early AS RANGE (subtype = date)",
+        "ALTER TYPE early RENAME TO late",
+        "CREATE TABLE t (id int PRIMARY KEY, m spans DEFAULT '{}', l spans[])",
+        "CREATE TABLE u (id int PRIMARY KEY, m early_multirange)",
+        "INSERT INTO t VALUES (1, '{[1,2]}', ARRAY['{[3,4]}'::spans])",
+    )
+    replica.at_source(
+        "INSERT INTO u VALUES (1, '{[2026-01-01,2026-02-01)}')",
+        "CREATE TYPE other AS RANGE (subtype = int4, multirange_type_name = s.others)",
+        "ALTER TABLE t ADD o s.others",
+        "INSERT INTO t VALUES (2, '{[1,2],[5,6]}', NULL, '{[1,4)}')",
+        "ALTER TYPE spans RENAME TO periods",
+        "ALTER TYPE span RENAME TO period",
+        "INSERT INTO t VALUES (3, DEFAULT, ARRAY['{}'::periods], '{}')",
+        "ALTER TYPE periods SET SCHEMA s",
+        "CREATE TABLE v (id int PRIMARY KEY, m s.periods, o other)",
+        "INSERT INTO v VALUES (1, '{[1,2]}', '[1,2)')",
+    )
+    assert replica.settle().refresh.tables == {}
+    columns = (
+        "SELECT attrelid::regclass::text, attname::text, atttypid::regtype::text FROM pg_attribute"
+        " WHERE attrelid::regclass::text IN ('t', 'u', 'v') AND attnum > 0 AND attname <> 'id' ORDER BY 1, 2"
+    )
+    assert replica.rows(columns) == [
+        ("t", "l", "s.periods[]"),
+        ("t", "m", "s.periods"),
+        ("t", "o", "s.others"),
+        ("u", "m", "early_multirange"),
+        ("v", "m", "s.periods"),
+        ("v", "o", "other"),
+    ]

@@ -39,7 +39,8 @@ def create_type(change: CreateType, before: Table | None) -> list[str]:
     if not body:
         raise Unsupported(f"type {of.schema}.{of.name} of kind {of.kind}", code="ADP-110", hint="use a built-in type")
     there = " ".join(f"{s};" for s in _missing_labels(of)) or "NULL;"
-    return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN duplicate_object THEN {there} END")]
+    made = "DECLARE made record; " if of.kind is TypeKind.MULTIRANGE else ""
+    return [*create_schema(of.schema), block(f"{made}BEGIN {body} EXCEPTION WHEN duplicate_object THEN {there} END")]
 
 
 def create_schema(name: str) -> list[str]:
@@ -132,11 +133,17 @@ def _base_fits(of: TypeDefinition) -> str:
     return f"typtype = 'r' AND ({seen}) = {_text(of.base or '')}"
 
 
+def _range_fits(of: TypeDefinition) -> str:
+    seen = "SELECT format_type(rngtypid, NULL) FROM pg_range WHERE rngmultitypid = t.oid"
+    return f"typtype = 'm' AND ({seen}) = {_text(of.base or '')}"
+
+
 _FITS: dict[TypeKind, Callable[[TypeDefinition], str]] = {
     TypeKind.ENUM: _labels_fit,
     TypeKind.COMPOSITE: _attributes_fit,
     TypeKind.DOMAIN: _domain_fits,
     TypeKind.RANGE: _base_fits,
+    TypeKind.MULTIRANGE: _range_fits,
 }
 
 
@@ -243,6 +250,19 @@ def _range(of: TypeDefinition) -> str:
     return f"CREATE TYPE {_name(of)} AS RANGE (SUBTYPE = {of.base}{collation})"
 
 
+def _multirange(of: TypeDefinition) -> str:
+    """The server has made it with its range, and called it as it thought fit."""
+    name, schema = (_text(part) for part in (of.name, of.schema))
+    return (
+        "FOR made IN SELECT t.oid::regtype::text AS now, nspname, typname FROM pg_range JOIN pg_type t"
+        " ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace"
+        f" WHERE rngtypid = to_regtype({_text(of.base or '')}) LOOP"
+        f" IF made.typname <> {name} THEN EXECUTE format('ALTER TYPE %s RENAME TO %I', made.now, {name}); END IF;"
+        f" IF made.nspname <> {schema} THEN"
+        f" EXECUTE format('ALTER TYPE %I.%I SET SCHEMA %I', made.nspname, {name}, {schema}); END IF; END LOOP"
+    )
+
+
 def _domain(of: TypeDefinition) -> str:
     parts = [f"CREATE DOMAIN {_name(of)} AS {of.base}"]
     parts += [f"COLLATE {of.collation}"] if of.collation else []
@@ -299,6 +319,7 @@ _CREATE = {
     TypeKind.COMPOSITE: _composite,
     TypeKind.DOMAIN: _domain,
     TypeKind.RANGE: _range,
+    TypeKind.MULTIRANGE: _multirange,
 }
 
 _EDIT: dict[type, Callable[[str, Any], str]] = {

@@ -112,7 +112,8 @@ SELECT jsonb_build_object(
             'oid', t.oid::int8,
             'schema', tn.nspname,
             'name', t.typname,
-            'kind', CASE t.typtype WHEN 'e' THEN 'enum' WHEN 'c' THEN 'composite' WHEN 'd' THEN 'domain' ELSE 'range' END,
+            'kind', CASE t.typtype WHEN 'e' THEN 'enum' WHEN 'c' THEN 'composite' WHEN 'd' THEN 'domain'
+                WHEN 'm' THEN 'multirange' ELSE 'range' END,
             'labels', (
                 SELECT COALESCE(jsonb_agg(l.enumlabel ORDER BY l.enumsortorder), '[]')
                 FROM (
@@ -133,7 +134,8 @@ SELECT jsonb_build_object(
                 FROM pg_type p
                 LEFT JOIN pg_type e ON e.oid = p.typelem AND e.typarray = p.oid
                 JOIN pg_namespace pn ON pn.oid = COALESCE(e.typnamespace, p.typnamespace)
-                WHERE p.oid = CASE t.typtype WHEN 'd' THEN t.typbasetype WHEN 'r' THEN r.rngsubtype END),
+                WHERE p.oid = CASE t.typtype
+                    WHEN 'd' THEN t.typbasetype WHEN 'r' THEN r.rngsubtype WHEN 'm' THEN r.rngtypid END),
             'constraints', (
                 SELECT COALESCE(jsonb_agg(
                     jsonb_build_array(k.conname, pg_get_constraintdef(k.oid)) ORDER BY k.conname), '[]')
@@ -148,9 +150,9 @@ SELECT jsonb_build_object(
                   AND co.oid <> (SELECT b.typcollation FROM pg_type b WHERE b.oid = COALESCE(r.rngsubtype, t.typbasetype)))
         ) ORDER BY o.depth DESC, t.oid, t.xmax = '0'), '[]')
         FROM ordered o
-        JOIN pg_type t ON t.oid = o.oid AND t.typtype IN ('e', 'c', 'd', 'r')
+        JOIN pg_type t ON t.oid = o.oid AND t.typtype IN ('e', 'c', 'd', 'r', 'm')
         JOIN pg_namespace tn ON tn.oid = t.typnamespace AND tn.nspname NOT IN ('pg_catalog', 'information_schema')
-        LEFT JOIN pg_range r ON r.rngtypid = t.oid
+        LEFT JOIN pg_range r ON t.oid IN (r.rngtypid, r.rngmultitypid)
         WHERE NOT EXISTS (
             SELECT FROM pg_depend dx
             WHERE dx.classid = 'pg_type'::regclass AND dx.objid = t.oid AND dx.deptype = 'e'))

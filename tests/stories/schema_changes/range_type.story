@@ -1,14 +1,16 @@
-# A user-defined range and its multirange.
+# A user-defined range and its multirange, which gets its name after the server has made it.
 -- old --
 create table t (id int primary key);
 -- do --
-create type span as range (subtype = float8);
-alter table t add column s span, add column m span_multirange;
+create type span as range (subtype = float8, multirange_type_name = spans);
+alter table t add column s span, add column m spans;
 -- spots --
 create_type range public.span
+create_type multirange public.spans
 add_column s public.span
-add_column m public.span_multirange
+add_column m public.spans
 -- postgres --
 DO $ddlrepl$ BEGIN CREATE TYPE "public"."span" AS RANGE (SUBTYPE = double precision); EXCEPTION WHEN duplicate_object THEN NULL; END $ddlrepl$
+DO $ddlrepl$ DECLARE made record; BEGIN FOR made IN SELECT t.oid::regtype::text AS now, nspname, typname FROM pg_range JOIN pg_type t ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace WHERE rngtypid = to_regtype('public.span') LOOP IF made.typname <> 'spans' THEN EXECUTE format('ALTER TYPE %s RENAME TO %I', made.now, 'spans'); END IF; IF made.nspname <> 'public' THEN EXECUTE format('ALTER TYPE %I.%I SET SCHEMA %I', made.nspname, 'spans', 'public'); END IF; END LOOP; EXCEPTION WHEN duplicate_object THEN NULL; END $ddlrepl$
 ALTER TABLE "public"."t" ADD COLUMN "s" public.span
-ALTER TABLE "public"."t" ADD COLUMN "m" public.span_multirange
+ALTER TABLE "public"."t" ADD COLUMN "m" public.spans
