@@ -251,15 +251,16 @@ def _range(of: TypeDefinition) -> str:
 
 
 def _multirange(of: TypeDefinition) -> str:
-    """The server has made it with its range, and called it as it thought fit."""
-    name, schema = (_text(part) for part in (of.name, of.schema))
+    """The server has made it with its range, and called it as it thought fit; on the way it has a name of its own."""
+    name, schema = _text(of.name), _text(of.schema)
+    away = "'ddlrepl_' || made.oid"
     return (
-        "FOR made IN SELECT t.oid::regtype::text AS now, nspname, typname FROM pg_range JOIN pg_type t"
+        "FOR made IN SELECT t.oid, t.oid::regtype::text AS now, nspname FROM pg_range JOIN pg_type t"
         " ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace"
-        f" WHERE rngtypid = to_regtype({_text(of.base or '')}) LOOP"
-        f" IF made.typname <> {name} THEN EXECUTE format('ALTER TYPE %s RENAME TO %I', made.now, {name}); END IF;"
-        f" IF made.nspname <> {schema} THEN"
-        f" EXECUTE format('ALTER TYPE %I.%I SET SCHEMA %I', made.nspname, {name}, {schema}); END IF; END LOOP"
+        f" WHERE rngtypid = to_regtype({_text(of.base or '')}) AND (nspname, typname) <> ({schema}, {name}) LOOP"
+        f" EXECUTE format('ALTER TYPE %s RENAME TO %I', made.now, {away}); IF made.nspname <> {schema} THEN"
+        f" EXECUTE format('ALTER TYPE %I.%I SET SCHEMA %I', made.nspname, {away}, {schema}); END IF;"
+        f" EXECUTE format('ALTER TYPE %I.%I RENAME TO %I', {schema}, {away}, {name}); END LOOP"
     )
 
 

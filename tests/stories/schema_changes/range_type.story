@@ -11,6 +11,6 @@ add_column s public.span
 add_column m public.spans
 -- postgres --
 DO $ddlrepl$ BEGIN CREATE TYPE "public"."span" AS RANGE (SUBTYPE = double precision); EXCEPTION WHEN duplicate_object THEN NULL; END $ddlrepl$
-DO $ddlrepl$ DECLARE made record; BEGIN FOR made IN SELECT t.oid::regtype::text AS now, nspname, typname FROM pg_range JOIN pg_type t ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace WHERE rngtypid = to_regtype('public.span') LOOP IF made.typname <> 'spans' THEN EXECUTE format('ALTER TYPE %s RENAME TO %I', made.now, 'spans'); END IF; IF made.nspname <> 'public' THEN EXECUTE format('ALTER TYPE %I.%I SET SCHEMA %I', made.nspname, 'spans', 'public'); END IF; END LOOP; EXCEPTION WHEN duplicate_object THEN NULL; END $ddlrepl$
+DO $ddlrepl$ DECLARE made record; BEGIN FOR made IN SELECT t.oid, t.oid::regtype::text AS now, nspname FROM pg_range JOIN pg_type t ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace WHERE rngtypid = to_regtype('public.span') AND (nspname, typname) <> ('public', 'spans') LOOP EXECUTE format('ALTER TYPE %s RENAME TO %I', made.now, 'ddlrepl_' || made.oid); IF made.nspname <> 'public' THEN EXECUTE format('ALTER TYPE %I.%I SET SCHEMA %I', made.nspname, 'ddlrepl_' || made.oid, 'public'); END IF; EXECUTE format('ALTER TYPE %I.%I RENAME TO %I', 'public', 'ddlrepl_' || made.oid, 'spans'); END LOOP; EXCEPTION WHEN duplicate_object THEN NULL; END $ddlrepl$
 ALTER TABLE "public"."t" ADD COLUMN "s" public.span
 ALTER TABLE "public"."t" ADD COLUMN "m" public.spans
