@@ -112,15 +112,15 @@ def _difference(
 ) -> str:
     ours, theirs = _tables(here, but), _tables(there)
     ours = {n: tuple(c for c in of if c[0] and called(c[0]) is not None) or NO_COLUMN for n, of in ours.items()}
-    if ours:  # what a statement that is not committed holds may have to wait, with columns that are called otherwise
-        names = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(*name)) for name in ours)
-        here.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(names))
+    if not ours:
+        return ""
+    # What a statement that is not committed holds may have to wait, with columns that are called otherwise.
+    names = sql.SQL(", ").join(sql.SQL("ONLY {}").format(sql.Identifier(*name)) for name in ours)
+    here.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(names))
     as_named = {n: tuple((None if c is None else called(c), of) for c, of in columns) for n, columns in ours.items()}
     for name, columns in as_named.items():
         if sorted(theirs.get(name, ())) != sorted(columns):
             return f"{'.'.join(name)} has {columns}, at the target {theirs.get(name)}"
-    if not ours:
-        return ""
     mine, other = _checksums(here, ours, wanted), _checksums(there, as_named)
     for name in ours:
         if mine[name] != other[name]:
