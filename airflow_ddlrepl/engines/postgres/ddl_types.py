@@ -39,8 +39,7 @@ def create_type(change: CreateType, before: Table | None) -> list[str]:
     if not body:
         raise Unsupported(f"type {of.schema}.{of.name} of kind {of.kind}", code="ADP-110", hint="use a built-in type")
     there = " ".join(f"{s};" for s in _missing_labels(of)) or "NULL;"
-    made = "DECLARE made record; " if of.kind is TypeKind.MULTIRANGE else ""
-    return [*create_schema(of.schema), block(f"{made}BEGIN {body} EXCEPTION WHEN duplicate_object THEN {there} END")]
+    return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN duplicate_object THEN {there} END")]
 
 
 def create_schema(name: str) -> list[str]:
@@ -255,12 +254,12 @@ def _multirange(of: TypeDefinition) -> str:
     name, schema = _text(of.name), _text(of.schema)
     away = "'ddlrepl_' || made.oid"
     return (
-        "FOR made IN SELECT t.oid, t.oid::regtype::text AS now, nspname FROM pg_range JOIN pg_type t"
-        " ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace"
+        "DECLARE made record; BEGIN FOR made IN SELECT t.oid, t.oid::regtype::text AS now, nspname FROM pg_range"
+        " JOIN pg_type t ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace"
         f" WHERE rngtypid = to_regtype({_text(of.base or '')}) AND (nspname, typname) <> ({schema}, {name}) LOOP"
         f" EXECUTE format('ALTER TYPE %s RENAME TO %I', made.now, {away}); IF made.nspname <> {schema} THEN"
         f" EXECUTE format('ALTER TYPE %I.%I SET SCHEMA %I', made.nspname, {away}, {schema}); END IF;"
-        f" EXECUTE format('ALTER TYPE %I.%I RENAME TO %I', {schema}, {away}, {name}); END LOOP"
+        f" EXECUTE format('ALTER TYPE %I.%I RENAME TO %I', {schema}, {away}, {name}); END LOOP; END"
     )
 
 
