@@ -52,6 +52,7 @@ class _Book:
 
     def add(self, event: Event, table_id: int, table: Table | None) -> None:
         before = self.latest.get(table_id)
+        xid, seen = _made_by(event)
         revision = Revision(
             table_id=table_id,
             number=before.number + 1 if before else 0,
@@ -60,8 +61,8 @@ class _Book:
             origin=Origin.INSPECTED if event.is_inspected else Origin.IN_LOG,
             statement=event.statement,
             is_ambiguous=event.is_inspected,
-            xid=_xid(event),
-            seen=_snapshot(event) if event.is_inspected else None,
+            xid=xid,
+            seen=seen,
         )
         self.latest[table_id] = revision
         self.found.append(revision)
@@ -97,9 +98,12 @@ def _snapshot(event: Event) -> Snapshot | None:
     return Snapshot.parse(told) if told else None
 
 
-def _xid(event: Event) -> int | None:
-    snapshot = None if event.is_inspected else _snapshot(event)
-    return snapshot.widen(event.xid) if snapshot else None
+def _made_by(event: Event) -> tuple[int | None, Snapshot | None]:
+    """The transaction, where the record tells it; of a change that was inspected, what the inspection had seen."""
+    snapshot = _snapshot(event)
+    if snapshot is None or event.is_inspected:
+        return None, snapshot
+    return snapshot.widen(event.xid), None
 
 
 def _now(seen: Table, event: Event, book: _Book) -> Table | None:
@@ -108,8 +112,8 @@ def _now(seen: Table, event: Event, book: _Book) -> Table | None:
     A statement about a type tells the shapes of all tables that use it without a lock on them, and one in a REPEATABLE
     READ transaction tells what its snapshot shows: so other transactions can have changed the table.
     """
-    snapshot = None if event.is_inspected else _snapshot(event)
-    if snapshot is None:
+    snapshot = _snapshot(event)
+    if snapshot is None or event.is_inspected:
         return seen
 
     def is_seen(revision: Revision) -> bool:

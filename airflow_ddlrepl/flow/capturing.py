@@ -224,7 +224,7 @@ def _read(cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last:
     settle_joined(cycle, events, drift, tended)
     if not drift:
         return segment
-    return replace(segment, parts=(*parts, _drift_part(cycle, segment, drift)))
+    return replace(segment, parts=(*parts, _drift_part(cycle, segment, seen_at(inspection, drift))))
 
 
 @contextmanager
@@ -315,14 +315,14 @@ def find_drift(
 
     files = [file for file in segment.files() if file.table_id in history]
     xids = _Xids(cycle, segment)
-    drift = seen_at(inspection, foreign_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at))
+    drift = foreign_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at)
     if not is_last:
         return drift
     latest = {i: revisions[-1] for i, revisions in history.items()}
     explained = {i: r.table for i, r in latest.items() if r.table}
     for revision in enrolled(cycle, drift, latest):
         latest[revision.table_id] = revision
-    drift += seen_at(inspection, unexplained(inspection, latest, events, segment.high, cycle.joins))
+    drift += unexplained(inspection, latest, events, segment.high, cycle.joins)
     since = min(cycle.repository.position(cycle.channel.name, INSPECTED) or segment.low, segment.low)
     has_rows = {file.table_id for file in files} if since == segment.low else set(explained)
     return doubtful(drift, explained, has_rows, since, segment.low, segment.high) + drift

@@ -38,7 +38,7 @@ class Event:
 
     key, xid, committed (microseconds since 1970, UTC), origin: its transaction.
     DDL: `tag` (ALTER TABLE), `statement` (best known text, None when unknown), `query` (the whole
-    query string), `settings` (search_path, timezone, application_name, ddlrepl.tag), `tables` (shape
+    query string), `settings` (search_path, timezone, application_name, ddlrepl.tag, snapshot), `tables` (shape
     of every table after the statement that the statement may have changed), `dropped` (ids and names
     of tables that are gone), `rewritten` (ids of tables whose rows the server rewrote),
     `filled` (ids of tables that already had rows before they joined the publication).

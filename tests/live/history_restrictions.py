@@ -66,7 +66,11 @@ class Restricting(Player):
                     yield Step(self.sessions.index(session), text, guarded=True)
 
     def wanted(self) -> Mapping[Name, str]:
-        return {name: f"({entry['condition']}) IS TRUE" for name, entry in self.said.items()}
+        return self.rows(self.said)
+
+    def rows(self, said: Said) -> Mapping[Name, str]:
+        """Those that the targets are to have by it."""
+        return {name: f"({entry['condition']}) IS TRUE" for name, entry in said.items()}
 
     def _act(self, what: str) -> None:
         self.acts += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 
 from tests.live.history_catalog import Col, Seen, Tab, Typ
 
@@ -16,16 +17,16 @@ TYPES = [
 ]
 
 
-class Rows:
+class Rows(ABC):
     """All choices come from `rng`."""
 
     def __init__(self, rng: random.Random, seen: Seen) -> None:
         self.rng = rng
         self.seen = seen
 
+    @abstractmethod
     def create(self) -> str:
         """A statement that makes a table."""
-        raise NotImplementedError
 
     # -- picking
 

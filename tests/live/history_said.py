@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -47,45 +47,38 @@ class RestrictingRememberer(Restricting, Rememberer):
         self.sessions[0].execute(WHOLE_ROWS)
 
     def held(self, but: Collection[int]) -> tuple[Said, list[dict[Name, tuple[Any, ...]]]]:
-        before = self.said
-        self.said = self.chosen(random.Random(len(self.memories)))
-        try:
-            return self.said, [contents(self.source, but, wanted=self.wanted())]
-        finally:
-            self.said = before
+        said = self.chosen(random.Random(len(self.memories)))
+        return said, [contents(self.source, but, wanted=self.rows(said))]
 
     def _go_back(self, memory: Memory) -> None:
         self.say(memory.said)
-        with self._if_possible():
-            super()._go_back(memory)
+        self._is_done(partial(super()._go_back, memory))
 
     def _go_back_and_on(self, memory: Memory) -> None:
         """What was possible at the point may be impossible by now, or on the way."""
-        self.say(memory.said)
-        with self._if_possible():
-            self.replica.replicate()
-            super()._go_back_and_on(memory)
-            return
-        self.say({})
+        if not self._is_done(partial(self._there_and_on, memory, memory.said)):
+            self._there_and_on(memory, {})
+
+    def _there_and_on(self, memory: Memory, said: Said) -> None:
+        self.say(said)
         self.replica.replicate()
         super()._go_back_and_on(memory)
 
-    @contextmanager
-    def _if_possible(self) -> Iterator[None]:
+    def _is_done(self, work: Callable[[], None]) -> bool:
+        """Unless it is impossible."""
         try:
-            yield
+            work()
         except DdlReplError as error:
             if error.code not in self.impossible:
                 raise
+            return False
+        return True
 
 
 class TransformingRememberer(RestrictingRememberer, Transforming):
     """The same with functions."""
 
-    action, impossible = Transforming.action, Transforming.impossible
-
 
 if __name__ == "__main__":
-    *seeds, last = sys.argv[1:]
-    kind = TransformingRememberer if last == "functions" else RestrictingRememberer
-    sys.exit(histories.main(seeds if last == "functions" else sys.argv[1:], kind))
+    kind = TransformingRememberer if "functions" in sys.argv else RestrictingRememberer
+    sys.exit(histories.main([given for given in sys.argv[1:] if given != "functions"], kind))

@@ -14,7 +14,7 @@ import psycopg
 
 from tests.live import histories
 from tests.live.history_equal import ALL_ROWS, Name
-from tests.live.history_restrictions import Restricting, quoted
+from tests.live.history_restrictions import Restricting, Said, quoted
 
 PLAIN = """
 SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
@@ -29,7 +29,7 @@ class Transforming(Restricting):
     action = "transform"
     impossible: Collection[str] = ("ADP-149", "ADP-154", "ADP-155", "ADP-157", "INT-112")
 
-    def wanted(self) -> Mapping[Name, str]:
+    def rows(self, said: Said) -> Mapping[Name, str]:
         return ALL_ROWS
 
     def entry(

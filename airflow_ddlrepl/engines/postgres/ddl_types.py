@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
@@ -127,22 +128,18 @@ def _array(texts: Iterable[str]) -> str:
     return f"ARRAY[{items}]::text[]" if items else "NULL::text[]"
 
 
-def _base_fits(of: TypeDefinition) -> str:
-    seen = "SELECT format_type(rngsubtype, NULL) FROM pg_range WHERE rngtypid = t.oid"
-    return f"typtype = 'r' AND ({seen}) = {_text(of.base or '')}"
-
-
-def _range_fits(of: TypeDefinition) -> str:
-    seen = "SELECT format_type(rngtypid, NULL) FROM pg_range WHERE rngmultitypid = t.oid"
-    return f"typtype = 'm' AND ({seen}) = {_text(of.base or '')}"
+def _base_fits(typtype: str, base: str, key: str, of: TypeDefinition) -> str:
+    """base, key: columns of pg_range, for what the type is made of and for itself."""
+    seen = f"SELECT format_type({base}, NULL) FROM pg_range WHERE {key} = t.oid"
+    return f"typtype = '{typtype}' AND ({seen}) = {_text(of.base or '')}"
 
 
 _FITS: dict[TypeKind, Callable[[TypeDefinition], str]] = {
     TypeKind.ENUM: _labels_fit,
     TypeKind.COMPOSITE: _attributes_fit,
     TypeKind.DOMAIN: _domain_fits,
-    TypeKind.RANGE: _base_fits,
-    TypeKind.MULTIRANGE: _range_fits,
+    TypeKind.RANGE: partial(_base_fits, "r", "rngsubtype", "rngtypid"),
+    TypeKind.MULTIRANGE: partial(_base_fits, "m", "rngtypid", "rngmultitypid"),
 }
 
 
@@ -252,7 +249,7 @@ def _range(of: TypeDefinition) -> str:
 def _multirange(of: TypeDefinition) -> str:
     """The server has made it with its range, and called it as it thought fit; on the way it has a name of its own."""
     name, schema = _text(of.name), _text(of.schema)
-    away = "'ddlrepl_' || made.oid"
+    away = f"{_text(aside(of.name, ''))} || made.oid"
     return (
         "DECLARE made record; BEGIN FOR made IN SELECT t.oid, t.oid::regtype::text AS now, nspname FROM pg_range"
         " JOIN pg_type t ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace"
