@@ -16,7 +16,7 @@ from pathlib import Path
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.runner import SparkRunner
 from benchmarks import cycles, keys, long_trail, many, memory, ours, ratios, replays
-from benchmarks.pairs import Figure, show, show_peaks, show_seconds
+from benchmarks.pairs import show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind
 
 SETTINGS = {
@@ -26,6 +26,7 @@ SETTINGS = {
     "wal_retrieve_retry_interval": "100ms",
 }
 PARTS = ("changes", "keys", "refresh", "cycles", "small", "many", "replay", "plan", "memory")
+OF_EACH_KIND = ("changes", "keys", "refresh")
 CHANGES, KEYS, ROWS = 2_000_000, 500_000, 5_000_000
 COLD, WARM = 5_000_000, 1_000_000
 REPLAY, SEGMENTS = 5_000_000, 100_000
@@ -64,24 +65,20 @@ def _ratios(bench: ratios.Bench, given: argparse.Namespace) -> None:
     def scaled(amount: int) -> int:
         return int(amount * given.scale)
 
-    measures: dict[str, Callable[[Kind], list[Figure]]] = {
-        "changes": lambda kind: ratios.changes(bench, kind, scaled(CHANGES)),
-        "keys": lambda kind: keys.integrates(bench, kind, scaled(KEYS)),
-        "refresh": lambda kind: ratios.refreshes(bench, kind, scaled(ROWS)),
+    measures: dict[str, Callable[[Kind], None]] = {
+        "changes": lambda kind: show(ratios.changes(bench, kind, scaled(CHANGES))),
+        "keys": lambda kind: show(keys.integrates(bench, kind, scaled(KEYS))),
+        "refresh": lambda kind: show(ratios.refreshes(bench, kind, scaled(ROWS))),
+        "cycles": lambda kind: show(cycles.cycles(bench, kind, scaled(COLD), scaled(WARM))),
+        "small": lambda kind: show_seconds(cycles.small(bench, kind, given.connect)),
+        "many": lambda _: show(many.tables(bench)),
+        "replay": lambda kind: show(replays.replays(bench, kind, scaled(REPLAY))),
+        "plan": lambda kind: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS))),
     }
     for part in (part for part in measures if part in given.parts):
-        for kind in (KINDS[name] for name in given.tables):
-            show(measures[part](kind))
-    if "cycles" in given.parts:
-        show(cycles.cycles(bench, NARROW, scaled(COLD), scaled(WARM)))
-    if "small" in given.parts:
-        show_seconds(cycles.small(bench, NARROW, given.connect))
-    if "many" in given.parts:
-        show(many.tables(bench))
-    if "replay" in given.parts:
-        show(replays.replays(bench, NARROW, scaled(REPLAY)))
-    if "plan" in given.parts:
-        show_seconds(long_trail.plans(bench, NARROW, scaled(SEGMENTS)))
+        for kind in [KINDS[name] for name in given.tables] if part in OF_EACH_KIND else [NARROW]:
+            measures[part](kind)
+            ratios.clear(bench)
 
 
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:

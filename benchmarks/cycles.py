@@ -44,7 +44,7 @@ def cycles(bench: Bench, kind: Kind, cold: int, warm: int) -> list[Figure]:
             done, _ = change(source, kind, amount, run)
             run += 1
             mark(source, kind, run)
-            pair = measure(done, replicate, partial(subscription.apply, run), number)
+            pair = measure(done, replicate, partial(subscription.apply, run), number, bench.settle)
             figures.setdefault(what, []).append(pair)
             bench.say(f"{what} {number + 1}/{bench.pairs}: x{pair.ratio:.2f}")
     subscription.drop()

@@ -63,7 +63,8 @@ def _integrate(bench: Bench, kind: Kind, changes: int, load: Load) -> Figure:
             run_procedure(source, kind, body, old, new, transactions)
             mark(source, kind, number + 1)
             mine.capture(transactions * CHANGES + 1)
-            pair = measure(transactions * CHANGES, mine.integrate, partial(subscription.apply, number + 1), number)
+            applied = partial(subscription.apply, number + 1)
+            pair = measure(transactions * CHANGES, mine.integrate, applied, number, bench.settle)
             if number:  # the first round only warms up
                 found.append(pair)
                 bench.say(f"{kind.name} {number}/{bench.pairs}: integrate, each key x{load.times}: x{pair.ratio:.2f}")

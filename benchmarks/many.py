@@ -72,7 +72,7 @@ def _compared(bench: Bench, what: str, case: tuple[_Channel, int, int], base: tu
     for number in range(bench.pairs + 1):
         for channel, count, changes in (case, base):
             channel.change(count, changes)
-        pair = measure(case[1] * case[2], case[0].replicate, base[0].replicate, number)
+        pair = measure(case[1] * case[2], case[0].replicate, base[0].replicate, number, bench.settle)
         if number:  # the first round only warms up
             found.append(pair)
             bench.say(f"{what} {number}/{bench.pairs}: x{pair.ratio:.2f}")

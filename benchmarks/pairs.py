@@ -28,12 +28,18 @@ class Pair:
         return self.peer / self.ours
 
 
-def measure(amount: int, ours: Callable[[], float], peer: Callable[[], float], number: int) -> Pair:
-    """One pair; every second time the peer goes first."""
+def measure(
+    amount: int, ours: Callable[[], float], peer: Callable[[], float], number: int, settle: Callable[[], None]
+) -> Pair:
+    """One pair; every second time the peer goes first. settle: before each side, so that none pays for the other."""
     if number % 2:
+        settle()
         mine = ours()
+        settle()
         return Pair(amount, mine, peer())
+    settle()
     theirs = peer()
+    settle()
     return Pair(amount, ours(), theirs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,12 @@ class Bench:
     pairs: int
     say: Say
 
+    def settle(self) -> None:
+        """Nothing is left to write of what was done before."""
+        for server in (self.source, self.target):
+            checkpoint(server.dsn())
+        os.sync()
+
 
 def changes(bench: Bench, kind: Kind, wanted: int) -> list[Figure]:
     """Capture against pg_recvlogical, integrate against a native subscription, on the same changes."""
@@ -52,15 +59,15 @@ def changes(bench: Bench, kind: Kind, wanted: int) -> list[Figure]:
             done, _ = change(source, kind, amount, number)
             until = mark(source, kind, 2 * number + 1)
             mark(source, kind, 2 * number + 2)
-            checkpoint(source)
             received = partial(peers.receive, source, f"peer_{kind.name}", mine.publication, until)
-            first = measure(done, partial(mine.capture, done + 2), received, number)
+            first = measure(done, partial(mine.capture, done + 2), received, number, bench.settle)
             decoded = {
                 count: peers.decode(source, f"native_{kind.name}", mine.publication, low, until, count)
                 for count in limits
             }
             low = until
-            second = measure(done, mine.integrate, partial(subscription.apply, 2 * number + 2), number)
+            applied = partial(subscription.apply, 2 * number + 2)
+            second = measure(done, mine.integrate, applied, number, bench.settle)
             if number:  # the first round only warms up
                 captures.append(first)
                 integrates.append(second)
@@ -100,6 +107,7 @@ def refreshes(bench: Bench, kind: Kind, rows: int) -> list[Figure]:
                 lambda: mine.refresh(kind.name),
                 lambda: peers.copy_across(source, peer, kind, bench.runner.parallelism),
                 number,
+                bench.settle,
             )
             found.append(pair)
             bench.say(f"{kind.name} {number}/{bench.pairs}: refresh x{pair.ratio:.2f}")
@@ -112,6 +120,17 @@ def databases(bench: Bench, name: str, *sides: str) -> tuple[str, ...]:
     """One at the source, the others at the target."""
     there = (bench.target.create_database(f"{name}_{side}") for side in sides)
     return (bench.source.create_database(name), *there)
+
+
+def clear(bench: Bench) -> None:
+    """Drops the databases of what is measured already, with their slots: they would keep the log of what follows."""
+    for server in (bench.source, bench.target):
+        with connect(server.dsn()) as connection:
+            found = connection.execute(
+                "SELECT datname FROM pg_database WHERE NOT datistemplate AND datname <> current_database()"
+            ).fetchall()
+        for (name,) in found:
+            server.drop_database(name)
 
 
 def position(dsn: str) -> Lsn:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-
 from benchmarks import ours
 from benchmarks.pairs import Figure, Pair, measure
-from benchmarks.ratios import WARM_UP, Bench, check, checkpoint, databases
+from benchmarks.ratios import WARM_UP, Bench, check, clear, databases
 from benchmarks.workload import Kind, change, prepare
 
 
@@ -31,23 +28,9 @@ def _pair(bench: Bench, kind: Kind, changes: int, number: int) -> Pair:
         mine.activate()
         done, _ = change(source, kind, changes, number)
         mine.capture(done)
-        pair = measure(done, _settled(bench, mine.rewind), _settled(bench, mine.integrate), number)
+        pair = measure(done, mine.rewind, mine.integrate, number, bench.settle)
     check(source, live)
     check(source, past)
-    bench.source.drop_database(name)
-    for side in ("live", "past"):
-        bench.target.drop_database(f"{name}_{side}")
+    clear(bench)
     bench.say(f"{kind.name} {number}/{bench.pairs}: replay x{pair.ratio:.2f}")
     return pair
-
-
-def _settled(bench: Bench, work: Callable[[], float]) -> Callable[[], float]:
-    """Whoever goes first must not pay for what making and capturing the changes left to write."""
-
-    def after_checkpoints() -> float:
-        for server in (bench.source, bench.target):
-            checkpoint(server.dsn())
-        os.sync()
-        return work()
-
-    return after_checkpoints
