@@ -34,7 +34,7 @@ MEMORY = (1_000_000, 20_000_000)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    given = _arguments(arguments)
+    given = options(arguments)
     started = time.monotonic()
 
     def say(text: str) -> None:
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
             if set(PARTS[:-1]) & set(given.parts):
                 ours.warm(runner)
                 say("two servers and Spark are up")
-            _ratios(bench, given)
+            run_parts(bench, given)
         finally:
             runner.stop()
         if "memory" in given.parts:
@@ -61,7 +61,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _ratios(bench: ratios.Bench, given: argparse.Namespace) -> None:
+def run_parts(bench: ratios.Bench, given: argparse.Namespace) -> None:
+    """All but `memory`, each shown when it is done. given: as `options` reads them."""
+
     def scaled(amount: int) -> int:
         return int(amount * given.scale)
 
@@ -81,7 +83,8 @@ def _ratios(bench: ratios.Bench, given: argparse.Namespace) -> None:
             ratios.clear(bench)
 
 
-def _arguments(arguments: list[str] | None) -> argparse.Namespace:
+def options(arguments: list[str] | None) -> argparse.Namespace:
+    """Of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="part of the full amounts, e.g. 0.1")
     parser.add_argument("--pairs", type=int, default=5, help="measurements of each side")

@@ -1,0 +1,34 @@
+"""The benchmarks run: both sides of each part end with the same rows, and nothing is left for the next one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.model.work import InProcess
+from benchmarks.__main__ import SETTINGS, options, run_parts
+from benchmarks.ratios import Bench
+
+FEW = {**SETTINGS, "max_replication_slots": "5", "shared_buffers": "32MB"}
+PARTS = ("changes", "keys", "refresh", "cycles", "replay")
+COPIED = ("capture", "integrate", "refresh", "cycle", "replay")
+
+
+def test_each_part_measures_and_clears_away_what_it_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said: list[str] = []
+    with PrivateServer("source", settings=FEW) as source, PrivateServer("target", settings=FEW) as target:
+        bench = Bench(source, target, tmp_path, InProcess(), 1, said.append)
+        run_parts(bench, options(["--scale", "0.002", "--pairs", "1", "--parts", *PARTS]))
+        for server in (source, target):
+            with connect(server.dsn()) as connection:
+                left = connection.execute(
+                    "SELECT datname FROM pg_database WHERE datname NOT IN ('postgres', 'template0', 'template1')"
+                    " UNION ALL SELECT slot_name FROM pg_replication_slots"
+                ).fetchall()
+            assert left == []
+    shown = capsys.readouterr().out
+    assert [what for what in COPIED if what not in shown] == []
+    assert len(said) == 2 * 1 + 2 * 2 + 2 * 1 + 2 + 2, said
