@@ -32,15 +32,11 @@ def measure(
     amount: int, ours: Callable[[], float], peer: Callable[[], float], number: int, settle: Callable[[], None]
 ) -> Pair:
     """One pair; every second time the peer goes first. settle: before each side, so that none pays for the other."""
-    if number % 2:
+    took: dict[Callable[[], float], float] = {}
+    for side in (ours, peer) if number % 2 else (peer, ours):
         settle()
-        mine = ours()
-        settle()
-        return Pair(amount, mine, peer())
-    settle()
-    theirs = peer()
-    settle()
-    return Pair(amount, ours(), theirs)
+        took[side] = side()
+    return Pair(amount, took[ours], took[peer])
 
 
 @dataclass(frozen=True)
