@@ -25,12 +25,26 @@ SETTINGS = {
     "checkpoint_timeout": "1h",
     "wal_retrieve_retry_interval": "100ms",
 }
-PARTS = ("changes", "keys", "refresh", "cycles", "small", "many", "replay", "plan", "memory")
-OF_EACH_KIND = ("changes", "keys", "refresh")
 CHANGES, KEYS, ROWS = 2_000_000, 500_000, 5_000_000
 COLD, WARM = 5_000_000, 1_000_000
 REPLAY, SEGMENTS = 5_000_000, 100_000
 MEMORY = (1_000_000, 20_000_000)
+MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = {
+    "changes": lambda bench, kind, given: show(ratios.changes(bench, kind, scaled(CHANGES, given))),
+    "keys": lambda bench, kind, given: show(keys.integrates(bench, kind, scaled(KEYS, given))),
+    "refresh": lambda bench, kind, given: show(ratios.refreshes(bench, kind, scaled(ROWS, given))),
+    "cycles": lambda bench, kind, given: show(cycles.cycles(bench, kind, scaled(COLD, given), scaled(WARM, given))),
+    "small": lambda bench, kind, given: show_seconds(cycles.small(bench, kind, given.connect)),
+    "many": lambda bench, _kind, _given: show(many.tables(bench)),
+    "replay": lambda bench, kind, given: show(replays.replays(bench, kind, scaled(REPLAY, given))),
+    "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
+}
+OF_EACH_KIND = ("changes", "keys", "refresh")
+PARTS = (*MEASURES, "memory")
+
+
+def scaled(amount: int, given: argparse.Namespace) -> int:
+    return max(1, int(amount * given.scale))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,14 +62,14 @@ def main(arguments: list[str] | None = None) -> int:
         runner = SparkRunner()
         bench = ratios.Bench(source, target, Path(name), runner, given.pairs, say)
         try:
-            if set(PARTS[:-1]) & set(given.parts):
+            if MEASURES.keys() & set(given.parts):
                 ours.warm(runner)
                 say("two servers and Spark are up")
             run_parts(bench, given)
         finally:
             runner.stop()
         if "memory" in given.parts:
-            sizes = [max(1, int(size * given.scale)) for size in MEMORY]
+            sizes = [scaled(size, given) for size in MEMORY]
             show_peaks(memory.measure(source, target, Path(name), sizes))
     say("done")
     return 0
@@ -63,23 +77,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run_parts(bench: ratios.Bench, given: argparse.Namespace) -> None:
     """All but `memory`, each shown when it is done. given: as `options` reads them."""
-
-    def scaled(amount: int) -> int:
-        return int(amount * given.scale)
-
-    measures: dict[str, Callable[[Kind], None]] = {
-        "changes": lambda kind: show(ratios.changes(bench, kind, scaled(CHANGES))),
-        "keys": lambda kind: show(keys.integrates(bench, kind, scaled(KEYS))),
-        "refresh": lambda kind: show(ratios.refreshes(bench, kind, scaled(ROWS))),
-        "cycles": lambda kind: show(cycles.cycles(bench, kind, scaled(COLD), scaled(WARM))),
-        "small": lambda kind: show_seconds(cycles.small(bench, kind, given.connect)),
-        "many": lambda _: show(many.tables(bench)),
-        "replay": lambda kind: show(replays.replays(bench, kind, scaled(REPLAY))),
-        "plan": lambda kind: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS))),
-    }
-    for part in (part for part in measures if part in given.parts):
+    for part in (part for part in MEASURES if part in given.parts):
         for kind in [KINDS[name] for name in given.tables] if part in OF_EACH_KIND else [NARROW]:
-            measures[part](kind)
+            MEASURES[part](bench, kind, given)
             ratios.clear(bench)
 
 

@@ -35,7 +35,8 @@ class Bench:
     def settle(self) -> None:
         """Nothing is left to write of what was done before."""
         for server in (self.source, self.target):
-            checkpoint(server.dsn())
+            with connect(server.dsn()) as connection:
+                connection.execute(b"CHECKPOINT")
         os.sync()
 
 
@@ -137,12 +138,6 @@ def position(dsn: str) -> Lsn:
     """The log's end."""
     with connect(dsn) as connection:
         return log_end(connection)
-
-
-def checkpoint(dsn: str) -> None:
-    """What the server has in memory is on its disk."""
-    with connect(dsn) as connection:
-        connection.execute(b"CHECKPOINT")
 
 
 def check(source: str, target: str) -> None:
