@@ -85,11 +85,11 @@ def _random_steps(playing: Player, rng: random.Random) -> Iterator[Step]:
     guarded = rng.random() < 0.6
     yield Step(0, 'CREATE SCHEMA s2; CREATE SCHEMA "S p%s"')
     for _ in range(rng.randrange(2, 12)):
-        yield Step(0, Words(rng, Seen.by(playing.sessions[0], rng)).one(SETUP))
+        yield Step(0, _words(playing, 0, rng).one(SETUP))
     yield ACTIVATE
     if rng.random() < 0.5:
         for _ in range(rng.randrange(2, 8)):
-            yield Step(0, Words(rng, Seen.by(playing.sessions[0], rng)).one(SETUP))
+            yield Step(0, _words(playing, 0, rng).one(SETUP))
     for _ in range(rng.randrange(25, 60)):
         number = rng.choice([0, 0, 0, 0, 1, 1, 2])
         session = playing.sessions[number]
@@ -100,7 +100,12 @@ def _random_steps(playing: Player, rng: random.Random) -> Iterator[Step]:
         if (ends := _transaction(rng, is_open, playing)) is not None:
             yield Step(number, ends)
         if session.info.transaction_status in (IDLE, OPEN):
-            yield Step(number, Words(rng, Seen.by(session, rng)).one(ALL), guarded)
+            yield Step(number, _words(playing, number, rng).one(ALL), guarded)
+
+
+def _words(playing: Player, session: int, rng: random.Random) -> Words:
+    """About what this session sees."""
+    return playing.words(rng, Seen.by(playing.sessions[session], rng, playing.words.types))
 
 
 def _transaction(rng: random.Random, is_open: bool, playing: Player) -> str | None:

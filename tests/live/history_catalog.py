@@ -33,7 +33,7 @@ SELECT format_type(t.oid, NULL), t.typtype::text,
      FROM pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped),
     CASE WHEN t.typtype = 'd' THEN format_type(t.typbasetype, t.typtypmod) END
 FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace LEFT JOIN pg_class c ON c.oid = t.typrelid
-WHERE (t.typtype IN ('e', 'd', 'r') OR (t.typtype = 'c' AND c.relkind = 'c'))
+WHERE (t.typtype IN ('e', 'd', 'r', 'm') OR (t.typtype = 'c' AND c.relkind = 'c'))
   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'ddlrepl') AND n.nspname NOT LIKE 'pg\\_toast%'
 ORDER BY n.nspname, t.typname
 """
@@ -120,7 +120,8 @@ class Seen:
     types: list[Typ] = field(default_factory=list)
 
     @classmethod
-    def by(cls, connection: Connection[Any], rng: random.Random) -> Seen:
+    def by(cls, connection: Connection[Any], rng: random.Random, kinds: str = "edrc") -> Seen:
+        """kinds: of types, as `typtype` spells them."""
         tables = [
             Tab(name, kind, bool(part), tuple(Col(*c) for c in columns), tuple(constraints), tuple(indexes), parent)
             for _, name, kind, part, columns, constraints, indexes, parent in connection.execute(TABLES)
@@ -128,6 +129,7 @@ class Seen:
         types = [
             Typ(name, kind, tuple(labels), tuple((a, t) for a, t in attributes), base)
             for name, kind, labels, attributes, base in connection.execute(TYPES)
+            if kind in kinds
         ]
         return cls(rng, tables, types)
 
@@ -165,6 +167,8 @@ class Seen:
             return f"'{label}'::{of.name}"
         if of.kind == "r":
             return rng_of(self.rng, of.name)
+        if of.kind == "m":
+            return f"'{self.rng.choice(['{}', '{(,)}', '{empty}'])}'::{of.name}"
         if of.kind == "d":
             return f"({self._value(of.base or 'text', depth + 1)})::{of.name}"
         parts = ", ".join(self.value(t, depth + 1) for _, t in of.attributes)

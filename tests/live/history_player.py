@@ -28,6 +28,7 @@ from airflow_ddlrepl.trail import pack, writer
 from tests import memory
 from tests.live.history_databases import databases
 from tests.live.history_equal import ALL_ROWS, Locked, Name, difference, hang_up
+from tests.live.history_statements import Words
 from tests.live.replica import Replica, channel_file
 
 log = logging.getLogger("histories")
@@ -78,9 +79,13 @@ class Outcome:
 
 
 class Player:
-    """Plays steps on fresh databases: the source, then the targets. spare: how many it needs besides."""
+    """Plays steps on fresh databases: the source, then the targets.
+
+    spare: how many it needs besides. words: the statements of random histories.
+    """
 
     spare = 0
+    words: type[Words] = Words
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
         more = {name: value for name, value in options.items() if name in OF_THE_CHANNEL}

@@ -22,7 +22,9 @@ Weights = dict[Callable[["Words"], str], int]
 
 
 class Words(Bulk):
-    """One statement after the other."""
+    """One statement after the other. types: the kinds of those that it uses, as `typtype` spells them."""
+
+    types = "edrc"
 
     # -- tables
 

@@ -2,8 +2,8 @@
 
 DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 12 that are rewound, 20 of a channel
 whose columns have other names at the target, 8 of such a one that are rewound, 12 that are replayed as text, 12 of a
-channel whose targets take some rows only, 8 of one with functions that give values, and 4 of each of these that are
-rewound); DDLREPL_HISTORIES_FROM: the first.
+channel whose targets take some rows only, 8 of one with functions that give values, 4 of each of these that are
+rewound, and 8 with multiranges); DDLREPL_HISTORIES_FROM: the first.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.live.histories import generate, report, script, shrink
+from tests.live.history_multiranges import RangingRememberer
 from tests.live.history_player import Player
 from tests.live.history_properties import Renaming, RenamingRememberer
 from tests.live.history_restrictions import Restricting
@@ -117,3 +118,15 @@ class SampledFunctions(TransformingRememberer):
 def test_histories_with_conditions_or_functions_that_are_rewound(pg18: Any, kind: type[Player]) -> None:
     """Each point is gone back to by what the file says then: other rows or values than the targets had at the time."""
     _check(pg18, FIRST + 168, kind)
+
+
+class SampledMultiranges(RangingRememberer):
+    """As Sampled, of fewer points."""
+
+    live_every = 8
+
+
+@pytest.mark.parametrize("first", _starts(8, FIRST + 180))
+def test_histories_with_multiranges(pg18: Any, first: int) -> None:
+    """Range types say what their multiranges are called, and these are renamed, moved and used in columns."""
+    _check(pg18, first, SampledMultiranges)
