@@ -43,7 +43,7 @@ class OfMultiranges(Words):
         return f"ALTER TABLE {self.tab().name} ADD m{self.rng.randrange(9)} {of}{default}"
 
     def other_name(self) -> str:
-        rng, name = self.rng, self.typ("mmr").name
+        rng, name = self.rng, self.typ("mr").name
         return rng.choice(
             [
                 f"ALTER TYPE {name} RENAME TO {bare(rng.choice(NAMES))}",
