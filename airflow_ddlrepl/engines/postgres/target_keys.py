@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from airflow_ddlrepl.ddl.respell import Moves, respelled
+from airflow_ddlrepl.engines.postgres.ddl_types import create_types
 from airflow_ddlrepl.engines.postgres.load import drop_stages, load
 from airflow_ddlrepl.engines.postgres.names import qualified
-from airflow_ddlrepl.engines.postgres.staged import SCHEMA, StagedColumn
+from airflow_ddlrepl.engines.postgres.staged import SCHEMA, StagedColumn, staged_columns
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.keys import KeyIds, distinct_keys, target_keys
 from airflow_ddlrepl.integrate.presence import absent_columns, with_whole_keys
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
 
 def numbered(
@@ -22,13 +28,24 @@ def numbered(
     changes: pa.Table,
     layout: Sequence[str],
     key: Sequence[KeyColumn],
-    columns: Sequence[StagedColumn],
+    source: Table,
+    target: Table,
+    encodings: Mapping[str, str],
 ) -> KeyIds:
-    """The keys of all rows, equal where the target finds them equal. name: of a staging table to use."""
+    """The keys of all rows, equal where the target finds them equal. name: of a staging table to use.
+
+    The types of users in a key are made for it, as the source has defined them: those of the target are not what they
+    will be when the rows are merged, while schema changes between them are to come.
+    """
+    moves = _of_ours(source, name)
+    source, target = respelled(source, moves), respelled(target, moves)
+    types = [_bare(of) for of in source.types] if moves else []
+    for statement in create_types(types):
+        cursor.execute(statement)
+    by_name = {column.source_name: column for column in staged_columns(source, target, encodings)}
+    keys = [by_name[k.name] for k in key]
     whole = with_whole_keys(changes, [k.name for k in key], absent_columns(changes["absent"], layout))
     values, codes = distinct_keys(whole, key)
-    by_name = {column.source_name: column for column in columns}
-    keys = [by_name[k.name] for k in key]
     rows = values.append_column("i", pa.array(range(values.num_rows), pa.int64()))
     load(cursor, name, [*((column.staged_name, column.staging_type) for column in keys), ("i", "int8")], rows)
     order = ", ".join(_comparable(column) for column in keys)
@@ -36,7 +53,22 @@ def numbered(
     cursor.execute(f"SELECT dense_rank() OVER (ORDER BY {order}) FROM {table} s ORDER BY s.i")
     numbers = cursor.fetch_arrow_table().column(0).to_numpy()
     drop_stages(cursor, [name])
+    for of in reversed(types):
+        if of.kind is not TypeKind.MULTIRANGE:  # it goes with its range
+            cursor.execute(f"DROP TYPE {qualified(TableName(of.schema, of.name))}")
     return target_keys(whole, codes, numbers)
+
+
+def _of_ours(table: Table, name: str) -> Moves:
+    """Names of our own for the types of users, where the key has any."""
+    stem = f"t_{hashlib.sha256(name.encode()).hexdigest()[:16]}_"
+    moves = {(of.schema, of.name): (SCHEMA, f"{stem}{of.oid}") for of in table.types}
+    return moves if any((c.type.schema, c.type.name) in moves for c in table.key_columns()) else {}
+
+
+def _bare(of: TypeDefinition) -> TypeDefinition:
+    """What its values are, without what they must be."""
+    return replace(of, constraints=(), not_null=False, default=None)
 
 
 def _comparable(column: StagedColumn) -> str:
