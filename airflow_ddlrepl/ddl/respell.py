@@ -29,31 +29,37 @@ def respelled(table: Table, moves: Moves) -> Table:
     if not moves:
         return table
     columns = tuple(_respell_column(column, moves) for column in table.columns)
-    return replace(table, columns=columns, types=tuple(_respell_definition(t, moves) for t in table.types))
+    return replace(table, columns=columns, types=respelled_types(table.types, moves))
+
+
+def respelled_types(types: Sequence[TypeDefinition], moves: Moves) -> tuple[TypeDefinition, ...]:
+    """These types, called as after these moves."""
+    return tuple(_respell_definition(of, moves) for of in types)
+
+
+def respelled_text(text: str, moves: Moves) -> str:
+    """The text of a type, called as after these moves."""
+    for old, new in moves.items():
+        if (spelled := respell(text, old, new)) != text:
+            return spelled
+    return text
 
 
 def _respell_column(column: Column, moves: Moves) -> Column:
     of = column.type
     schema, name = moves.get((of.schema, of.name), (of.schema, of.name))
-    type_ = replace(of, schema=schema, name=name, text=_respell_text(of.text, moves))
+    type_ = replace(of, schema=schema, name=name, text=respelled_text(of.text, moves))
     return replace(column, type=type_, default=column.default and _respell_constant(column.default, moves))
 
 
 def _respell_constant(text: str, moves: Moves) -> str:
     """`'a'::shop.status`: the cast at its end."""
     value, sign, cast = text.rpartition("::")
-    return text if not sign or "'" in cast else value + sign + _respell_text(cast, moves)
+    return text if not sign or "'" in cast else value + sign + respelled_text(cast, moves)
 
 
 def _respell_definition(of: TypeDefinition, moves: Moves) -> TypeDefinition:
     schema, name = moves.get((of.schema, of.name), (of.schema, of.name))
-    attributes = tuple(replace(a, type=_respell_text(a.type, moves)) for a in of.attributes)
-    base = of.base and _respell_text(of.base, moves)
+    attributes = tuple(replace(a, type=respelled_text(a.type, moves)) for a in of.attributes)
+    base = of.base and respelled_text(of.base, moves)
     return replace(of, schema=schema, name=name, attributes=attributes, base=base)
-
-
-def _respell_text(text: str, moves: Moves) -> str:
-    for old, new in moves.items():
-        if (spelled := respell(text, old, new)) != text:
-            return spelled
-    return text

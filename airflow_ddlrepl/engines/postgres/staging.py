@@ -126,12 +126,11 @@ class _Plan:
             for c in task.table.key_columns()
         )
         self.names = tuple(column.name for column in self.layout)
-        self.staged_as = self.encodings
-        self.columns = staged_columns(task.table, task.target, self.staged_as, self._loose_keys())
+        self.columns = staged_columns(task.table, task.target, self.encodings, self._loose_keys())
         self.transform = only(task.transform, [column.source_name for column in self.columns])
         if self.transform is not None:
-            self.staged_as = {**self.encodings, **dict.fromkeys(self.transform.gives, "text")}
-            self.columns = staged_columns(task.table, task.target, self.staged_as, self._loose_keys())
+            given = dict.fromkeys(self.transform.gives, "text")
+            self.columns = staged_columns(task.table, task.target, {**self.encodings, **given}, self._loose_keys())
 
     def require_key(self) -> None:
         """Only rows need it: those that a refresh already contains may have a key that the target has no more."""
@@ -172,8 +171,7 @@ class _Plan:
         if any(key.equality is Equality.TARGET for key in self.key):
             name = stage_table(self.task.stage_name, "k")
             drop_stages(cursor(), [name])
-            shapes = (self.task.table, self.task.target)
-            ids = numbered(cursor(), name, changes, self.names, self.key, *shapes, self.staged_as)
+            ids = numbered(cursor(), name, changes, self.names, self.key, self.columns, self.task.table.types)
         rows: NetRows = net(changes, self.names, self.key, [c.source_name for c in self.columns], ids)
         tables = {
             Stage.DELETES: rows.deletes,

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.ddl.respell import Moves, respelled
+from airflow_ddlrepl.ddl.respell import Moves, respelled_text, respelled_types
 from airflow_ddlrepl.engines.postgres.ddl_types import create_types
 from airflow_ddlrepl.engines.postgres.load import drop_stages, load
 from airflow_ddlrepl.engines.postgres.names import qualified
-from airflow_ddlrepl.engines.postgres.staged import SCHEMA, StagedColumn, staged_columns
+from airflow_ddlrepl.engines.postgres.staged import SCHEMA, StagedColumn
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.keys import KeyIds, distinct_keys, target_keys
 from airflow_ddlrepl.integrate.presence import absent_columns, with_whole_keys
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
 
@@ -28,22 +27,21 @@ def numbered(
     changes: pa.Table,
     layout: Sequence[str],
     key: Sequence[KeyColumn],
-    source: Table,
-    target: Table,
-    encodings: Mapping[str, str],
+    columns: Sequence[StagedColumn],
+    types: Sequence[TypeDefinition],
 ) -> KeyIds:
     """The keys of all rows, equal where the target finds them equal. name: of a staging table to use.
 
     The types of users in a key are made for it, as the source has defined them: those of the target are not what they
     will be when the rows are merged, while schema changes between them are to come.
     """
-    moves = _of_ours(source, name)
-    source, target = respelled(source, moves), respelled(target, moves)
-    types = [_bare(of) for of in source.types] if moves else []
-    for statement in create_types(types):
+    by_name = {column.source_name: column for column in columns}
+    theirs = [by_name[k.name] for k in key]
+    moves = _of_ours(types, name)
+    keys = [_respelled(column, moves) for column in theirs]
+    made = [_bare(of) for of in respelled_types(types, moves)] if keys != theirs else []
+    for statement in create_types(made):
         cursor.execute(statement)
-    by_name = {column.source_name: column for column in staged_columns(source, target, encodings)}
-    keys = [by_name[k.name] for k in key]
     whole = with_whole_keys(changes, [k.name for k in key], absent_columns(changes["absent"], layout))
     values, codes = distinct_keys(whole, key)
     rows = values.append_column("i", pa.array(range(values.num_rows), pa.int64()))
@@ -53,17 +51,23 @@ def numbered(
     cursor.execute(f"SELECT dense_rank() OVER (ORDER BY {order}) FROM {table} s ORDER BY s.i")
     numbers = cursor.fetch_arrow_table().column(0).to_numpy()
     drop_stages(cursor, [name])
-    for of in reversed(types):
+    for of in reversed(made):
         if of.kind is not TypeKind.MULTIRANGE:  # it goes with its range
             cursor.execute(f"DROP TYPE {qualified(TableName(of.schema, of.name))}")
     return target_keys(whole, codes, numbers)
 
 
-def _of_ours(table: Table, name: str) -> Moves:
-    """Names of our own for the types of users, where the key has any."""
+def _of_ours(types: Sequence[TypeDefinition], name: str) -> Moves:
+    """Names of our own for the types of users."""
     stem = f"t_{hashlib.sha256(name.encode()).hexdigest()[:16]}_"
-    moves = {(of.schema, of.name): (SCHEMA, f"{stem}{of.oid}") for of in table.types}
-    return moves if any((c.type.schema, c.type.name) in moves for c in table.key_columns()) else {}
+    return {(of.schema, of.name): (SCHEMA, f"{stem}{of.oid}") for of in types}
+
+
+def _respelled(column: StagedColumn, moves: Moves) -> StagedColumn:
+    staging, target, cast = (
+        respelled_text(text, moves) for text in (column.staging_type, column.target_type, column.cast)
+    )
+    return replace(column, staging_type=staging, target_type=target, cast=cast)
 
 
 def _bare(of: TypeDefinition) -> TypeDefinition:
