@@ -73,6 +73,12 @@ def unexplained(
     return sorted(found, key=lambda e: e.key)
 
 
+def sees_all(inspection: Inspection, events: Iterable[Event]) -> bool:
+    """Did the inspection see every table, and what each schema change of these events made of it?"""
+    changes = (e for e in events if e.kind in (EventKind.DDL, EventKind.GAP))
+    return not inspection.locked and all(inspection.snapshot.sees(e.key.lsn, e.xid) for e in changes)
+
+
 def seen_at(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
     """These records with what the inspection saw: a statement with an older snapshot may not have seen the change."""
     return [replace(event, settings={"snapshot": str(inspection.snapshot)}) for event in found]

@@ -92,7 +92,7 @@ class _Book:
         return users
 
 
-def _snapshot(event: Event) -> Snapshot | None:
+def snapshot_of(event: Event) -> Snapshot | None:
     """What the statement's transaction, or the inspection, saw, where the record tells it."""
     told = event.settings.get("snapshot")
     return Snapshot.parse(told) if told else None
@@ -100,7 +100,7 @@ def _snapshot(event: Event) -> Snapshot | None:
 
 def _made_by(event: Event) -> tuple[int | None, Snapshot | None]:
     """The transaction, where the record tells it; of a change that was inspected, what the inspection had seen."""
-    snapshot = _snapshot(event)
+    snapshot = snapshot_of(event)
     if snapshot is None or event.is_inspected:
         return None, snapshot
     return snapshot.widen(event.xid), None
@@ -112,7 +112,7 @@ def _now(seen: Table, event: Event, book: _Book) -> Table | None:
     A statement about a type tells the shapes of all tables that use it without a lock on them, and one in a REPEATABLE
     READ transaction tells what its snapshot shows: so other transactions can have changed the table.
     """
-    snapshot = _snapshot(event)
+    snapshot = snapshot_of(event)
     if snapshot is None or event.is_inspected:
         return seen
 

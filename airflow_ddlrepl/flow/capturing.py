@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-from airflow_ddlrepl.capture.drift import Inspection, doubtful, seen_at, unexplained
+from airflow_ddlrepl.capture.drift import Inspection, doubtful, seen_at, sees_all, unexplained
 from airflow_ddlrepl.capture.enroll import belongs, enroll, valid_at
 from airflow_ddlrepl.capture.layouts import foreign_layouts
 from airflow_ddlrepl.config.policies import CaptureFormat
@@ -222,6 +222,7 @@ def _read(cycle: Cycle, low: Lsn, high: Lsn, inspection: Inspection, *, is_last:
         inspection = replace(inspection, late=inspection.late | more)
         drift = find_drift(cycle, segment, events, inspection, is_last=is_last)
     settle_joined(cycle, events, drift, tended)
+    segment = replace(segment, is_inspected=is_last and sees_all(inspection, events))
     if not drift:
         return segment
     return replace(segment, parts=(*parts, _drift_part(cycle, segment, seen_at(inspection, drift))))

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.timeline import Standing
+from airflow_ddlrepl.capture.untold import untold
 from airflow_ddlrepl.config.pattern import is_selected
 from airflow_ddlrepl.engines.postgres.state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.saving import is_whole, standing_at
 from airflow_ddlrepl.flow.until import Until
-from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.loads import Load, LoadedTable, loads
+from airflow_ddlrepl.trail.manifest import Segment
 
 NO_HORIZON = "set `rewind_horizon` in the channel file, then `ddlrepl refresh --table '*.*'`: what a later refresh"
 
@@ -173,23 +175,33 @@ def _untold(cycle: Cycle, high: Lsn, histories: Mapping[int, Sequence[Revision]]
     """Tables of which the log lacks something before `high`, as the capture has seen when it inspected them after it:
     a change that the event triggers could not tell, or rows while they were not published.
     """
-    name = cycle.channel.name
-    found: dict[int, str] = {}
-    for row in cycle.repository.telling_segments(name, high, Lsn(high + 1)):
-        if not row.low < high < row.high:
-            continue
-        events = cycle.trail.events(cycle.trail.segment(row.epoch, row.low))
-        late = {i: e.key.lsn for e in events if e.is_inspected and e.key.lsn > high for i in e.filled}
-        gaps = [e for e in events if e.kind is EventKind.GAP and e.key.lsn <= high]
-        for table_id, revisions in histories.items():
-            later = next((r for r in revisions if r.key.lsn > high), None)
-            if table_id in late:
-                found[table_id] = f"it was not published all the time before {Lsn(late[table_id])}"
-            elif gaps and later is not None and later.is_ambiguous and later.key.lsn <= row.high:
-                found[table_id] = (
-                    f"the schema change at {Lsn(gaps[-1].key.lsn)} is not in the log ({gaps[-1].statement}):"
-                    f" what it made of the table was found at {Lsn(later.key.lsn)}"
-                )
+    if not cycle.repository.telling_segments(cycle.channel.name, high) or not (segments := _around(cycle, high)):
+        return {}
+    events = sorted((e for s in segments for e in cycle.trail.events(s)), key=lambda e: e.key)
+    late = {i: e.key.lsn for e in events if e.is_inspected and e.key.lsn >= high for i in e.filled}
+    return untold(events, histories, high, segments[-1].high) | {
+        i: f"it was not published all the time before {Lsn(lsn)}" for i, lsn in late.items() if i in histories
+    }
+
+
+def _around(cycle: Cycle, position: Lsn) -> list[Segment]:
+    """The segments between the inspections of the catalog before and after the position; none where one was there."""
+    starts = cycle.repository.starts(cycle.channel.name)
+    first = bisect_left(starts, position) - 1
+    if first < 0:
+        return []
+    found = [cycle.trail.segment(cycle.epoch, Lsn(starts[first]))]
+    if found[0].is_inspected and found[0].high <= position:
+        return []
+    for start in reversed(starts[:first]):
+        before = cycle.trail.segment(cycle.epoch, Lsn(start))
+        if before.is_inspected:
+            break
+        found.insert(0, before)
+    for start in starts[first + 1 :]:
+        if found[-1].is_inspected:
+            break
+        found.append(cycle.trail.segment(cycle.epoch, Lsn(start)))
     return found
 
 

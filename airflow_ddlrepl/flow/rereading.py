@@ -89,7 +89,8 @@ def reread(cycle: Cycle, row: SegmentRow) -> None:
         cycle.check_lock()
         check_arrived(cycle.trail, parts)
         place = (cycle.channel.name, row.epoch, cycle.token, row.low, row.high)
-        segment = Segment(*place, (*parts, *_inspected(cycle, row, len(parts))), lineage=cycle.lineage)
+        parts += _inspected(cycle, row, len(parts))
+        segment = Segment(*place, tuple(parts), lineage=cycle.lineage, is_inspected=False)  # nothing tells it any more
         _require_same(cycle, row, segment)
     reach("reread.files")
     cycle.check_lock()

@@ -165,7 +165,8 @@ class Part:
 class Segment:
     """One captured window [low, high) of a channel. token: of the run that wrote it. created: UTC, ISO.
 
-    lineage: of the log that was read.
+    lineage: of the log that was read. is_inspected: at its end the source's catalog was compared with all that the log
+    had told by then; else a table can be found changed at the end of a later segment that has changed in this one.
     """
 
     channel: str
@@ -176,6 +177,7 @@ class Segment:
     parts: tuple[Part, ...] = ()
     created: str = ""
     lineage: Lineage | None = None
+    is_inspected: bool = True
 
     @property
     def rows(self) -> int:
@@ -206,6 +208,7 @@ class Segment:
             "high": str(self.high),
             "created": self.created or datetime.now(UTC).isoformat(timespec="milliseconds"),
             "lineage": str(self.lineage) if self.lineage else None,
+            "is_inspected": self.is_inspected,
             "parts": [part.to_json() for part in self.parts],
         }
 
@@ -224,6 +227,7 @@ class Segment:
                 parts=tuple(Part.from_json(p) for p in data["parts"]),
                 created=data["created"],
                 lineage=Lineage.parse(data["lineage"]) if data.get("lineage") else None,
+                is_inspected=data.get("is_inspected", True),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise TrailError(

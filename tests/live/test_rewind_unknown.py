@@ -8,9 +8,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
-from tests.live.replayable import captured, read, replayable
-from tests.live.replica import Replica
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.work import InProcess
+from tests.live.replayable import captured, past_at, read, replayable
+from tests.live.replica import Replica, channel_file
 
 
 @pytest.fixture
@@ -101,6 +104,87 @@ def test_a_change_that_the_event_triggers_could_not_tell(replica: Replica, past:
     for position, type_ in ((first, "mood"), (last, "s2.mood")):
         replica.rewind(position)
         assert read(past, column) == [(type_,)]
+
+
+def test_a_type_that_changes_while_another_transaction_first_uses_it(replica: Replica, past: str) -> None:
+    """Neither statement tells that the column's type has another name: that is not known until the inspection."""
+    replica.at_source("CREATE TYPE mood AS ENUM ('calm')", "CREATE TABLE t (id int)", "CREATE TABLE u (id int)")
+    replica.activate()
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TYPE mood RENAME TO kind")
+        replica.at_source("ALTER TABLE t ADD m mood")
+        before = here(replica)
+    between = here(replica)
+    replica.at_source("INSERT INTO t VALUES (1, 'calm')")
+    last = captured(replica)
+    assert list(unsafe(replica, between)) == ["public.t"]
+    assert replica.rewind(between, tables=["public.u"]).tables == ("public.u",)
+    column = "SELECT atttypid::regtype::text FROM pg_attribute WHERE attrelid = 't'::regclass AND attname = 'm'"
+    replica.rewind(last)
+    assert read(past, column) == [("kind",)]
+    assert "public.t" in unsafe(replica, before)  # the log does not tell which of the two statements it was
+
+
+def test_a_type_that_changed_before_the_transaction_that_uses_it_was_committed(replica: Replica) -> None:
+    """A capture between them has nothing to find: the table is locked, and has no such column yet."""
+    replica.at_source("CREATE TYPE mood AS ENUM ('calm')", "CREATE TABLE t (id int)", "CREATE TABLE u (id int)")
+    replica.activate()
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TABLE t ADD m mood")
+        replica.at_source("ALTER TYPE mood RENAME TO kind")
+        replica.replicate()
+    between = here(replica)
+    replica.at_source("INSERT INTO t VALUES (1, 'calm')")
+    captured(replica)
+    assert list(unsafe(replica, between)) == ["public.t"]
+
+
+def test_a_column_that_a_transaction_dropped_without_seeing_it(replica: Replica, past: str) -> None:
+    """It is REPEATABLE READ: the server lets it drop the column, and what it can read of the table lacks that one."""
+    replica.at_source("CREATE TABLE t (id int)", "CREATE TABLE u (id int)")
+    replica.activate()
+    with psycopg.connect(replica.source) as session:
+        session.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        session.execute("CREATE TABLE seen (id int)")
+        replica.at_source("ALTER TABLE t ADD v int")
+        session.execute("ALTER TABLE t DROP v")
+    between = here(replica)
+    replica.at_source("ALTER TABLE t ADD z int")
+    after = here(replica)
+    replica.at_source("INSERT INTO t VALUES (1, 2)")
+    captured(replica)
+    told = unsafe(replica, between)
+    assert list(told) == ["public.t"]
+    assert "did not see all that came before it" in told["public.t"]
+    replica.rewind(after)
+    columns = "SELECT column_name::text FROM information_schema.columns WHERE table_name = 't' ORDER BY 1"
+    assert read(past, columns) == [("id",), ("z",)]
+
+
+def test_a_change_is_open_in_every_segment_up_to_the_inspection(databases: Any, past: str, tmp_path: Path) -> None:
+    """Much log at once comes in more than one segment, and only the last of them ends with an inspection."""
+    file = channel_file(
+        tmp_path, databases.source, databases.target, capture={"window_bytes": 1 << 20}, **past_at(past)
+    )
+    replica = Replica(databases.source, databases.target, file)
+    replica.at_source("CREATE SCHEMA s2", "CREATE DOMAIN mood AS int", "CREATE TABLE u (id int PRIMARY KEY)")
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, m mood DEFAULT 1)")
+    replica.activate()
+    with psycopg.connect(replica.source) as session:
+        session.execute("ALTER TABLE t RENAME m TO n")
+        replica.at_source("ALTER DOMAIN mood SET SCHEMA s2")
+    replica.at_source("INSERT INTO u SELECT generate_series(1, 40000)")
+    between = here(replica)
+    replica.at_source("INSERT INTO u SELECT generate_series(40001, 80000)")
+    end = captured(replica)
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        first, *others, last = [cycle.trail.segment(row.epoch, row.low) for row in cycle.live_segments()]
+    assert first.high < Lsn.parse(between) < last.low
+    assert last.is_inspected and not any(segment.is_inspected for segment in (first, *others))
+    assert list(unsafe(replica, between)) == ["public.t"]
+    replica.rewind(end)
+    column = "SELECT atttypid::regtype::text FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum = 2"
+    assert read(past, column) == [("s2.mood",)]
 
 
 def test_a_name_that_an_inspection_found_before_an_older_statement_was_committed(replica: Replica, past: str) -> None:

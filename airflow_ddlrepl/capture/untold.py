@@ -1,0 +1,55 @@
+"""Untold: tables whose shape at a position the log does not tell for certain, as what came after it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from airflow_ddlrepl.capture.enroll import snapshot_of
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.revision import Revision
+
+WITHOUT_LOCK = frozenset({"ALTER TYPE", "ALTER DOMAIN", "ALTER SCHEMA", "ALTER EXTENSION"})
+
+
+def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]], at: Lsn, end: Lsn) -> dict[int, str]:
+    """Why the shapes of tables (by id) at a position are not known.
+
+    events: from the inspection of the catalog before the position to the one after it, which was at `end`. revisions:
+    all of each table, in order. A table that got none between the position and `end` was found as it was known.
+    """
+    changes = [e for e in events if e.kind in (EventKind.DDL, EventKind.GAP) and not e.is_inspected and e.key.lsn < at]
+    gap = next((e for e in reversed(changes) if e.kind is EventKind.GAP), None)
+    found: dict[int, str] = {}
+    for table_id, history in revisions.items():
+        later = next((r for r in history if r.key.lsn >= at), None)
+        if later is None or later.key.lsn >= end:
+            continue
+        told = f"what became of the table was told at {Lsn(later.key.lsn)}"
+        if gap is not None:
+            found[table_id] = f"the schema change at {Lsn(gap.key.lsn)} is not in the log ({gap.statement}): {told}"
+        elif (blind := _blind(changes, table_id, history)) is not None:
+            found[table_id] = f"the schema change at {Lsn(blind.key.lsn)} did not see all that came before it: {told}"
+        elif later.is_ambiguous and changes:
+            last = Lsn(changes[-1].key.lsn)
+            found[table_id] = f"one of the schema changes up to {last} was also about it, without saying so: {told}"
+    return found
+
+
+def _blind(changes: Iterable[Event], table_id: int, history: Sequence[Revision]) -> Event | None:
+    """The statement about the table that nothing later tells whole, and that did not see an older change of it.
+
+    Its transaction is a REPEATABLE READ one. Statements about a type hold no lock on the table, and change nothing of
+    it but the type: what they did not see is put together with that.
+    """
+    blind: Event | None = None
+    for event in changes:
+        snapshot = snapshot_of(event)
+        if snapshot is None or all(table.id != table_id for table in event.tables):
+            continue
+        older = (r for r in history if r.key < event.key and r.key.lsn != event.key.lsn)
+        if all(revision.is_in(snapshot) for revision in older):
+            blind = None
+        elif event.tag not in WITHOUT_LOCK:
+            blind = event
+    return blind
