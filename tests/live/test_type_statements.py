@@ -6,8 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.live.replayable import captured, past_at, read
 from tests.live.replica import Replica, channel_file
 from tests.live.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
@@ -98,29 +96,6 @@ def test_a_type_gets_the_name_of_one_that_a_kept_table_still_has(make: Make) -> 
     replica.settle()
     assert replica.rows("SELECT id, v::text FROM t ORDER BY 1") == [(1, "y"), (2, "y")]
     assert replica.rows("SELECT v::text FROM old") == [("x",)]
-
-
-@BOTH
-@pytest.mark.parametrize("base", ["float8", "int4"])
-def test_a_range_type_that_is_made_anew_while_a_kept_column_has_the_former_one(
-    databases: Any, tmp_path: Path, base: str
-) -> None:
-    """The former one makes way together with its multirange and their functions, which have the new one's names."""
-    keeps = [{"add_table_pattern": "*", "keep_existing_structure": True}]
-    file = channel_file(tmp_path, databases.source, databases.target, adapt_ddl=keeps)
-    replica = Replica(databases.source, databases.target, file)
-    replica.at_source('CREATE TYPE "a %s\'" AS RANGE (subtype = float8)')
-    replica.at_source('CREATE TABLE t (id int PRIMARY KEY, s "a %s\'")', "INSERT INTO t VALUES (1, '[1,4]')")
-    replica.activate()
-    replica.at_source('DROP TYPE "a %s\'" CASCADE', f'CREATE TYPE "a %s\'" AS RANGE (subtype = {base})')
-    replica.at_source('ALTER TABLE t ADD n "a %s\'"', "UPDATE t SET n = '[1,4]'", "INSERT INTO t VALUES (2, '[2,5]')")
-    replica.replicate()
-    assert replica.rows("SELECT s::text, n::text FROM t ORDER BY id") == [("[1,4]", "[1,4]"), (None, "[2,5]")]
-    subtypes = "SELECT attname::text, rngsubtype::regtype::text FROM pg_attribute JOIN pg_range ON rngtypid = atttypid"
-    assert dict(replica.rows(f"{subtypes} WHERE attrelid = 't'::regclass")) == {
-        "s": "double precision",
-        "n": "double precision" if base == "float8" else "integer",
-    }
 
 
 def test_types_that_made_way_go_with_the_replay(databases: Any, past: str, tmp_path: Path) -> None:

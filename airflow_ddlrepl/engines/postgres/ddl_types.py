@@ -39,8 +39,12 @@ def create_type(change: CreateType, before: Table | None) -> list[str]:
     body = f"{_CREATE[of.kind](of)};" if of.kind in _CREATE else ""
     if not body:
         raise Unsupported(f"type {of.schema}.{of.name} of kind {of.kind}", code="ADP-110", hint="use a built-in type")
-    there = " ".join(f"{s};" for s in _missing_labels(of)) or "NULL;"
-    return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN duplicate_object THEN {there} END")]
+    if of.kind is TypeKind.RANGE:
+        there = _once_more(of)
+    else:
+        there = " ".join(f"{s};" for s in _missing_labels(of)) or "NULL;"
+    taken = "duplicate_object OR duplicate_function"
+    return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN {taken} THEN {there} END")]
 
 
 def create_schema(name: str) -> list[str]:
@@ -79,13 +83,14 @@ def _there(schema: str, name: str) -> str:
 
 
 def _step_aside(schema: str, name: str) -> str:
-    """With what was made together with a range: its multirange, and the functions that have their names."""
+    """With what was made together with a range: its multirange, and (as a superuser) the functions of their names."""
     escaped = qualified(TableName(schema, name)).replace("%", "%%").replace("'", "''")
     to = f"{_text(aside(name, ''))} || there::oid::text"
     return (
         f"EXECUTE format('ALTER TYPE {escaped} RENAME TO %I', {to});"
         f" FOR made IN {_MADE_WITH_RANGE} LOOP"
-        f" EXECUTE format('ALTER %s %s RENAME TO %I', made.kind, made.name, {to} || made.suffix); END LOOP;"
+        f" BEGIN EXECUTE format('ALTER %s %s RENAME TO %I', made.kind, made.name, {to} || made.suffix);"
+        " EXCEPTION WHEN insufficient_privilege THEN NULL; END; END LOOP;"
     )
 
 
@@ -242,8 +247,26 @@ def _composite(of: TypeDefinition) -> str:
 
 
 def _range(of: TypeDefinition) -> str:
-    collation = f", COLLATION = {of.collation}" if of.collation else ""
-    return f"CREATE TYPE {_name(of)} AS RANGE (SUBTYPE = {of.base}{collation})"
+    return f"CREATE TYPE {_name(of)} AS RANGE ({_values_of_range(of)})"
+
+
+def _values_of_range(of: TypeDefinition) -> str:
+    return f"SUBTYPE = {of.base}" + (f", COLLATION = {of.collation}" if of.collation else "")
+
+
+def _once_more(of: TypeDefinition) -> str:
+    """Unless it stands: its multirange or their functions have names that are free at the source only. Without these
+    functions it is made under another name; nobody but a superuser could rename them.
+    """
+    name, own = _name(of), qualified(TableName(of.schema, f"{stem(of.name)}_made_{of.oid}"))
+    multirange = qualified(TableName(of.schema, f"{stem(of.name)}_multirange_{of.oid}"))
+    values = _values_of_range(of)
+    return (
+        f"IF to_regtype({_text(name)}) IS NULL THEN"
+        f" BEGIN CREATE TYPE {name} AS RANGE ({values}, MULTIRANGE_TYPE_NAME = {multirange});"
+        f" EXCEPTION WHEN duplicate_function THEN CREATE TYPE {own} AS RANGE ({values});"
+        f" ALTER TYPE {own} RENAME TO {quote(of.name)}; END; END IF;"
+    )
 
 
 def _multirange(of: TypeDefinition) -> str:
