@@ -30,8 +30,9 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], joins: Joins,
     for event in events:
         if event.kind is not EventKind.DDL:
             continue
+        types = _unseen_types(event, book)
         for seen in event.tables:
-            table = _now(seen, event, book)
+            table = _now(seen, event, book, types)
             if table is not None and _is_news(table, book.latest, joins):
                 book.add(event, table.id, table)
         for table_id, _ in event.dropped:
@@ -69,27 +70,33 @@ class _Book:
         self._added[table_id].append(revision)
         for definition in table.types if table else ():
             self._users[definition.oid].add(table_id)
+            told = self.told[definition.oid]
+            told[-1 if told and told[-1][0].key.lsn == event.key.lsn else len(told) :] = [(revision, definition)]
 
     def history(self, table_id: int) -> list[Revision]:
         newest = self._known.get(table_id)
         older = self._past(table_id) if newest and newest.number else [newest] if newest else []
         return [*older, *self._added[table_id]]
 
-    def definitions(self, of: TypeDefinition, but: int) -> Iterator[tuple[Revision, TypeDefinition]]:
-        """What the newest revisions of the other tables say of a type, the newest first."""
-        revisions = (self.latest[i] for i in self._users[of.oid] if i != but)
-        for revision in sorted(revisions, key=lambda r: r.key, reverse=True):
+    def history_of(self, type_id: int) -> Iterator[tuple[Revision, TypeDefinition]]:
+        """All that the tables that use the type, or have used it, tell of it."""
+        for revision in (r for i in self._users[type_id] for r in self.history(i)):
             for definition in revision.table.types if revision.table else ():
-                if definition.oid == of.oid:
+                if definition.oid == type_id:
                     yield revision, definition
 
     @cached_property
-    def _users(self) -> dict[int, set[int]]:
-        users: dict[int, set[int]] = defaultdict(set)
-        for table_id, revision in self.latest.items():
+    def told(self) -> dict[int, list[tuple[Revision, TypeDefinition]]]:
+        """What the newest revision of each table says of each type (by id), in order; then, of each transaction."""
+        told: dict[int, list[tuple[Revision, TypeDefinition]]] = defaultdict(list)
+        for revision in sorted(self.latest.values(), key=lambda revision: revision.key):
             for definition in revision.table.types if revision.table else ():
-                users[definition.oid].add(table_id)
-        return users
+                told[definition.oid].append((revision, definition))
+        return told
+
+    @cached_property
+    def _users(self) -> dict[int, set[int]]:
+        return defaultdict(set, {i: {r.table_id for r, _ in told} for i, told in self.told.items()})
 
 
 def snapshot_of(event: Event) -> Snapshot | None:
@@ -106,7 +113,7 @@ def _made_by(event: Event) -> tuple[int | None, Snapshot | None]:
     return snapshot.widen(event.xid), None
 
 
-def _now(seen: Table, event: Event, book: _Book) -> Table | None:
+def _now(seen: Table, event: Event, book: _Book, types: Mapping[int, TypeDefinition]) -> Table | None:
     """The shape of a table that a statement saw, with what committed before it unseen; None: the table is gone by then.
 
     A statement about a type tells the shapes of all tables that use it without a lock on them, and one in a REPEATABLE
@@ -130,23 +137,24 @@ def _now(seen: Table, event: Event, book: _Book) -> Table | None:
         elif following is None or is_seen(following):  # all unseen ones at once: a type may be used before and after
             table = merge(base, table, revision.table) if base else revision.table
             base = revision.table
-    return with_definitions(table, dict(_unseen_definitions(table, base, event, book, is_seen)))
+    return with_definitions(table, types)
 
 
-def _unseen_definitions(
-    table: Table, before: Table | None, event: Event, book: _Book, is_seen: Callable[[Revision], bool]
-) -> Iterator[tuple[int, TypeDefinition]]:
-    """Types that the table uses as they were, while another transaction changed them, as other tables tell."""
-    old = {t.oid: t for t in before.types} if before else {}
-    since = max((revision.key for revision in book.history(table.id)), default=None)
-    for own in table.types:
-        base = old.get(own.oid)
-        for revision, definition in book.definitions(own, but=table.id):
-            if revision.key.lsn == event.key.lsn or (base and since and revision.key < since):
-                break
-            if not is_seen(revision):
-                yield own.oid, merge_fields(base, own, definition) if base else definition
-                break
+def _unseen_types(event: Event, book: _Book) -> dict[int, TypeDefinition]:
+    """Types (by id) that other transactions had changed unseen, put together with what the statement tells of them."""
+    snapshot = snapshot_of(event)
+    if snapshot is None or event.is_inspected:
+        return {}
+    found: dict[int, TypeDefinition] = {}
+    for own in {t.oid: t for table in event.tables for t in table.types}.values():
+        others = ((r, t) for r, t in reversed(book.told[own.oid]) if r.key.lsn != event.key.lsn)
+        revision, theirs = next(others, (None, own))
+        if revision is None or revision.is_in(snapshot):
+            continue
+        seen = [p for p in book.history_of(own.oid) if p[0].is_in(snapshot) and p[0].key.lsn != event.key.lsn]
+        _, base = max(seen, key=lambda found: found[0].key, default=(None, None))
+        found[own.oid] = merge_fields(base, own, theirs) if base else theirs
+    return found
 
 
 def _is_news(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool:

@@ -131,3 +131,25 @@ def test_a_type_that_moves_while_its_column_is_made_anew_unseen() -> None:
     others = (ddl(20, 102, "102:103:", shape()), ddl(20, 102, "102:103:", using(4, MOOD, DEFINED)))
     mine = (ddl(30, 101, "101:102:", using(2, there, moved)), ddl(30, 101, "101:102:", using(2, there, moved)))
     assert shapes(first, *others, *mine)[-1] == using(4, there, moved)
+
+
+def test_what_a_transaction_goes_on_to_tell_of_a_type_that_moved_unseen() -> None:
+    """It makes a table of the type, and adds a label to it; both its statements tell the former name."""
+    moved, there = replace(DEFINED, schema="s2"), replace(MOOD, text="s2.mood", schema="s2")
+
+    def using(number: int, of: DataType, definition: TypeDefinition) -> Table:
+        return Table(number, TableName("public", f"t{number}"), (Column(1, "c1", of),), types=(definition,))
+
+    known = (Revision(1, 0, LogKey(5, 0), using(1, MOOD, DEFINED), Origin.INSPECTED),)
+    other = ddl(20, 102, "102:103:", using(1, there, moved))
+    longer = replace(DEFINED, labels=("a", "b"))
+    made = using(2, MOOD, DEFINED)
+    labelled = using(1, MOOD, longer), using(2, MOOD, longer)
+    mine = (ddl(30, 101, "101:102:", made), ddl(30, 101, "101:102:", made), ddl(30, 101, "101:102:", *labelled))
+    both = replace(moved, labels=("a", "b"))
+    assert shapes(other, *mine, known=known) == [
+        using(1, there, moved),
+        using(2, there, moved),
+        using(1, there, both),
+        using(2, there, both),
+    ]

@@ -257,3 +257,17 @@ def test_a_type_gets_a_label_in_a_transaction_that_ends_after_the_type_moved(mak
     replica.at_source("INSERT INTO c VALUES (1, 'r4')", "INSERT INTO d VALUES (1, 'r4')")
     replica.settle()
     assert replica.rows("SELECT x::text, pg_typeof(x)::text FROM c") == [("r4", "s2.ty")]
+
+
+@BOTH
+def test_a_type_moves_while_a_transaction_tells_its_new_table_twice(make: Make) -> None:
+    """Each of its statements tells the former name, and only the other table tells of the new one."""
+    replica = make("CREATE TYPE ty AS ENUM ('x')", "CREATE DOMAIN pos AS int", "CREATE TABLE t (a ty, p pos)")
+    with psycopg.connect(replica.source) as session:
+        session.execute("CREATE TABLE u (a ty, p pos)")
+        session.execute("ALTER DOMAIN pos SET SCHEMA public")
+        replica.at_source("ALTER TYPE ty RENAME TO kind")
+    replica.at_source("INSERT INTO t VALUES ('x', 1)", "INSERT INTO u VALUES ('x', 2)")
+    replica.settle()
+    for table in ("t", "u"):
+        assert replica.rows(f"SELECT a::text, pg_typeof(a)::text FROM {table}") == [("x", "kind")]
