@@ -71,7 +71,9 @@ class _Book:
         for definition in table.types if table else ():
             self._users[definition.oid].add(table_id)
             told = self.told[definition.oid]
-            told[-1 if told and told[-1][0].key.lsn == event.key.lsn else len(told) :] = [(revision, definition)]
+            if told and told[-1][0].key.lsn == event.key.lsn:
+                told.pop()
+            told.append((revision, definition))
 
     def history(self, table_id: int) -> list[Revision]:
         newest = self._known.get(table_id)
@@ -87,7 +89,9 @@ class _Book:
 
     @cached_property
     def told(self) -> dict[int, list[tuple[Revision, TypeDefinition]]]:
-        """What the newest revision of each table says of each type (by id), in order; then, of each transaction."""
+        """Of each type (by id), in order: what the newest known revision of each table says, and the last one of each
+        transaction that adds some.
+        """
         told: dict[int, list[tuple[Revision, TypeDefinition]]] = defaultdict(list)
         for revision in sorted(self.latest.values(), key=lambda revision: revision.key):
             for definition in revision.table.types if revision.table else ():
