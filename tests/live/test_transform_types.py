@@ -71,6 +71,32 @@ def test_types_of_users(databases: Any, tmp_path: Path) -> None:
     assert replica.rows(rows) == [(text.replace("(1", "(11", 1).replace("(2", "(12", 1),) for (text,) in expected]
 
 
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["ALTER TYPE mood RENAME TO kind; ALTER TYPE kind ADD VALUE 'new'", "INSERT INTO t (id, c1) VALUES (3, 'new')"],
+        ["CREATE SCHEMA s2; ALTER TYPE mood SET SCHEMA s2", "UPDATE t SET c1 = 'sad', id = 9 WHERE id = 2"],
+        [
+            "ALTER TYPE pair ADD ATTRIBUTE c int CASCADE",
+            "INSERT INTO t (id, c3, c6) VALUES (3, '(1,x,5)', '{\"(1,x,5)\"}')",
+        ],
+        ["ALTER DOMAIN small RENAME TO tiny", "INSERT INTO t (id, c4) VALUES (3, 5.5)"],
+        ["CREATE TYPE hue AS ENUM ('red')", "ALTER TABLE t ADD c20 hue", "INSERT INTO t (id, c20) VALUES (3, 'red')"],
+    ],
+    ids=["label", "schema", "attribute", "domain", "new"],
+)
+def test_types_of_users_that_change_between_rows_of_one_cycle(
+    databases: Any, tmp_path: Path, statements: list[str]
+) -> None:
+    replica = begun(databases, tmp_path, SAME, statements=OWN)
+    replica.at_source("UPDATE t SET id = 11 WHERE id = 1", "INSERT INTO t (id, c1) VALUES (1, 'sad')")
+    replica.at_source(*statements, "ALTER TABLE t ADD n int", "UPDATE t SET n = 3 WHERE id <> 2")
+    replica.settle()
+    rows = "SELECT t::text FROM t ORDER BY id"
+    with psycopg.connect(replica.source) as connection:
+        assert replica.rows(rows) == connection.execute(rows).fetchall()
+
+
 @pytest.mark.parametrize("format", ["binary", "text"])
 def test_what_a_function_sees_is_the_same_by_load_and_by_log(databases: Any, tmp_path: Path, format: str) -> None:
     """Whatever the databases say of dates and time zones."""
