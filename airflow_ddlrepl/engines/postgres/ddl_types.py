@@ -39,11 +39,9 @@ def create_type(change: CreateType, before: Table | None) -> list[str]:
     body = f"{_CREATE[of.kind](of)};" if of.kind in _CREATE else ""
     if not body:
         raise Unsupported(f"type {of.schema}.{of.name} of kind {of.kind}", code="ADP-110", hint="use a built-in type")
+    taken, there = "duplicate_object", " ".join(f"{s};" for s in _missing_labels(of)) or "NULL;"
     if of.kind is TypeKind.RANGE:
-        there = _once_more(of)
-    else:
-        there = " ".join(f"{s};" for s in _missing_labels(of)) or "NULL;"
-    taken = "duplicate_object OR duplicate_function"
+        taken, there = "duplicate_object OR duplicate_function", _once_more(of)
     return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN {taken} THEN {there} END")]
 
 
