@@ -33,6 +33,8 @@ def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]],
         elif later.is_ambiguous and changes:
             last = Lsn(changes[-1].key.lsn)
             found[table_id] = f"one of the schema changes up to {last} was also about it, without saying so: {told}"
+        elif later.is_ambiguous:
+            found[table_id] = f"nothing in the log tells when it changed: its shape was found at {Lsn(later.key.lsn)}"
     return found
 
 

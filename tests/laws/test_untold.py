@@ -80,5 +80,7 @@ def test_a_statement_that_saw_everything_tells_the_table_whole() -> None:
     assert told(45, FIRST, MORE, BLIND, replace(WHOLE, tables=(shape(1, 4),)), FOUND).startswith("one of the")
 
 
-def test_without_statements_in_the_log_a_found_change_stands_where_it_was_found() -> None:
-    assert told(35, replace(FIRST, is_inspected=True), FOUND) == ""
+def test_without_statements_in_the_log_nothing_tells_when_a_found_change_was_made() -> None:
+    known = replace(FIRST, is_inspected=True)
+    assert told(35, known, FOUND) == f"nothing in the log tells when it changed: its shape was found at {Lsn(90)}"
+    assert told(91, known, FOUND) == ""

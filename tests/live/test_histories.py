@@ -3,7 +3,7 @@
 DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 12 that are rewound, 20 of a channel
 whose columns have other names at the target, 8 of such a one that are rewound, 12 that are replayed as text, 12 of a
 channel whose targets take some rows only, 8 of one with functions that give values, 4 of each of these that are
-rewound, and 8 with multiranges); DDLREPL_HISTORIES_FROM: the first.
+rewound, 8 with multiranges, and 8 without event triggers); DDLREPL_HISTORIES_FROM: the first.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tests.live.histories import generate, report, script, shrink
 from tests.live.history_multiranges import RangingRememberer
 from tests.live.history_player import Player
 from tests.live.history_properties import Renaming, RenamingRememberer
+from tests.live.history_relations import InspectingRememberer
 from tests.live.history_restrictions import Restricting
 from tests.live.history_rewinds import Rememberer
 from tests.live.history_said import RestrictingRememberer, TransformingRememberer
@@ -130,3 +131,15 @@ class SampledMultiranges(RangingRememberer):
 def test_histories_with_multiranges(pg18: Any, first: int) -> None:
     """Range types say what their multiranges are called, and these are renamed, moved and used in columns."""
     _check(pg18, first, SampledMultiranges)
+
+
+class SampledInspections(InspectingRememberer):
+    """As Sampled, of fewer points."""
+
+    live_every = 8
+
+
+@pytest.mark.parametrize("first", _starts(8, FIRST + 188))
+def test_histories_without_event_triggers(pg18: Any, first: int) -> None:
+    """Between a change and what tells it the plan calls the table unsafe; at any other point it is as it was."""
+    _check(pg18, first, SampledInspections)

@@ -187,6 +187,33 @@ def test_a_change_is_open_in_every_segment_up_to_the_inspection(databases: Any, 
     assert read(past, column) == [("s2.mood",)]
 
 
+def test_a_change_that_only_the_inspection_tells(databases: Any, past: str, tmp_path: Path) -> None:
+    """Without event triggers: the shape at a position between two inspections that differ is not known."""
+    source = {"ddl": "relations"}
+    replica = Replica(
+        databases.source,
+        databases.target,
+        channel_file(tmp_path, databases.source, databases.target, source=source, **past_at(past)),
+    )
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY, v int)", "CREATE TABLE u (id int PRIMARY KEY)")
+    replica.at_source("INSERT INTO t VALUES (1, 1)")
+    replica.activate()
+    first = captured(replica)
+    replica.at_source("INSERT INTO u VALUES (1)", "ALTER TABLE t DROP v")
+    between = here(replica)
+    replica.at_source("INSERT INTO u VALUES (2)")
+    last = captured(replica)
+    told = unsafe(replica, between)
+    assert list(told) == ["public.t"]
+    assert "nothing in the log tells when it changed" in told["public.t"]
+    with pytest.raises(DdlReplError, match=r"(?s)REW-102.*known: public\.u\)"):
+        replica.rewind(between)
+    columns = "SELECT count(*) FROM information_schema.columns WHERE table_name = 't'"
+    for position, number in ((first, 2), (last, 1)):
+        replica.rewind(position)
+        assert read(past, columns) == [(number,)]
+
+
 def test_a_name_that_an_inspection_found_before_an_older_statement_was_committed(replica: Replica, past: str) -> None:
     """The type was renamed while a transaction held one of its tables; its statement still told the former name."""
     replica.at_source(
