@@ -34,7 +34,7 @@ def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]],
             last = Lsn(changes[-1].key.lsn)
             found[table_id] = f"one of the schema changes up to {last} was also about it, without saying so: {told}"
         elif later.is_ambiguous:
-            found[table_id] = f"nothing in the log tells when it changed: its shape was found at {Lsn(later.key.lsn)}"
+            found[table_id] = f"nothing in the log tells when it changed: {told}"
     return found
 
 

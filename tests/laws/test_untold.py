@@ -82,5 +82,6 @@ def test_a_statement_that_saw_everything_tells_the_table_whole() -> None:
 
 def test_without_statements_in_the_log_nothing_tells_when_a_found_change_was_made() -> None:
     known = replace(FIRST, is_inspected=True)
-    assert told(35, known, FOUND) == f"nothing in the log tells when it changed: its shape was found at {Lsn(90)}"
+    assert told(35, known, FOUND).startswith("nothing in the log tells when it changed")
+    assert told(35, known, FOUND).endswith(f"at {Lsn(90)}")
     assert told(91, known, FOUND) == ""

@@ -189,12 +189,9 @@ def test_a_change_is_open_in_every_segment_up_to_the_inspection(databases: Any, 
 
 def test_a_change_that_only_the_inspection_tells(databases: Any, past: str, tmp_path: Path) -> None:
     """Without event triggers: the shape at a position between two inspections that differ is not known."""
-    source = {"ddl": "relations"}
-    replica = Replica(
-        databases.source,
-        databases.target,
-        channel_file(tmp_path, databases.source, databases.target, source=source, **past_at(past)),
-    )
+    more = {"source": {"ddl": "relations"}, **past_at(past)}
+    file = channel_file(tmp_path, databases.source, databases.target, **more)
+    replica = Replica(databases.source, databases.target, file)
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY, v int)", "CREATE TABLE u (id int PRIMARY KEY)")
     replica.at_source("INSERT INTO t VALUES (1, 1)")
     replica.activate()
