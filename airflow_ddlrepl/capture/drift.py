@@ -80,23 +80,25 @@ def sees_all(inspection: Inspection, events: Iterable[Event]) -> bool:
 
 
 def seen_at(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
-    """These records with what the inspection saw: a statement with an older snapshot may not have seen the change."""
-    return [replace(event, settings={"snapshot": str(inspection.snapshot)}) for event in found]
+    """These records with what the inspection saw: a statement with an older snapshot may not have seen the change.
+
+    What a statement has shown is told with what that statement saw.
+    """
+    return [replace(event, settings={"snapshot": str(inspection.snapshot), **event.settings}) for event in found]
 
 
 def doubtful(
-    drift: Iterable[Event], before: Mapping[int, Table], has_rows: Container[int], since: Lsn, low: Lsn, high: Lsn
+    changes: Iterable[tuple[Table, Table]], has_rows: Container[int], since: Lsn, low: Lsn, high: Lsn
 ) -> list[Event]:
-    """RELATION records for inspected shapes that leave open which shape rows had, where there are rows.
+    """RELATION records for shapes that are found and leave open which shape rows had, where there are rows.
 
-    before: the shapes that the log explains. has_rows: tables with rows since the last inspection, which was at
-    `since`; low, high: the window that the inspection ends.
+    changes: shapes that the log explains, and what was found. has_rows: tables with rows since the last inspection,
+    which was at `since`; low, high: the window that the inspection ends.
     """
     found: dict[int, str] = {}
-    for event in drift:
-        for table in event.tables:
-            if table.id in before and table.id in has_rows and (why := doubt(before[table.id], table)):
-                found.setdefault(table.id, why)
+    for before, now in changes:
+        if now.id in has_rows and (why := doubt(before, now)):
+            found.setdefault(now.id, why)
     return [
         unreadable(table_id, LogKey(start, START_OF_TRANSACTION), Lsn(high - 1), why)
         for table_id, why in found.items()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
 
+from airflow_ddlrepl.capture.layouts import reshaped
 from airflow_ddlrepl.capture.merge import merge, merge_fields
 from airflow_ddlrepl.ddl.respell import with_definitions
+from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.position import LogKey, Snapshot
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Snapshot
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
@@ -26,32 +29,66 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], joins: Joins,
     already in the channel stays in it whatever it is renamed to. past: all known revisions of a table, in order;
     asked only where a statement may not have seen the newest one.
     """
-    book = _Book(known, past)
+    book = _Book(known, past, joins)
     for event in events:
-        if event.kind is not EventKind.DDL:
-            continue
-        types = _unseen_types(event, book)
-        for seen in event.tables:
-            table = _now(seen, event, book, types)
-            if table is not None and _is_news(table, book.latest, joins):
-                book.add(event, table.id, table)
-        for table_id, _ in event.dropped:
-            before = book.latest.get(table_id)
-            if before and before.table:
-                book.add(event, table_id, None)
+        book.read(event)
     return book.found
+
+
+def silent_changes(
+    events: Iterable[Event], known: Mapping[int, Revision], joins: Joins, past: Past
+) -> list[tuple[Table, Event]]:
+    """What was changed where no event trigger fired, as the next statement about the table shows by what it was before.
+
+    Each with the shape that the table was known by until then. It stands at the start of that statement's transaction,
+    which had not touched the table when it was changed; or before the statement, where the same transaction has
+    changed it. Other arguments: as for `enroll`.
+    """
+    book = _Book(known, past, joins)
+    found: list[tuple[Table, Event]] = []
+    for event in events:
+        if event.before:
+            for shape, change in _silent(event, book):
+                found.append((shape, change))
+                book.read(change)
+        book.read(event)
+    return found
+
+
+def _silent(event: Event, book: _Book) -> Iterator[tuple[Table, Event]]:
+    settings = {"snapshot": event.settings["snapshot_before"]}
+    start = replace(event, tables=event.before, dropped=(), settings=settings)
+    for table in _shapes(start, book):
+        newest = book.latest.get(table.id)
+        if newest is None or newest.table is None or not spot(newest.table, table):
+            continue
+        is_own = newest.key.lsn == event.key.lsn
+        place = LogKey(event.key.lsn, event.key.seq - 1 if is_own else START_OF_TRANSACTION)
+        yield newest.table, replace(reshaped(place, newest.table, table, event.xid), settings=settings)
 
 
 class _Book:
     """What is known of every table, and what the events of a window add."""
 
-    def __init__(self, known: Mapping[int, Revision], past: Past) -> None:
+    def __init__(self, known: Mapping[int, Revision], past: Past, joins: Joins) -> None:
         self.latest = dict(known)
         self.found: list[Revision] = []
-        self._known, self._past = known, past
+        self._known, self._past, self._joins = known, past, joins
         self._added: dict[int, list[Revision]] = defaultdict(list)
 
-    def add(self, event: Event, table_id: int, table: Table | None) -> None:
+    def read(self, event: Event) -> None:
+        """Add the revisions that the next event makes."""
+        if event.kind is not EventKind.DDL:
+            return
+        for table in _shapes(event, self):
+            if _is_news(table, self.latest, self._joins):
+                self._add(event, table.id, table)
+        for table_id, _ in event.dropped:
+            before = self.latest.get(table_id)
+            if before and before.table:
+                self._add(event, table_id, None)
+
+    def _add(self, event: Event, table_id: int, table: Table | None) -> None:
         before = self.latest.get(table_id)
         xid, seen = _made_by(event)
         revision = Revision(
@@ -115,6 +152,15 @@ def _made_by(event: Event) -> tuple[int | None, Snapshot | None]:
     if snapshot is None or event.is_inspected:
         return None, snapshot
     return snapshot.widen(event.xid), None
+
+
+def _shapes(event: Event, book: _Book) -> Iterator[Table]:
+    """What the event tells of its tables, each put together when it is asked for."""
+    types = _unseen_types(event, book)
+    for seen in event.tables:
+        table = _now(seen, event, book, types)
+        if table is not None:
+            yield table
 
 
 def _now(seen: Table, event: Event, book: _Book, types: Mapping[int, TypeDefinition]) -> Table | None:

@@ -30,9 +30,6 @@ def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]],
             found[table_id] = f"the schema change at {Lsn(gap.key.lsn)} is not in the log ({gap.statement}): {told}"
         elif (blind := _blind(changes, table_id, history)) is not None:
             found[table_id] = f"the schema change at {Lsn(blind.key.lsn)} did not see all that came before it: {told}"
-        elif later.is_ambiguous and changes:
-            last = Lsn(changes[-1].key.lsn)
-            found[table_id] = f"one of the schema changes up to {last} was also about it, without saying so: {told}"
         elif later.is_ambiguous:
             found[table_id] = f"nothing in the log tells when it changed: {told}"
     return found

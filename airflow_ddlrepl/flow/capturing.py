@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from airflow_ddlrepl.capture.drift import Inspection, doubtful, seen_at, sees_all, unexplained
-from airflow_ddlrepl.capture.enroll import belongs, enroll, valid_at
+from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, silent_changes, valid_at
 from airflow_ddlrepl.capture.layouts import foreign_layouts
 from airflow_ddlrepl.config.policies import CaptureFormat
 from airflow_ddlrepl.engines.postgres.inspect import inspect_unlocked
@@ -298,14 +298,20 @@ def read_window(
 
 def enrolled(cycle: Cycle, events: Sequence[Event], known: Mapping[int, Revision]) -> list[Revision]:
     """The revisions that these events add to those that the repository knows."""
-    return enroll(events, known, cycle.joins, partial(cycle.repository.revisions, cycle.channel.name))
+    return enroll(events, known, cycle.joins, _past(cycle))
+
+
+def _past(cycle: Cycle) -> Past:
+    return partial(cycle.repository.revisions, cycle.channel.name)
 
 
 def find_drift(
     cycle: Cycle, segment: Segment, events: Sequence[Event], inspection: Inspection, *, is_last: bool
 ) -> list[Event]:
     known = cycle.repository.latest_revisions(cycle.channel.name)
-    found = enrolled(cycle, events, known)
+    silent = silent_changes(events, known, cycle.joins, _past(cycle))
+    shown = [change for _, change in silent]
+    found = enrolled(cycle, sorted([*events, *shown], key=lambda e: e.key), known)
     history: dict[int, list[Revision]] = {i: [r] for i, r in known.items()}
     for revision in found:
         history.setdefault(revision.table_id, []).append(revision)
@@ -317,16 +323,17 @@ def find_drift(
     files = [file for file in segment.files() if file.table_id in history]
     xids = _Xids(cycle, segment)
     drift = foreign_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at)
-    if not is_last:
-        return drift
-    latest = {i: revisions[-1] for i, revisions in history.items()}
-    explained = {i: r.table for i, r in latest.items() if r.table}
-    for revision in enrolled(cycle, drift, latest):
-        latest[revision.table_id] = revision
-    drift += unexplained(inspection, latest, events, segment.high, cycle.joins)
+    changes = [(before, now) for before, change in silent for now in change.tables]
+    if is_last:
+        latest = {i: revisions[-1] for i, revisions in history.items()}
+        explained = {i: r.table for i, r in latest.items() if r.table}
+        for revision in enrolled(cycle, drift, latest):
+            latest[revision.table_id] = revision
+        drift += unexplained(inspection, latest, events, segment.high, cycle.joins)
+        changes += [(explained[t.id], t) for event in drift for t in event.tables if t.id in explained]
     since = min(cycle.repository.position(cycle.channel.name, INSPECTED) or segment.low, segment.low)
-    has_rows = {file.table_id for file in files} if since == segment.low else set(explained)
-    return doubtful(drift, explained, has_rows, since, segment.low, segment.high) + drift
+    has_rows = {file.table_id for file in files} if since == segment.low else set(history)
+    return doubtful(changes, has_rows, since, segment.low, segment.high) + shown + drift
 
 
 class _Xids:

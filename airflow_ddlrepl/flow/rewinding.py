@@ -160,7 +160,8 @@ def _refuse_unsafe(way: Course, unsafe: Mapping[int, str]) -> None:
     if not unsafe:
         return
     told = "; ".join(f"{way.names[i]}: {why}" for i, why in unsafe.items())
-    safe = ", ".join(sorted(str(name) for i, name in way.names.items() if i not in unsafe)) or "none"
+    # Two tables have one name where it came to light later that the former one was gone.
+    safe = ", ".join(sorted(map(str, {*way.names.values()} - {way.names[i] for i in unsafe}))) or "none"
     raise DdlReplError(
         f"the rows of some tables at {way.high} can't be known: {told}",
         code="REW-102",

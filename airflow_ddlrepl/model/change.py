@@ -38,10 +38,11 @@ class Event:
 
     key, xid, committed (microseconds since 1970, UTC), origin: its transaction.
     DDL: `tag` (ALTER TABLE), `statement` (best known text, None when unknown), `query` (the whole
-    query string), `settings` (search_path, timezone, application_name, ddlrepl.tag, snapshot), `tables` (shape
-    of every table after the statement that the statement may have changed), `dropped` (ids and names
-    of tables that are gone), `rewritten` (ids of tables whose rows the server rewrote),
-    `filled` (ids of tables that already had rows before they joined the publication).
+    query string), `settings` (search_path, timezone, application_name, ddlrepl.tag, snapshot, snapshot_before),
+    `tables` (shape of every table after the statement that the statement may have changed), `before` (shapes that
+    these and dropped ones had before the statement, where its text names them), `dropped` (ids and names of tables
+    that are gone), `rewritten` (ids of tables whose rows the server rewrote), `filled` (ids of tables that already had
+    rows before they joined the publication).
     TRUNCATE: `dropped` lists the emptied tables, `settings["restart_identity"]`, `settings["cascade"]`.
     NO_TRUNCATE: a note that a TRUNCATE of the tables in `dropped` was not captured (`capture: {no_truncate: true}`).
     RELATION: a layout that no enrolled revision explains (servers without event triggers): `layout`.
@@ -63,6 +64,7 @@ class Event:
     query: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     tables: tuple[Table, ...] = ()
+    before: tuple[Table, ...] = ()
     dropped: tuple[tuple[int, TableName], ...] = ()
     rewritten: tuple[int, ...] = ()
     filled: tuple[int, ...] = ()
@@ -88,6 +90,7 @@ class Event:
             "query": self.query,
             "settings": self.settings,
             "tables": [t.to_json() for t in self.tables],
+            "before": [t.to_json() for t in self.before],
             "dropped": [[i, list(n)] for i, n in self.dropped],
             "rewritten": list(self.rewritten),
             "filled": list(self.filled),
@@ -105,6 +108,7 @@ class Event:
                 "kind": EventKind(data["kind"]),
                 "key": LogKey(*data["key"]),
                 "tables": tuple(Table.from_json(t) for t in data["tables"]),
+                "before": tuple(Table.from_json(t) for t in data.get("before", ())),
                 "dropped": tuple((i, TableName(*n)) for i, n in data["dropped"]),
                 "rewritten": tuple(data["rewritten"]),
                 "filled": tuple(data["filled"]),

@@ -185,8 +185,9 @@ class Segment:
 
     @property
     def is_empty(self) -> bool:
-        """Neither rows nor events nor transactions."""
-        return not any(part.files or part.event_count or part.transaction_count for part in self.parts)
+        """Neither rows nor events nor transactions, and no table that may have changed in it unseen."""
+        told = any(part.files or part.event_count or part.transaction_count for part in self.parts)
+        return self.is_inspected and not told
 
     def files(self) -> Iterator[RowFile]:
         """Row files of all parts, in the order of the parts."""

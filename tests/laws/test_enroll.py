@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_ddlrepl.capture.enroll import enroll
+from airflow_ddlrepl.capture.enroll import enroll, silent_changes
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
@@ -153,3 +153,59 @@ def test_what_a_transaction_goes_on_to_tell_of_a_type_that_moved_unseen() -> Non
         using(1, there, both),
         using(2, there, both),
     ]
+
+
+def after(earlier: Table, told: Event, snapshot: str) -> Event:
+    """The statement with what it was said about, as its start saw it."""
+    return replace(told, before=(earlier,), settings={**told.settings, "snapshot_before": snapshot})
+
+
+def silent(*events: Event, known: tuple[Revision, ...] = ()) -> list[tuple[Table, Event]]:
+    return silent_changes(events, {1: known[-1]} if known else {}, lambda _: True, lambda _: known)
+
+
+def test_a_statement_shows_what_was_changed_in_silence() -> None:
+    first = ddl(10, 100, "100:100:", shape(1))
+    second = after(shape(1, 2), ddl(30, 102, "102:102:", shape(1, 2, 3)), "101:102:")
+    [(known, change)] = silent(first, second)
+    assert (known, change.tables, change.is_inspected) == (shape(1), (shape(1, 2),), True)
+    assert change.key == LogKey(30, START_OF_TRANSACTION)
+    assert shapes(first, change, second) == [shape(1), shape(1, 2), shape(1, 2, 3)]
+    later = ddl(40, 103, "103:103:", shape(1, 3))
+    assert shapes(first, change, second, later)[-1] == shape(1, 3)
+
+
+def test_a_statement_that_undoes_what_was_changed_in_silence_shows_it() -> None:
+    first = ddl(10, 100, "100:100:", shape(1))
+    undone = after(shape(1, 2), ddl(30, 102, "102:102:", shape(1)), "101:102:")
+    [(_, change)] = silent(first, undone)
+    assert shapes(first, change, undone) == [shape(1), shape(1, 2), shape(1)]
+    gone = replace(undone, tables=(), dropped=((1, TableName("public", "t1")),))
+    [(_, change)] = silent(first, gone)
+    assert shapes(first, change, gone) == [shape(1), shape(1, 2), None]
+
+
+def test_what_its_own_transaction_changed_in_silence_stands_before_the_statement() -> None:
+    first = ddl(10, 100, "100:100:", shape(1))
+    told = replace(ddl(30, 102, "101:102:", shape(1, 2)), key=LogKey(30, 4))
+    again = after(shape(1, 2, 3), replace(told, key=LogKey(30, 9), tables=(shape(1, 2, 3, 4),)), "101:102:")
+    [(known, change)] = silent(first, told, again)
+    assert (known, change.tables, change.key) == (shape(1, 2), (shape(1, 2, 3),), LogKey(30, 8))
+
+
+def test_a_start_that_did_not_see_what_others_told_shows_nothing() -> None:
+    """Transaction 102 waited for 101, whose lock it got; what stood before that is known."""
+    known = (revision(0, 10, 100, shape(1)), revision(1, 20, 101, shape(1, 2)))
+    waited = after(shape(1), ddl(30, 102, "102:102:", shape(1, 2, 3)), "101:102:101")
+    assert silent(waited, known=known) == []
+    [(_, change)] = silent(replace(waited, before=(shape(1, 5),)), known=known)  # but this it shows, put together
+    assert change.tables == (shape(1, 2, 5),)
+
+
+def test_a_table_that_is_not_known_or_as_it_was_known_shows_nothing() -> None:
+    told = after(shape(1), ddl(30, 102, "102:102:", shape(1, 2)), "101:102:")
+    stored = Table(1, TableName("public", "t1"), (Column(1, "c1", INT, missing="7"),))  # VACUUM FULL stores the values
+    assert silent(told) == []
+    assert silent(told, known=(revision(0, 10, 100, shape(1)),)) == []
+    assert silent(told, known=(revision(0, 10, 100, stored),)) == []
+    assert silent(told, known=(revision(0, 10, 100, None),)) == []

@@ -147,7 +147,8 @@ class Rememberer(Player):
                 return set()  # nothing was loaded before it
             if plan.is_possible:
                 return {table["table"] for table in plan.tables}
-            safe = [pattern(t["table"]) for t in plan.tables if t["verdict"] != "unsafe"]
+            unsafe = {t["table"] for t in plan.tables if t["verdict"] == "unsafe"}  # another one may have the same name
+            safe = [pattern(t["table"]) for t in plan.tables if t["table"] not in unsafe]
             if not safe:
                 return set()
             assert safe != wanted, f"at {memory.position} the plan offers what it refuses: {safe}"

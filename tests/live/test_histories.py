@@ -3,7 +3,8 @@
 DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 12 that are rewound, 20 of a channel
 whose columns have other names at the target, 8 of such a one that are rewound, 12 that are replayed as text, 12 of a
 channel whose targets take some rows only, 8 of one with functions that give values, 4 of each of these that are
-rewound, 8 with multiranges, and 8 without event triggers); DDLREPL_HISTORIES_FROM: the first.
+rewound, 8 with multiranges, 8 without event triggers, and 8 with a session that has switched them off);
+DDLREPL_HISTORIES_FROM: the first.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tests.live.history_relations import InspectingRememberer
 from tests.live.history_restrictions import Restricting
 from tests.live.history_rewinds import Rememberer
 from tests.live.history_said import RestrictingRememberer, TransformingRememberer
+from tests.live.history_silent import SilentRememberer
 from tests.live.history_texts import Replaying
 from tests.live.history_transformations import Transforming
 
@@ -143,3 +145,15 @@ class SampledInspections(InspectingRememberer):
 def test_histories_without_event_triggers(pg18: Any, first: int) -> None:
     """Between a change and what tells it the plan calls the table unsafe; at any other point it is as it was."""
     _check(pg18, first, SampledInspections)
+
+
+class SampledSilence(SilentRememberer):
+    """As Sampled, of fewer points."""
+
+    live_every = 8
+
+
+@pytest.mark.parametrize("first", _starts(8, FIRST + 196))
+def test_histories_with_a_silent_session(pg18: Any, first: int) -> None:
+    """What a superuser altered with event triggers off is shown by later statements, or found by inspections."""
+    _check(pg18, first, SampledSilence)

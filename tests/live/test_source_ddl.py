@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.postgres.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Snapshot
-from airflow_ddlrepl.model.table import Identity
+from airflow_ddlrepl.model.table import Identity, Table
 from tests.conftest import Databases
 from tests.live.source_log import Said, run
 
@@ -335,3 +335,63 @@ def test_unusual_names(story: Story) -> None:
             )
     assert len(story.source.published()) == len(odd) and story.source.unpublished_reasons() == {}
     assert {t.name for t in inspect(story.source.connection)} == {TableName(n, n) for n in odd}
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("ALTER TABLE t ADD w int", ["t"]),
+        ("ALTER TABLE S.T ADD w int", ["t"]),
+        ("DO $$ BEGIN EXECUTE 'ALTER TABLE ' || chr(116) || ' ADD w int'; END $$", ["t"]),
+        ('ALTER TABLE "x ""y" ADD w int', ['x "y']),
+        ("ALTER TABLE größe ADD w int", ["größe"]),
+        ("ALTER TABLE p ADD w int", ["p", "p1"]),
+        ("CREATE INDEX ON t (v)", ["t"]),
+        ("ALTER INDEX t_pkey RENAME TO k", ["t"]),
+        ("ALTER TYPE mood ADD VALUE 'bad'", ["t", 'x "y']),
+        ("ALTER SCHEMA s RENAME TO r", ["größe", "p", "p1", "t", 'x "y']),
+        ("DROP TABLE t", ["t"]),
+        ("ALTER TABLE t ADD a int; ALTER TABLE p ADD b int", ["t", "p", "p1"]),
+        ("CREATE TABLE u (id int); COMMENT ON TABLE t IS 'u'", []),
+    ],
+)
+def test_what_a_statement_names_is_told_as_it_was_before(story: Story, statement: str, named: list[str]) -> None:
+    story.given(
+        "CREATE SCHEMA s; SET search_path = s",
+        "CREATE TYPE mood AS ENUM ('ok')",
+        "CREATE TABLE t (id int PRIMARY KEY, v mood)",
+        'CREATE TABLE "x ""y" (id int PRIMARY KEY, v mood)',
+        "CREATE TABLE größe (id int PRIMARY KEY)",
+        "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
+    )
+    before = {shape.id: shape for shape in inspect(story.user)}
+    told = [message for message in story.do(statement).ddl if message["before"]]
+    shapes = [Table.from_json(shape) for message in told for shape in message["before"]]
+    assert sorted(shape.name.name for shape in shapes) == sorted(named)
+    assert all(shape == before[shape.id] for shape in shapes)
+    assert all(Snapshot.parse(message["settings"]["snapshot_before"]) for message in told)
+
+
+def test_many_tables_in_one_query_string_are_not_looked_at_before_each_statement(story: Story) -> None:
+    story.given(*(f"CREATE TABLE t{i} (id int PRIMARY KEY)" for i in range(21)))
+    said = story.do(";".join(f"ALTER TABLE t{i} ADD v int" for i in range(21)))
+    assert [len(m["tables"]) for m in said.ddl] == [1] * 21
+    assert not any(m["before"] for m in said.ddl)
+
+
+def test_statements_that_run_in_several_transactions(story: Story) -> None:
+    """The server refuses some of them where anything was written before."""
+    story.given(
+        "CREATE TABLE t (id int PRIMARY KEY, v int)",
+        "CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id)",
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
+    )
+    said = story.do(
+        "CREATE UNIQUE INDEX CONCURRENTLY i ON t (v)",
+        "REINDEX TABLE CONCURRENTLY t",
+        "DROP INDEX CONCURRENTLY i",
+        "ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY",
+    )
+    assert [m["tag"] for m in said.ddl] == ["CREATE INDEX", "DROP INDEX", "ALTER TABLE"]
+    assert said.tables()["p1"].partition is None

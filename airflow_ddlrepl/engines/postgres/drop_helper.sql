@@ -1,5 +1,6 @@
 -- Removes all that activation ever put into the database beside publications and slots. The schema itself stays
 -- where the database is a target, too.
+DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_start;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_end;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_sql_drop;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_table_rewrite;

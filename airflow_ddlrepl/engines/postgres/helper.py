@@ -24,7 +24,7 @@ SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n
        (SELECT count(*) FROM pg_event_trigger e WHERE e.evtname LIKE 'ddlrepl\\_%' AND e.evtenabled = 'A')
 FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
 """
-EVENT_TRIGGERS = 3
+EVENT_TRIGGERS = 4
 TABLES = ("channel", "member", "signature", "fence")
 
 

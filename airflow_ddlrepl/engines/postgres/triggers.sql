@@ -1,5 +1,6 @@
 -- Event triggers: every DDL statement leaves a transactional message in the log, with the shape that each table
--- of a channel has after it. A failure in here never ends the user's statement: it leaves a "gap" message instead.
+-- of a channel has after it, and before it, as far as its text names them. A failure in here never ends the user's
+-- statement: it leaves a "gap" message instead.
 
 -- What capture tells our messages by: anybody may write messages, nobody but us can read the key. The transaction's
 -- id is signed, too, so that a message that somebody saw can't be written once more.
@@ -97,6 +98,32 @@ LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
         E'\\1\\2\'***\'', 'gi') masked
 $$;
 
+-- Tables of channels that a statement may change, as far as its text names them, or their key, or the type or schema
+-- that it is about: by a word of it, in lower case, too, or by something between two quotes.
+CREATE OR REPLACE FUNCTION ddlrepl.named(tag text, said text) RETURNS SETOF oid
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    names name[] := ARRAY(
+        SELECT w FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
+        UNION SELECT lower(w) FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
+        UNION SELECT replace(q, E'\x01', '"') FROM regexp_split_to_table(replace(said, '""', E'\x01'), '"') q);
+BEGIN
+    RETURN QUERY
+    SELECT DISTINCT a.id
+    FROM (
+        SELECT 'pg_class'::regclass::oid, c.oid FROM pg_class c
+        WHERE c.relname = ANY (names) AND c.relkind IN ('r', 'p', 'i', 'I')
+        UNION ALL
+        SELECT 'pg_type'::regclass, t.oid FROM pg_type t WHERE t.typname = ANY (names) AND tag ~ ' (TYPE|DOMAIN)$'
+        UNION ALL
+        SELECT 'pg_namespace'::regclass, n.oid FROM pg_namespace n WHERE n.nspname = ANY (names) AND tag ~ ' SCHEMA$'
+    ) object(class, id)
+    CROSS JOIN LATERAL ddlrepl.affected(object.class, object.id) a(id)
+    WHERE object.id >= 16384
+      AND EXISTS (SELECT FROM ddlrepl.member m WHERE m.table_id = a.id AND m.state <> 'bystander');
+END
+$$;
+
 -- Brings every touched table of a channel to its right state and writes the message.
 CREATE OR REPLACE FUNCTION ddlrepl.record(
     tag text, context text, query text, settings jsonb, touched oid[], dropped jsonb) RETURNS void
@@ -110,9 +137,11 @@ DECLARE
     shared oid[] := '{}';        -- of these, those that others may be writing to
     belonging oid[] := '{}';
     rewritten oid[] := string_to_array(nullif(current_setting('ddlrepl.rewritten', true), ''), ' ');
-    tables jsonb := '[]';
+    before jsonb := nullif(current_setting('ddlrepl.before', true), '');
+    gone oid[] := ARRAY(SELECT (d ->> 0)::oid FROM jsonb_array_elements(dropped) d);
 BEGIN
     PERFORM set_config('ddlrepl.rewritten', '', true);
+    PERFORM set_config('ddlrepl.before', '', true);
     touched := touched || ARRAY(SELECT m.table_id FROM ddlrepl.member m WHERE m.parent = ANY (touched));
     FOREACH id IN ARRAY touched LOOP
         CONTINUE WHEN id = ANY (seen);
@@ -129,19 +158,23 @@ BEGIN
                         shared := shared || id;
                     END IF;
                 END IF;
-                belonging := belonging || id;
+                IF id <> ALL (belonging) THEN
+                    belonging := belonging || id;
+                END IF;
             END IF;
         END LOOP;
-        IF id = ANY (belonging) THEN
-            tables := tables || jsonb_build_array(ddlrepl.table_shape(id));
-        END IF;
     END LOOP;
     PERFORM pg_logical_emit_message(true, 'ddlrepl', ddlrepl.signed(jsonb_build_object(
         'v', 1, 'kind', 'ddl', 'tag', tag,
         'statement', ddlrepl.without_passwords(ddlrepl.statement_of(context, query)),
         'query', ddlrepl.without_passwords(query),
-        'settings', settings || CASE WHEN shared = '{}' THEN '{}' ELSE jsonb_build_object('shared', shared::int8[]) END,
-        'tables', tables,
+        'settings', settings
+            || CASE WHEN shared = '{}' THEN '{}' ELSE jsonb_build_object('shared', shared::int8[]) END
+            || CASE WHEN before IS NULL THEN '{}' ELSE jsonb_build_object('snapshot_before', before -> 'snapshot') END,
+        'before', (SELECT coalesce(jsonb_agg(b), '[]') FROM jsonb_array_elements(before -> 'tables') b
+                   WHERE (b ->> 'id')::oid = ANY (belonging || gone)),
+        'tables', (SELECT coalesce(jsonb_agg(ddlrepl.table_shape(b.id) ORDER BY b.place), '[]')
+                   FROM unnest(belonging) WITH ORDINALITY b(id, place)),
         'dropped', dropped,
         'rewritten', (SELECT coalesce(jsonb_agg(r::int8), '[]') FROM unnest(rewritten) r WHERE r = ANY (belonging)),
         'filled', (SELECT coalesce(jsonb_agg(DISTINCT f::int8), '[]') FROM unnest(filled) f))));
@@ -155,7 +188,7 @@ $$;
 -- Is this DDL none of anybody's business: our own, without effect on tables, or with secrets in its text?
 CREATE OR REPLACE FUNCTION ddlrepl.is_ignored(tag text, context text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_end|on_sql_drop|tend|put_back)"?[(]') > 1
+    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_start|on_ddl_command_end|on_sql_drop|tend|put_back)"?[(]') > 1
         OR tag ~ '(SUBSCRIPTION|PUBLICATION|USER MAPPING|SERVER|FOREIGN DATA WRAPPER)$'
         OR tag IN ('REFRESH MATERIALIZED VIEW', 'REINDEX')
         OR NOT EXISTS (SELECT FROM ddlrepl.channel)
@@ -220,6 +253,35 @@ BEGIN
 END
 $$;
 
+-- What the tables are like before a statement shows what was changed where no event trigger fired. Kept for the end of
+-- the statement, which tells it. Nothing is told of before where a lock does not let us look, or where the statement is
+-- one of many in a query string that names many tables: looking at them all each time would take too long.
+CREATE OR REPLACE FUNCTION ddlrepl.on_ddl_command_start() RETURNS event_trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' SET jit = off AS $$
+DECLARE
+    context text;
+    statement text;
+    ids oid[];
+BEGIN
+    GET DIAGNOSTICS context = PG_CONTEXT;
+    IF ddlrepl.is_ignored(tg_tag, context) THEN
+        RETURN;
+    END IF;
+    PERFORM set_config('ddlrepl.before', '', true);
+    IF tg_tag ~ '^(ALTER|DROP) ' OR tg_tag = 'CREATE INDEX' THEN
+        statement := ddlrepl.statement_of(context, current_query());
+        ids := ARRAY(SELECT ddlrepl.named(tg_tag, coalesce(statement, current_query())));
+        IF cardinality(ids) > 0 AND (statement IS NOT NULL OR cardinality(ids) <= 20) THEN
+            PERFORM set_config('ddlrepl.before', jsonb_build_object(
+                'snapshot', pg_current_snapshot(), 'tables', jsonb_agg(ddlrepl.table_shape(t.id)))::text, true)
+            FROM unnest(ids) t(id);
+        END IF;
+    END IF;
+EXCEPTION WHEN OTHERS THEN
+    NULL;
+END
+$$;
+
 -- table_rewrite fires in the middle of its statement; the end of the statement tells which tables it was.
 -- 1 is SET LOGGED/UNLOGGED, 8 another access method: these alone leave the values as they are.
 CREATE OR REPLACE FUNCTION ddlrepl.on_table_rewrite() RETURNS event_trigger
@@ -273,13 +335,16 @@ $$;
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ddlrepl FROM PUBLIC;
 
+DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_start;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_ddl_command_end;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_sql_drop;
 DROP EVENT TRIGGER IF EXISTS ddlrepl_table_rewrite;
+CREATE EVENT TRIGGER ddlrepl_ddl_command_start ON ddl_command_start EXECUTE FUNCTION ddlrepl.on_ddl_command_start();
 CREATE EVENT TRIGGER ddlrepl_ddl_command_end ON ddl_command_end EXECUTE FUNCTION ddlrepl.on_ddl_command_end();
 CREATE EVENT TRIGGER ddlrepl_sql_drop ON sql_drop EXECUTE FUNCTION ddlrepl.on_sql_drop();
 CREATE EVENT TRIGGER ddlrepl_table_rewrite ON table_rewrite EXECUTE FUNCTION ddlrepl.on_table_rewrite();
 -- ALWAYS: also in sessions with session_replication_role = replica.
+ALTER EVENT TRIGGER ddlrepl_ddl_command_start ENABLE ALWAYS;
 ALTER EVENT TRIGGER ddlrepl_ddl_command_end ENABLE ALWAYS;
 ALTER EVENT TRIGGER ddlrepl_sql_drop ENABLE ALWAYS;
 ALTER EVENT TRIGGER ddlrepl_table_rewrite ENABLE ALWAYS;

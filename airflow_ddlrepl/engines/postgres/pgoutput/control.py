@@ -154,6 +154,7 @@ def message_event(message: LogicalMessage, at: Stamp, encoding: str, key: bytes 
             query=data.get("query"),
             settings=data.get("settings") or {},
             tables=tuple(Table.from_json(one) for one in data.get("tables") or ()),
+            before=tuple(Table.from_json(one) for one in data.get("before") or ()),
             dropped=tuple((int(number), TableName(*name)) for number, name in data.get("dropped") or ()),
             rewritten=tuple(data.get("rewritten") or ()),
             filled=tuple(data.get("filled") or ()),
