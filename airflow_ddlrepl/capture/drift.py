@@ -49,9 +49,12 @@ def unexplained(
     """DDL records for what the catalog shows and no revision says; they stand at the window's end.
 
     A locked table, and one that a later, not yet visible statement of the window touches, is left to the next window.
+    A partition that was not dropped with its partitioned table had left it before.
     """
     busy: set[int] = set(inspection.locked)
+    gone: dict[int, LogKey] = {}
     for event in window_events:
+        gone |= {i: LogKey(event.key.lsn, START_OF_TRANSACTION) for i, _ in event.dropped}
         if not inspection.snapshot.sees(event.key.lsn, event.xid):
             busy |= {t.id for t in event.tables} | {i for i, _ in event.dropped}
     key = LogKey(end - 1, LAST_IN_TRANSACTION)
@@ -59,14 +62,15 @@ def unexplained(
     present = {table.id for table in inspection.tables}
     standing = {i: r.table for i, r in latest.items() if r.table is not None}
     for table_id in [i for i in standing if i not in present and i not in busy]:
-        found.append(_dropped(key, table_id, standing.pop(table_id).name))
+        shape = standing.pop(table_id)
+        found.append(_dropped(_left(shape, gone) or key, table_id, shape.name))
     news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, joins)]
     places = Counter(t.id for t in untangle(standing, news)) if news else Counter[int]()
     for table in untangle(standing, news) if news else ():
         places[table.id] -= 1
         before = standing.get(table.id)
         place = LogKey(key.lsn, key.seq - places[table.id])
-        found.append(_new(place, table) if before is None else reshaped(place, before, table))
+        found.append(_new(place, table) if before is None else reshaped(_left(before, gone) or place, before, table))
         standing[table.id] = table
     late = (t for t in inspection.tables if t.id in inspection.late and t.id in standing and t.id not in busy)
     found += [_new(key, table) for table in late]
@@ -104,6 +108,11 @@ def doubtful(
         for table_id, why in found.items()
         for start in sorted({since, low})
     ]
+
+
+def _left(shape: Table, gone: Mapping[int, LogKey]) -> LogKey | None:
+    """Where its partitioned table is gone."""
+    return gone.get(shape.partition.of) if shape.partition else None
 
 
 def _is_news(table: Table, latest: Mapping[int, Revision], joins: Callable[[Table], bool]) -> bool:

@@ -35,36 +35,42 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], joins: Joins,
     return book.found
 
 
-def silent_changes(
+def enroll_with_silent(
     events: Iterable[Event], known: Mapping[int, Revision], joins: Joins, past: Past
-) -> list[tuple[Table, Event]]:
-    """What was changed where no event trigger fired, as the next statement about the table shows by what it was before.
+) -> tuple[list[Revision], list[tuple[Table, Event]]]:
+    """As `enroll`, also of what was changed where no event trigger fired, as the next statement about the table shows.
 
-    Each with the shape that the table was known by until then. It stands at the start of that statement's transaction,
-    which had not touched the table when it was changed; or before the statement, where the same transaction has
-    changed it. Other arguments: as for `enroll`.
+    These changes, each with the shape that the table was known by until then, come second. They stand at the start of
+    that statement's transaction, which can't have touched the table before; or right before the statement where the
+    transaction has changed the table itself.
     """
     book = _Book(known, past, joins)
-    found: list[tuple[Table, Event]] = []
+    silent: list[tuple[Table, Event]] = []
     for event in events:
-        if event.before:
-            for shape, change in _silent(event, book):
-                found.append((shape, change))
-                book.read(change)
+        for shape, change in _silent(event, book):
+            silent.append((shape, change))
+            book.read(change)
         book.read(event)
-    return found
+    return book.found, silent
 
 
 def _silent(event: Event, book: _Book) -> Iterator[tuple[Table, Event]]:
+    strange = tuple(table for table in event.before if _known_otherwise(table, book))
+    if not strange:
+        return
     settings = {"snapshot": event.settings["snapshot_before"]}
-    start = replace(event, tables=event.before, dropped=(), settings=settings)
-    for table in _shapes(start, book):
-        newest = book.latest.get(table.id)
-        if newest is None or newest.table is None or not spot(newest.table, table):
-            continue
-        is_own = newest.key.lsn == event.key.lsn
-        place = LogKey(event.key.lsn, event.key.seq - 1 if is_own else START_OF_TRANSACTION)
-        yield newest.table, replace(reshaped(place, newest.table, table, event.xid), settings=settings)
+    for table in _shapes(replace(event, tables=strange, settings=settings), book):
+        newest = _known_otherwise(table, book)
+        if newest and newest.table:
+            is_own = newest.key.lsn == event.key.lsn
+            place = LogKey(event.key.lsn, event.key.seq - 1 if is_own else START_OF_TRANSACTION)
+            yield newest.table, replace(reshaped(place, newest.table, table, event.xid), settings=settings)
+
+
+def _known_otherwise(table: Table, book: _Book) -> Revision | None:
+    """The newest revision, when the table is known by another shape than this."""
+    newest = book.latest.get(table.id)
+    return newest if newest and newest.table and spot(newest.table, table) else None
 
 
 class _Book:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 from airflow_ddlrepl.capture.drift import Inspection, doubtful, seen_at, sees_all, unexplained
-from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, silent_changes, valid_at
+from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, valid_at
 from airflow_ddlrepl.capture.layouts import foreign_layouts
 from airflow_ddlrepl.config.policies import CaptureFormat
 from airflow_ddlrepl.engines.postgres.inspect import inspect_unlocked
@@ -309,9 +309,7 @@ def find_drift(
     cycle: Cycle, segment: Segment, events: Sequence[Event], inspection: Inspection, *, is_last: bool
 ) -> list[Event]:
     known = cycle.repository.latest_revisions(cycle.channel.name)
-    silent = silent_changes(events, known, cycle.joins, _past(cycle))
-    shown = [change for _, change in silent]
-    found = enrolled(cycle, sorted([*events, *shown], key=lambda e: e.key), known)
+    found, silent = enroll_with_silent(events, known, cycle.joins, _past(cycle))
     history: dict[int, list[Revision]] = {i: [r] for i, r in known.items()}
     for revision in found:
         history.setdefault(revision.table_id, []).append(revision)
@@ -333,7 +331,8 @@ def find_drift(
         changes += [(explained[t.id], t) for event in drift for t in event.tables if t.id in explained]
     since = min(cycle.repository.position(cycle.channel.name, INSPECTED) or segment.low, segment.low)
     has_rows = {file.table_id for file in files} if since == segment.low else set(history)
-    return doubtful(changes, has_rows, since, segment.low, segment.high) + shown + drift
+    drift = [change for _, change in silent] + drift
+    return doubtful(changes, has_rows, since, segment.low, segment.high) + drift
 
 
 class _Xids:

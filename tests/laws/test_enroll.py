@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_ddlrepl.capture.enroll import enroll, silent_changes
+from airflow_ddlrepl.capture.enroll import enroll, enroll_with_silent
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
@@ -161,7 +161,11 @@ def after(earlier: Table, told: Event, snapshot: str) -> Event:
 
 
 def silent(*events: Event, known: tuple[Revision, ...] = ()) -> list[tuple[Table, Event]]:
-    return silent_changes(events, {1: known[-1]} if known else {}, lambda _: True, lambda _: known)
+    newest = {1: known[-1]} if known else {}
+    found, changes = enroll_with_silent(events, newest, lambda _: True, lambda _: known)
+    merged = sorted([*events, *(change for _, change in changes)], key=lambda event: event.key)
+    assert found == enroll(merged, newest, lambda _: True, lambda _: known)
+    return changes
 
 
 def test_a_statement_shows_what_was_changed_in_silence() -> None:

@@ -112,3 +112,16 @@ def test_a_name_that_two_tables_have_is_not_offered(replica: Replica) -> None:
     captured(replica)
     with pytest.raises(DdlReplError, match=r"(?s)REW-102.*known: public\.u\)"):
         replica.rewind(between)
+
+
+@pytest.mark.parametrize("change", ["DROP TABLE p1", "ALTER TABLE p DETACH PARTITION p1"])
+def test_a_partition_had_left_before_its_partitioned_table_was_dropped(replica: Replica, change: str) -> None:
+    """Another table has got that one's name since."""
+    replica.at_source("CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+    replica.at_source("CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)", "INSERT INTO p VALUES (1)")
+    replica.settle()
+    silently(replica, change)
+    replica.at_source("DROP TABLE p", "CREATE TABLE p (id int PRIMARY KEY)", "INSERT INTO p VALUES (5)")
+    replica.settle()
+    replica.at_source("INSERT INTO p VALUES (6)")
+    replica.settle()
