@@ -67,7 +67,8 @@ def lives(first: int, kills: int) -> list[Job]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("version", type=int, help="of PostgreSQL: 18 or 15")
-    parser.add_argument("--points", nargs="*", metavar="NAME", help="kill at these fail points; without names: at all")
+    said = "kill at these fail points; without names: at all"
+    parser.add_argument("--points", nargs="*", metavar="NAME", choices=FAIL_POINTS, help=said)
     parser.add_argument("--kills", type=int, default=0, help="at random moments")
     parser.add_argument("--rewind-kills", type=int, default=0, metavar="KILLS", help="of rewinds, at random moments")
     parser.add_argument("--histories", type=int, default=0, help="random histories without a kill")
