@@ -72,8 +72,8 @@ def unexplained(
         place = LogKey(key.lsn, key.seq - places[table.id])
         found.append(_new(place, table) if before is None else reshaped(_left(before, gone) or place, before, table))
         standing[table.id] = table
-    late = (t for t in inspection.tables if t.id in inspection.late and t.id in standing and t.id not in busy)
-    found += [_new(key, table) for table in late]
+    late = (t for t in inspection.tables if t.id in inspection.late and t.id not in busy)
+    found += [_new(key, table) for table in late if shape_of(latest, table.id) is not None]
     return sorted(found, key=lambda e: e.key)
 
 

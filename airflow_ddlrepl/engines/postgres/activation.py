@@ -206,19 +206,19 @@ def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
     members = {i: name for i, name in names.items() if not wanted.scope.excludes(name)}
     before = _members(connection, wanted)
     for table_id in dict.fromkeys([*members, *(i for i, state in before.items() if state != "bystander")]):
-        _tend(connection, wanted, table_id, before.get(table_id))
+        _tend(connection, wanted, table_id)
     _remember_bystanders(connection, wanted, {i: n for i, n in every if i not in members and wanted.scope.joins(n)})
     after = _members(connection, wanted)
     return [f"table {names.get(i, i)}: {state}" for i, state in after.items() if before.get(i) != state]
 
 
-def _tend(connection: Connection[Any], wanted: Wanted, table_id: int, was: str | None) -> None:
+def _tend(connection: Connection[Any], wanted: Wanted, table_id: int) -> None:
     """Waits for locks up to the channel's patience. Raises SourceError SRC-109 with who holds them."""
     deadline = time.monotonic() + wanted.patience
     while True:
         with connection.transaction():
             connection.execute(*_FOR_A_MOMENT)
-            tending.tend_one(connection, wanted.channel, table_id, was)
+            tending.tend_one(connection, wanted.channel, table_id)
         if not tending.is_held(connection, wanted.channel, table_id):
             return
         if time.monotonic() > deadline:

@@ -1,6 +1,6 @@
 -- Tables of one channel that need a hand, because no event trigger lent it: new ones that join by their name, and
 -- published ones whose replica identity no longer lets the user's UPDATE and DELETE through, or tells too little.
-SELECT c.oid::bigint, m.state
+SELECT c.oid::bigint
 FROM ddlrepl.channel ch
 CROSS JOIN pg_catalog.pg_class c
 LEFT JOIN ddlrepl.member m ON m.channel = ch.name AND m.table_id = c.oid

@@ -27,7 +27,7 @@ state = 'published' AND (channel, table_id) NOT IN (
     JOIN ddlrepl.channel c ON c.publication = p.pubname)
 """
 _WAITS = f"({_IS_HELD} OR {_IS_MISSING})"
-_WAITING = f"SELECT table_id::bigint, state FROM ddlrepl.member WHERE channel = %s AND {_WAITS}"
+_WAITING = f"SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND {_WAITS}"
 _MARK = "UPDATE ddlrepl.member SET reason = %s WHERE channel = %s AND table_id = %s::bigint::oid"
 
 
@@ -42,15 +42,15 @@ def publish_late(connection: Connection[Any], channel: str) -> set[int]:
     return late(connection, channel)
 
 
-def tend_one(connection: Connection[Any], channel: str, table_id: int, was: str | None) -> str:
-    """One table that was in this state before. Published late, it is marked so in the same transaction.
+def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
+    """One table. Published when it has rows already, it is marked so in the same transaction.
 
     The mark outlives a run that ends before the table's refresh is asked for.
     """
     with connection.transaction():
         row = connection.execute("SELECT ddlrepl.tend(%s, %s::bigint::oid)", [channel, table_id]).fetchone()
         now = str(row[0]) if row else "gone"
-        if was in ("left out", "published") and now == "filled":
+        if now == "filled":
             connection.execute(_MARK, [LATE, channel, table_id])
     return now
 
@@ -101,13 +101,13 @@ def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
 
 
 def _tended(connection: Connection[Any], channel: str, chosen: str) -> dict[int, str]:
-    """chosen: a query for ids and states. No table is waited for long; none is tended without the right."""
+    """chosen: a query for ids. No table is waited for long; none is tended without the right."""
     outcomes: dict[int, str] = {}
     try:
-        for table_id, was in connection.execute(chosen.encode(), [channel]).fetchall():
+        for (table_id,) in connection.execute(chosen.encode(), [channel]).fetchall():
             with connection.transaction():
                 connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
-                outcomes[int(table_id)] = tend_one(connection, channel, table_id, was)
+                outcomes[int(table_id)] = tend_one(connection, channel, table_id)
     except errors().InsufficientPrivilege:
         pass
     return outcomes
