@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_ddlrepl.capture.enroll import snapshot_of
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, Lsn
 from airflow_ddlrepl.model.revision import Revision
 
 WITHOUT_LOCK = frozenset({"ALTER TYPE", "ALTER DOMAIN", "ALTER SCHEMA", "ALTER EXTENSION"})
@@ -18,10 +18,17 @@ def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]],
     events: from the inspection of the catalog before the position to the one after it, which was at `end`. revisions:
     all of each table, in order. A table that got none between the position and `end` was found as it was known.
     """
-    changes = [e for e in events if e.kind in (EventKind.DDL, EventKind.GAP) and not e.is_inspected and e.key.lsn < at]
+    events = [e for e in events if e.kind in (EventKind.DDL, EventKind.GAP) and e.key.lsn < at]
+    changes = [e for e in events if not e.is_inspected]
+    by_rows = {(table.id, e.key) for e in events if _is_by_rows(e) for table in e.tables}
     gap = next((e for e in reversed(changes) if e.kind is EventKind.GAP), None)
     found: dict[int, str] = {}
     for table_id, history in revisions.items():
+        valid = next((r for r in reversed(history) if r.key.lsn < at), None)
+        if valid and valid.table and valid.table.types and (table_id, valid.key) in by_rows:
+            since = Lsn(valid.key.lsn)
+            found[table_id] = f"since {since} its rows tell its columns, not their types; these are known at {end}"
+            continue
         later = next((r for r in history if r.key.lsn >= at), None)
         if later is None or later.key.lsn >= end:
             continue
@@ -33,6 +40,11 @@ def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]],
         elif later.is_ambiguous:
             found[table_id] = f"nothing in the log tells when it changed: {told}"
     return found
+
+
+def _is_by_rows(event: Event) -> bool:
+    """Was the shape of an inspection found to be that of rows before it?"""
+    return event.is_inspected and event.xid > 0 and event.key.seq != START_OF_TRANSACTION
 
 
 def _blind(changes: Iterable[Event], table_id: int, history: Sequence[Revision]) -> Event | None:

@@ -10,10 +10,10 @@ from airflow_ddlrepl.capture.enroll import enroll
 from airflow_ddlrepl.capture.untold import untold
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.types import DataType
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
 END = Lsn(100)
 INT = DataType("integer", "pg_catalog", "int4", oid=23)
@@ -85,3 +85,15 @@ def test_without_statements_in_the_log_nothing_tells_when_a_found_change_was_mad
     assert told(35, known, FOUND).startswith("nothing in the log tells when it changed")
     assert told(35, known, FOUND).endswith(f"at {Lsn(90)}")
     assert told(91, known, FOUND) == ""
+
+
+def test_rows_that_showed_columns_do_not_show_what_their_types_were() -> None:
+    """The catalog was looked at later: a type of users' may have had another name until then."""
+    moved = shape(1, 2).with_(types=(TypeDefinition(20001, "s", "mood", TypeKind.ENUM, labels=("a",)),))
+    by_rows = replace(FOUND, key=LogKey(30, 2), xid=101, tables=(moved,))
+    assert told(25, FIRST, by_rows).startswith("nothing in the log tells when it changed")
+    assert told(35, FIRST, by_rows).endswith(f"not their types; these are known at {END}")
+    assert told(45, FIRST, by_rows, WHOLE) == ""
+    assert told(35, FIRST, replace(by_rows, tables=(shape(1, 2),))) == ""
+    assert told(35, FIRST, replace(by_rows, key=LogKey(30, START_OF_TRANSACTION))) == ""  # a statement has shown it
+    assert told(35, FIRST, replace(by_rows, xid=0)) == ""  # of an inspection there
