@@ -43,7 +43,7 @@ def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]],
 
 
 def _is_by_rows(event: Event) -> bool:
-    """Was the shape of an inspection found to be that of rows before it?"""
+    """Was the shape of an inspection found to be that of rows before it? It stands where the first of them does."""
     return event.is_inspected and event.xid > 0 and event.key.seq != START_OF_TRANSACTION
 
 

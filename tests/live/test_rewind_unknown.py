@@ -31,6 +31,15 @@ def unsafe(replica: Replica, at: str) -> dict[str, str]:
     return {t["table"]: t["reason"] for t in replica.plan_rewind(at).tables if t["verdict"] == "unsafe"}
 
 
+def refuses(replica: Replica, at: str, reason: str) -> None:
+    """A rewind of t to there, for this reason; u is offered."""
+    told = unsafe(replica, at)
+    assert list(told) == ["public.t"]
+    assert reason in told["public.t"]
+    with pytest.raises(DdlReplError, match=r"(?s)REW-102.*known: public\.u\)"):
+        replica.rewind(at)
+
+
 def test_a_table_that_was_written_anew_is_unknown_until_it_was_loaded(replica: Replica, past: str) -> None:
     """Between the ALTER and the refresh after it nothing tells its rows: the plan says so, and nothing is built."""
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY, v int)", "CREATE TABLE u (id int)")
@@ -200,11 +209,7 @@ def test_a_change_that_only_the_inspection_tells(databases: Any, past: str, tmp_
     between = here(replica)
     replica.at_source("INSERT INTO u VALUES (2)")
     last = captured(replica)
-    told = unsafe(replica, between)
-    assert list(told) == ["public.t"]
-    assert "nothing in the log tells when it changed" in told["public.t"]
-    with pytest.raises(DdlReplError, match=r"(?s)REW-102.*known: public\.u\)"):
-        replica.rewind(between)
+    refuses(replica, between, "nothing in the log tells when it changed")
     columns = "SELECT count(*) FROM information_schema.columns WHERE table_name = 't'"
     for position, number in ((first, 2), (last, 1)):
         replica.rewind(position)

@@ -104,8 +104,7 @@ CREATE OR REPLACE FUNCTION ddlrepl.named(tag text, said text) RETURNS SETOF oid
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     names name[] := ARRAY(
-        SELECT w FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
-        UNION SELECT lower(w) FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
+        SELECT unnest(ARRAY[w, lower(w)]) FROM regexp_split_to_table(said, E'[\\x01-#%-/:-@[-^`{-\\x7f]+') w
         UNION SELECT replace(q, E'\x01', '"') FROM regexp_split_to_table(replace(said, '""', E'\x01'), '"') q);
 BEGIN
     RETURN QUERY
@@ -188,7 +187,7 @@ $$;
 -- Is this DDL none of anybody's business: our own, without effect on tables, or with secrets in its text?
 CREATE OR REPLACE FUNCTION ddlrepl.is_ignored(tag text, context text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_start|on_ddl_command_end|on_sql_drop|tend|put_back)"?[(]') > 1
+    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_(start|end)|on_sql_drop|tend|put_back)"?[(]') > 1
         OR tag ~ '(SUBSCRIPTION|PUBLICATION|USER MAPPING|SERVER|FOREIGN DATA WRAPPER)$'
         OR tag IN ('REFRESH MATERIALIZED VIEW', 'REINDEX')
         OR NOT EXISTS (SELECT FROM ddlrepl.channel)
@@ -254,8 +253,9 @@ END
 $$;
 
 -- What the tables are like before a statement shows what was changed where no event trigger fired. Kept for the end of
--- the statement, which tells it. Nothing is told of before where a lock does not let us look, or where the statement is
--- one of many in a query string that names many tables: looking at them all each time would take too long.
+-- the statement, which tells it. Nothing is told of before where we can't look (a lock, mostly: no gap, for the end of the
+-- statement looks again), or where the statement is one of many in a query string that names many tables: looking at them
+-- all each time would take too long.
 CREATE OR REPLACE FUNCTION ddlrepl.on_ddl_command_start() RETURNS event_trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '500ms' SET jit = off AS $$
 DECLARE
