@@ -46,22 +46,21 @@ def _check(server: Any, first: int, kind: type[Player] = Player) -> None:
     assert compared or not issubclass(kind, Rememberer)
 
 
+def _sampled(kind: type[Rememberer], every: int) -> type[Rememberer]:
+    """Lets the live target go back to one of so many points; `make chaos` to all of them."""
+    return type(f"Sampled{kind.__name__}", (kind,), {"live_every": every})
+
+
 @pytest.mark.parametrize("first", _starts(60, FIRST))
 def test_histories_on_18(pg18: Any, first: int) -> None:
     _check(pg18, first)
-
-
-class Sampled(Rememberer):
-    """Lets the live target go back to some of the points; `make chaos` to all of them."""
-
-    live_every = 5
 
 
 @pytest.mark.req("HVR-W-06", "HVR-W-11", "HVR-W-14")
 @pytest.mark.parametrize("first", _starts(12, FIRST + 60))
 def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
     """Every point of them that was noted is gone back to, and what stood there then stands there again."""
-    _check(pg18, first, Sampled)
+    _check(pg18, first, _sampled(Rememberer, 5))
 
 
 @pytest.mark.parametrize("first", _starts(20, FIRST + 80))
@@ -70,16 +69,10 @@ def test_histories_with_properties(pg18: Any, first: int) -> None:
     _check(pg18, first, Renaming)
 
 
-class SampledToo(RenamingRememberer):
-    """As Sampled."""
-
-    live_every = 5
-
-
 @pytest.mark.parametrize("first", _starts(8, FIRST + 100))
 def test_histories_with_properties_that_are_rewound(pg18: Any, first: int) -> None:
     """A replay shows what stood there by the names that the file gives it now."""
-    _check(pg18, first, SampledToo)
+    _check(pg18, first, _sampled(RenamingRememberer, 5))
 
 
 @pytest.mark.parametrize("first", _starts(12, FIRST + 120))
@@ -105,55 +98,25 @@ def test_histories_with_functions(pg18: Any, first: int) -> None:
     _check(pg18, first, Transforming)
 
 
-class SampledConditions(RestrictingRememberer):
-    """As Sampled, of fewer points."""
-
-    live_every = 8
-
-
-class SampledFunctions(TransformingRememberer):
-    """As Sampled, of fewer points."""
-
-    live_every = 8
-
-
-@pytest.mark.parametrize("kind", [SampledConditions, SampledFunctions])
+@pytest.mark.parametrize("kind", [_sampled(RestrictingRememberer, 8), _sampled(TransformingRememberer, 8)])
 def test_histories_with_conditions_or_functions_that_are_rewound(pg18: Any, kind: type[Player]) -> None:
     """Each point is gone back to by what the file says then: other rows or values than the targets had at the time."""
     _check(pg18, FIRST + 168, kind)
 
 
-class SampledMultiranges(RangingRememberer):
-    """As Sampled, of fewer points."""
-
-    live_every = 8
-
-
 @pytest.mark.parametrize("first", _starts(8, FIRST + 180))
 def test_histories_with_multiranges(pg18: Any, first: int) -> None:
     """Range types say what their multiranges are called, and these are renamed, moved and used in columns."""
-    _check(pg18, first, SampledMultiranges)
-
-
-class SampledInspections(InspectingRememberer):
-    """As Sampled, of fewer points."""
-
-    live_every = 8
+    _check(pg18, first, _sampled(RangingRememberer, 8))
 
 
 @pytest.mark.parametrize("first", _starts(8, FIRST + 188))
 def test_histories_without_event_triggers(pg18: Any, first: int) -> None:
     """Between a change and what tells it the plan calls the table unsafe; at any other point it is as it was."""
-    _check(pg18, first, SampledInspections)
-
-
-class SampledSilence(SilentRememberer):
-    """As Sampled, of fewer points."""
-
-    live_every = 8
+    _check(pg18, first, _sampled(InspectingRememberer, 8))
 
 
 @pytest.mark.parametrize("first", _starts(8, FIRST + 196))
 def test_histories_with_a_silent_session(pg18: Any, first: int) -> None:
     """What a superuser altered with event triggers off is shown by later statements, or found by inspections."""
-    _check(pg18, first, SampledSilence)
+    _check(pg18, first, _sampled(SilentRememberer, 8))
