@@ -1,0 +1,48 @@
+"""The DAG that lets a target go on that waits for a person: explain, approve, remove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG, Param
+
+from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, channel_dag
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
+
+CONTROL = "its number, as `ddlrepl controls` prints it; empty: all that hold"
+
+
+def controls_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """Started by hand when a target waits: explain, a person's approval, remove. Unanswered, they stay."""
+    with channel_dag(
+        channel,
+        "controls",
+        defaults,
+        description=f"Lets targets of {channel.name} go on that wait in front of a schema change",
+        doc_md=_about_controls(channel, file),
+        params={"control": Param(None, type=["null", "integer"], minimum=1, title="Control", description=CONTROL)},
+    ) as dag:
+        where = str(file.absolute())
+        explain = ExplainControlsOperator(task_id="explain", channel=where, control="{{ params.control or '' }}")
+        approve = ApprovalOperator(
+            task_id="approve",
+            subject=f"Remove these controls of {channel.name}?",
+            body="{{ ti.xcom_pull(task_ids='explain', key='text') }}",
+            defaults="Reject",
+            response_timeout=ANSWER_WITHIN,
+        )
+        remove = RemoveControlsOperator(task_id="remove", channel=where, controls=explain.output)
+        explain >> approve >> remove
+    return dag
+
+
+def _about_controls(channel: Channel, file: Path) -> str:
+    return f"""Controls of channel **{channel.name}** (`{file.name}`): a policy `FAIL_INTEG_JOB` stops a target
+in front of a schema change until a person has looked at it.
+
+`explain` tells which controls hold and why, and fails when none does; `approve` waits for a person (rejected after a
+day); `remove` removes those that were shown. The next run of `ddlrepl__{channel.name}__replicate` goes on past them.
+"""

@@ -1,0 +1,50 @@
+"""What all DAGs of a channel share: their id, tags, pool, retries and how many runs there are at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from airflow.sdk import DAG
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.hooks.settings import option
+
+# A run that finds the channel locked or a server away tries again before it fails.
+DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), "owner": "ddlrepl"}
+ANSWER_WITHIN = timedelta(days=1)
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def channel_dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more: Any) -> DAG:
+    """Return a DAG of a channel: paused at first, one run at a time, started by hand unless `more` has a schedule."""
+    return DAG(
+        dag_id=f"ddlrepl__{channel.name}__{kind}",
+        start_date=BEGINNING,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=True,
+        auto_register=False,  # it is Airflow's when it stands in a module's globals, not because it was made
+        default_args={**DEFAULTS, **_pool(channel), **defaults},
+        tags=["ddlrepl", channel.name],
+        **{"schedule": None, **more},
+    )
+
+
+def params(*names: str) -> dict[str, str]:
+    """Return arguments of a task: what the run's params of these names hold."""
+    return {name: f"{{{{ params.{name} }}}}" for name in names}
+
+
+def _pool(channel: Channel) -> dict[str, str]:
+    """`[ddlrepl] pool`, where there is one."""
+    name = option("pool").replace("{channel}", channel.name)
+    return {"pool": name} if name else {}
+
+
+def shown(location: str) -> str:
+    """Return a location as Markdown code, without its password."""
+    return re.sub(r"`", "'", redact(location))

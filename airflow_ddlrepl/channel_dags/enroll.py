@@ -1,0 +1,42 @@
+"""The DAG that activates a channel: prepares the source, enrolls its tables, loads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+from airflow.sdk import DAG, Param
+
+from airflow_ddlrepl.channel_dags.dag import channel_dag, params
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.policies import Enrollment
+from airflow_ddlrepl.operators.enroll import EnrollOperator
+
+START = "now; oldest, as far back as the source holds its log; a moment with its offset, or a position of the log"
+
+
+def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """Started by hand: prepare the source, enroll its tables, load them. Again: changes what is asked for only."""
+    with channel_dag(
+        channel,
+        "enroll",
+        defaults,
+        description=f"Activates {channel.name}: prepares the source, enrolls its tables, loads them",
+        doc_md=_about_enrolling(channel, file),
+        params={
+            "enrollment": Param("keep", type="string", enum=list(get_args(Enrollment)), title="Shapes that are known"),
+            "start_moment": Param("now", type="string", minLength=3, title="Capture begins", description=START),
+            "refresh": Param(True, type="boolean", title="Load tables that exist already"),
+        },
+    ) as dag:
+        wanted = params("enrollment", "start_moment", "refresh")
+        EnrollOperator(task_id="enroll", channel=str(file.absolute()), **wanted)
+    return dag
+
+
+def _about_enrolling(channel: Channel, file: Path) -> str:
+    return f"""Activates channel **{channel.name}** (`{file.name}`): prepares the source (publication, slot, event
+triggers), enrolls its tables and loads those that exist. Run again it changes nothing but what is asked for:
+`enrollment` regenerate inspects every table and lists what the log does not tell, `only` does this and nothing else;
+`start_moment` in the past captures once more from the log that the source holds (`hold_log`).
+"""

@@ -1,0 +1,75 @@
+"""The DAG that replicates: capture, adapt, refresh, integrate."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG, CronDataIntervalTimetable, TriggerRule
+
+from airflow_ddlrepl.assets import data_asset, outlet, schema_asset
+from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
+from airflow_ddlrepl.operators.capture import CaptureOperator
+from airflow_ddlrepl.operators.integrate import IntegrateOperator
+from airflow_ddlrepl.operators.refresh import RefreshOperator
+from airflow_ddlrepl.operators.replay import ReplayOperator
+
+# A stage that fails has gone as far as it could: what stops one target or table keeps no other from later stages.
+GOES_ON = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
+
+
+def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """One cycle per run; paused until someone wants it, never two runs at once."""
+    with channel_dag(
+        channel,
+        "replicate",
+        defaults,
+        description=f"Replicates {channel.name} together with its schema changes",
+        doc_md=_documentation(channel, file),
+        schedule=CronDataIntervalTimetable(channel.schedule, timezone="UTC") if channel.schedule else None,
+    ) as dag:
+        where = str(file.absolute())
+        capture = CaptureOperator(task_id="capture", channel=where)
+        adapt = AdaptDDLOperator(task_id="adapt", channel=where)
+        refresh = RefreshOperator(task_id="refresh", channel=where, trigger_rule=GOES_ON)
+        assets = [data_asset(channel.name), schema_asset(channel.name)]
+        outlets = [outlet(asset) for asset in assets]
+        integrate = IntegrateOperator(
+            task_id="integrate", channel=where, inlets=assets, outlets=outlets, trigger_rule=GOES_ON
+        )
+        stages = [capture, adapt, refresh, integrate]
+        for earlier, later in combinations(stages, 2):
+            earlier >> later
+        stages >> EmptyOperator(task_id="end")  # the run has failed when one of them has
+        if channel.replays:  # beside the others: in a backfill it alone works, otherwise it alone is skipped
+            into = f"{{{{ (dag_run.conf or {{}}).get('into', '{channel.replays[0].name}') }}}}"
+            ReplayOperator(task_id="replay", channel=where, into=into, max_active_tis_per_dag=1)
+    return dag
+
+
+def _documentation(channel: Channel, file: Path) -> str:
+    targets = "\n".join(f"- to **{target.name}**: `{shown(target.location)}`" for target in channel.targets)
+    return f"""Channel **{channel.name}** (`{file.name}`)
+
+- from `{shown(channel.source.location)}`: {", ".join(f"`{pattern}`" for pattern in channel.source.tables)}
+{targets}
+
+`capture` reads the source's log up to now, `adapt` changes the targets' tables as the source's have changed,
+`refresh` loads tables that need it, `integrate` applies the rows. A stage with nothing to do starts no Spark.
+
+Other DAGs can wait for what arrives (asset `{data_asset(channel.name).name}`) or for a schema that has changed
+(`{schema_asset(channel.name).name}`).
+{_about_backfills(channel)}"""
+
+
+def _about_backfills(channel: Channel) -> str:
+    if not channel.replays:
+        return ""
+    return f"""
+A backfill leaves the targets and their positions alone: `replay` brings **{channel.replays[0].name}** (or the replay
+that its conf names as `into`) from the start of each interval to its end. One run at a time keeps them in order.
+"""

@@ -1,0 +1,59 @@
+"""The DAG that goes back to an earlier moment: plan, a person's approval, rewind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import DAG, Param
+
+from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, channel_dag, params, shown
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
+
+TO = "2026-11-21T08:00:00+00:00 (with its offset), or a position of the source's log such as 0/16B3748"
+TABLES = "schema.table, one per line; patterns as in the channel file; empty: all of the channel"
+
+
+def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """Started by hand with a moment: plan, a person's approval, rewind. Without an answer in time nothing is done."""
+    places = [place.name for place in (*channel.replays, *channel.targets)]
+    with channel_dag(
+        channel,
+        "rewind",
+        defaults,
+        description=f"Builds the tables of {channel.name} as they were at an earlier moment, in another place",
+        doc_md=_about_rewinds(channel, file),
+        params={
+            "to": Param(type="string", minLength=3, title="Moment or position", description=TO),
+            "into": Param(places[0], type="string", enum=places, title="A replay, or a target that goes back and on"),
+            "tables": Param("", type="string", format="multiline", title="Tables", description=TABLES),
+        },
+    ) as dag:
+        wanted = params("to", "into", "tables")
+        where = str(file.absolute())
+        plan = PlanRewindOperator(task_id="plan", channel=where, **wanted)
+        approve = ApprovalOperator(
+            task_id="approve",
+            subject="Rewind {{ params.into }} to {{ params.to }}?",
+            body="{{ ti.xcom_pull(task_ids='plan', key='text') }}",
+            defaults="Reject",
+            response_timeout=ANSWER_WITHIN,
+        )
+        rewind = RewindOperator(task_id="rewind", channel=where, **wanted)
+        plan >> approve >> rewind
+    return dag
+
+
+def _about_rewinds(channel: Channel, file: Path) -> str:
+    replays = "\n".join(f"- **{replay.name}**: `{shown(replay.location)}`" for replay in channel.replays)
+    return f"""The past of channel **{channel.name}** (`{file.name}`), into one of
+
+{replays}
+
+What an earlier rewind built there is removed first; targets and source are not touched. `into` a target: what the first
+of these got takes the places of the target's tables, when it has come up to the target's position.
+`plan` tells what will be done and which tables can't be known, `approve` waits for a person (rejected after a day),
+`rewind` builds the tables.
+"""
