@@ -4,5 +4,5 @@ from airflow_ddlrepl.channel_dags import dags_and_refusals
 from airflow_ddlrepl.hooks.settings import channel_files
 
 # Airflow's DAG processor finds a DAG where it stands in a module's globals. It takes none from a file that raises, so
-# what is wrong with a channel file is told by refused.py.
+# refused.py raises what is wrong with a channel file.
 globals().update(dags_and_refusals(channel_files())[0])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from airflow_ddlrepl.channel_dags.controls import controls_dag
 from airflow_ddlrepl.channel_dags.enroll import enroll_dag
 from airflow_ddlrepl.channel_dags.replicate import replicate_dag
 from airflow_ddlrepl.channel_dags.rewind import rewind_dag
+from airflow_ddlrepl.channel_dags.unusable import Refusal, unusable_dag
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.errors import ConfigError
@@ -20,45 +20,67 @@ from airflow_ddlrepl.hooks.settings import files_at
 
 
 def build_channel_dags(path: str | Path, **defaults: Any) -> dict[str, DAG]:
-    """The DAGs of the channel file at `path`, or of every one in that folder, by DAG id.
+    """Return the DAGs of the channel file at `path`, or of every channel file in that folder, by DAG id.
 
-    Raises ConfigError CFG-403 when two files describe the same channel; what is wrong with a file is told with its
-    line. defaults: default arguments of the tasks, e.g. retries=5.
+    A file that can't be used stops no other channel: it has one DAG, whose name and documentation say what is wrong.
+    Raises ConfigError when no file can be used. defaults: default arguments of the tasks, e.g. retries=5.
     """
-    return dags_of(files_at(path), **defaults)
+    built, refused = dags_and_refusals(files_at(path), **defaults)
+    if refused and not built:
+        raise all_of(refused)
+    return built | {dag.dag_id: dag for dag in map(unusable_dag, refused)}
 
 
-def dags_of(files: Iterable[Path], **defaults: Any) -> dict[str, DAG]:
-    """As build_channel_dags, from a list of files."""
-    built, refused = dags_and_refusals(files, **defaults)
-    for error in refused:
-        raise error
-    return built
+def check_channel_dags(files: str | Path | Iterable[Path]) -> None:
+    """Raise ConfigError CFG-404 when some of the channel files can't be used: in a DAG file, it is an import error.
+
+    Airflow takes no DAG from a file that raises, so the file that calls this must build none.
+    files: a channel file, a folder of them, or a list of files.
+    """
+    _, refused = dags_and_refusals(files_at(files) if isinstance(files, str | Path) else files)
+    if refused:
+        raise all_of(refused)
 
 
-def dags_and_refusals(files: Iterable[Path], **defaults: Any) -> tuple[dict[str, DAG], list[ConfigError]]:
-    """The DAGs of the files that can be used, and what is wrong with the others: one of them stops no other channel.
+def all_of(refused: Sequence[Refusal]) -> ConfigError:
+    """Return the one error, or one that quotes several."""
+    errors = list(dict.fromkeys(one.error for one in refused))
+    if len(errors) == 1:
+        return errors[0]
+    reasons = "\n".join(map(str, errors))
+    return ConfigError(f"{len(refused)} channel files can't be used\n{reasons}", code="CFG-404")
+
+
+def dags_and_refusals(files: Iterable[Path], **defaults: Any) -> tuple[dict[str, DAG], list[Refusal]]:
+    """Return the DAGs of the files that can be used, and what is wrong with the others.
 
     Of two files that describe the same channel neither can be used.
     """
-    built: dict[str, list[DAG]] = {}
-    refused: list[ConfigError] = []
-    twice: set[str] = set()
+    channels: dict[str, list[tuple[Path, Channel]]] = {}
+    built: list[DAG] = []
+    refused: list[Refusal] = []
     for file in files:
         try:
             channel = load_channel(file)
-            if channel.name in built:
-                twice.add(channel.name)
-                raise ConfigError(
-                    f"{file} describes the channel {channel.name} for the second time",
-                    code="CFG-403",
-                    hint="a channel's name is its identity: rename one, or move one file out of the folder",
-                )
-            built[channel.name] = list(_dags(channel, file, defaults))
         except ConfigError as error:
-            refused.append(error)
-    usable = (dags for name, dags in built.items() if name not in twice)
-    return {dag.dag_id: dag for dag in chain.from_iterable(usable)}, refused
+            refused.append(Refusal(file, error))
+        else:
+            channels.setdefault(channel.name, []).append((file, channel))
+    for name, found in channels.items():
+        if len(found) == 1:
+            built += _dags(found[0][1], found[0][0], defaults)
+        else:
+            repeated = _repeated(name, [file for file, _ in found])
+            refused += [Refusal(file, repeated) for file, _ in found]
+    return {dag.dag_id: dag for dag in built}, refused
+
+
+def _repeated(name: str, files: Sequence[Path]) -> ConfigError:
+    return ConfigError(
+        f"{' and '.join(map(str, files))} describe the same channel {name}",
+        code="CFG-403",
+        hint="a channel's name is its identity: rename one, or move one file out of the folder",
+    )
 
 
 def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator[DAG]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import DagBag
+from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.bundles import ChannelDagBundle
@@ -65,7 +66,7 @@ def test_a_folder_gives_a_dag_per_file(tmp_path: Path) -> None:
 def test_one_name_in_two_files_is_refused(tmp_path: Path) -> None:
     write_channel(tmp_path, file="a.yaml")
     write_channel(tmp_path, file="b.yaml")
-    with pytest.raises(ConfigError, match=r"CFG-403.*second time"):
+    with pytest.raises(ConfigError, match=r"CFG-403: .*a\.yaml and .*b\.yaml describe the same channel shop"):
         build_channel_dags(tmp_path)
 
 
@@ -143,6 +144,48 @@ def test_two_line_file(tmp_path: Path) -> None:
     bag = DagBag(tmp_path, bundle_path=tmp_path)
     assert bag.import_errors == {}
     assert sorted(bag.dags) == ["ddlrepl__shop__enroll", "ddlrepl__shop__replicate"]
+
+
+def two_line_file(folder: Path, channels: Path, function: str = "build_channel_dags") -> DagBag:
+    """What Airflow finds in a DAGs folder with README's file."""
+    folder.mkdir(exist_ok=True)
+    call = f"{function}({str(channels)!r})"
+    call = f"globals().update({call})" if function == "build_channel_dags" else call
+    (folder / f"{function}.py").write_text(f"from airflow_ddlrepl import {function}\n{call}\n")
+    return DagBag(folder, bundle_path=folder)
+
+
+def test_a_typo_in_one_channel_file_stops_no_other_channel_of_the_two_line_file(tmp_path: Path) -> None:
+    """Airflow drops all DAGs of a file that raises: the error must be seen without an exception."""
+    for name, more in (("a", ""), ("b", "sorce: 1"), ("c", "")):
+        write_channel(tmp_path, name, more)
+    bag = two_line_file(tmp_path / "dags", tmp_path)
+    assert bag.import_errors == {}
+    good = [f"ddlrepl__{name}__{kind}" for name in "ac" for kind in ("enroll", "replicate")]
+    assert sorted(bag.dags) == sorted([*good, "ddlrepl__b.yaml__unusable"])
+    dag = bag.dags["ddlrepl__b.yaml__unusable"]
+    assert dag.dag_display_name == "b.yaml can't be used"
+    assert "b.yaml:9: unknown key sorce" in dag.description and "b.yaml:9: unknown key sorce" in dag.doc_md
+    assert dag.is_paused_upon_creation and "unusable channel file" in dag.tags
+    with pytest.raises(AirflowFailException, match=r"b.yaml:9: unknown key sorce"):
+        dag.get_task("report").execute({})
+
+
+def test_a_file_of_its_own_makes_an_import_error_of_a_typo(tmp_path: Path) -> None:
+    write_channel(tmp_path, "a")
+    assert two_line_file(tmp_path / "good", tmp_path, "check_channel_dags").import_errors == {}
+    write_channel(tmp_path, "b", "sorce: 1")
+    ((place, error),) = two_line_file(tmp_path / "bad", tmp_path, "check_channel_dags").import_errors.items()
+    assert place.endswith("check_channel_dags.py") and "b.yaml:9: unknown key sorce" in error
+
+
+def test_where_no_channel_file_can_be_used_the_two_line_file_is_an_import_error(tmp_path: Path) -> None:
+    for name in "ab":
+        write_channel(tmp_path, name, "sorce: 1")
+    bag = two_line_file(tmp_path / "dags", tmp_path)
+    (error,) = bag.import_errors.values()
+    assert "CFG-404: 2 channel files can't be used" in error and "a.yaml:9" in error and "b.yaml:9" in error
+    assert not bag.dags
 
 
 REPLAYS = (
