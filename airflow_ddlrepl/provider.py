@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 
 from airflow.cli.cli_config import ActionCommand, Arg, CLICommand
 
@@ -35,5 +36,6 @@ def cli_commands() -> list[CLICommand]:
 
 def _run(arguments: argparse.Namespace) -> None:
     from airflow_ddlrepl.cli import main
+    from airflow_ddlrepl.hooks.connections import connections_file, stored_connection
 
-    main(arguments.arguments)
+    main(arguments.arguments, partial(connections_file, find=stored_connection))

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from airflow_ddlrepl.cli import work
+from airflow_ddlrepl.cli.opened import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
 from airflow_ddlrepl.config.policies import Enrollment
 from airflow_ddlrepl.errors import Exit
@@ -81,9 +82,13 @@ Spark = Annotated[
 ]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point of `ddlrepl`; ends the process with the command's exit code."""
-    app(args=None if arguments is None else list(arguments), prog_name="ddlrepl")
+def main(arguments: Sequence[str] | None = None, connections: Connections = environment_alone) -> None:
+    """Entry point of `ddlrepl`; ends the process with the command's exit code.
+
+    connections: where a channel's connections come from when they are not in the environment.
+    """
+    with connections_of(connections):
+        app(args=None if arguments is None else list(arguments), prog_name="ddlrepl")
 
 
 def _end(task: Callable[[], Result], as_json: bool, judge: Callable[[Any], Exit] = always_done) -> None:

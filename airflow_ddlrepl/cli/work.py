@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from airflow_ddlrepl.cli.opened import opened
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Said, Table
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.check import warnings
-from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import resolve
 from airflow_ddlrepl.config.moment import parse_start, parse_until
 from airflow_ddlrepl.config.pattern import is_selected, table_patterns
@@ -32,23 +32,22 @@ def _flowing(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = 
 
     spark: a master, or sc://… of a Spark Connect server; empty: what environment or channel say.
     """
-    channel = load_channel(path)  # a mistake in the file is told before anything heavy is imported
-    from airflow_ddlrepl import flow
-    from airflow_ddlrepl.spark.runner import SparkRunner
-    from airflow_ddlrepl.spark.settings import SparkSettings
+    with opened(path) as channel:  # a mistake in the file is told before anything heavy is imported
+        from airflow_ddlrepl import flow
+        from airflow_ddlrepl.spark.runner import SparkRunner
+        from airflow_ddlrepl.spark.settings import SparkSettings
 
-    runner = SparkRunner(SparkSettings.of(channel, spark), f"ddlrepl {channel.name}")
-    try:
-        with flow.Cycle(channel, runner, this_holder()) as cycle:
-            return act(flow, cycle)
-    finally:
-        runner.stop()
+        runner = SparkRunner(SparkSettings.of(channel, spark), f"ddlrepl {channel.name}")
+        try:
+            with flow.Cycle(channel, runner, this_holder()) as cycle:
+                return act(flow, cycle)
+        finally:
+            runner.stop()
 
 
 @contextmanager
 def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
-    channel = load_channel(path)
-    with Repository.open(channel.repository) as repository:
+    with opened(path) as channel, Repository.open(channel.repository) as repository:
         yield channel, repository
 
 
@@ -119,9 +118,14 @@ def check(path: Path) -> Result:
     """
     from airflow_ddlrepl.flow.transforming import require_functions
 
-    channel = load_channel(path)
-    require_functions(channel)
-    told = warnings(channel)
+    with opened(path) as channel:
+        require_functions(channel)
+        told = [*warnings(channel), *_missing_locations(channel)]
+    value = {"channel": channel.name, "file": str(path), "fingerprint": channel.fingerprint(), "warnings": told}
+    return Said(value, "\n".join([f"{path}: channel {channel.name} is valid", *(f"warning: {text}" for text in told)]))
+
+
+def _missing_locations(channel: Channel) -> Iterator[str]:
     places = {"source": channel.source.location, **{f"target {t.name}": t.location for t in channel.places}}
     for place, location in places.items():
         try:
@@ -129,9 +133,7 @@ def check(path: Path) -> Result:
         except ConfigError as error:
             if error.code == "CFG-104":  # what can't be used here can be used nowhere
                 raise ConfigError(f"{place}: {error.message}", code=error.code, hint=error.hint) from None
-            told.append(f"{place}: {error.message} ({error.code}); it has to be there where the channel runs")
-    value = {"channel": channel.name, "file": str(path), "fingerprint": channel.fingerprint(), "warnings": told}
-    return Said(value, "\n".join([f"{path}: channel {channel.name} is valid", *(f"warning: {text}" for text in told)]))
+            yield f"{place}: {error.message} ({error.code}); it has to be there where the channel runs"
 
 
 def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:
@@ -204,5 +206,5 @@ class Diagnosis:
 
 
 def doctor(path: Path | None) -> Diagnosis:
-    channel = load_channel(path) if path else None
-    return Diagnosis(tuple(import_module("airflow_ddlrepl.doctor").run_doctor(channel)))
+    with opened(path) if path else nullcontext() as channel:
+        return Diagnosis(tuple(import_module("airflow_ddlrepl.doctor").run_doctor(channel)))

@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.environment import expand, home
 from airflow_ddlrepl.config.profile import of_scheme
 from airflow_ddlrepl.errors import ConfigError
 
+VARIABLE = "DDLREPL_CONNECTIONS_FILE"
 SCHEMES = ("postgresql", "postgres")
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.:-]*://")
 _ID = re.compile(r"^[A-Za-z0-9_.-]+$")
@@ -76,13 +77,9 @@ def resolve(location: str) -> str:
             code="CFG-104",
             hint="write postgresql://user@host:5432/database, or the id of an Airflow connection",
         )
-    value = os.environ.get(f"AIRFLOW_CONN_{text.upper()}") or _from_file(text)
+    value = os.environ.get(_variable(text)) or from_file(text)
     if value is None:
-        raise ConfigError(
-            f"there is no connection {text!r}",
-            code="CFG-103",
-            hint=f"set AIRFLOW_CONN_{text.upper()}, or add it to the file that DDLREPL_CONNECTIONS_FILE names",
-        )
+        raise _no_connection(text)
     return _checked(_libpq(value, f"connection {text!r}"), f"connection {text!r}")
 
 
@@ -127,8 +124,37 @@ def _only(scheme: str) -> str:
     return f"{hint}\n        {page}{f' ({refused})' if refused else ''}"
 
 
-def _from_file(name: str) -> str | None:
-    path = os.environ.get("DDLREPL_CONNECTIONS_FILE")
+def _variable(name: str) -> str:
+    return f"AIRFLOW_CONN_{name.upper()}"
+
+
+def _no_connection(name: str) -> ConfigError:
+    """Says where the connection was looked for, and the command that adds it."""
+    add = f"airflow connections add {name} --conn-uri 'postgres://user:password@host:5432/database'"
+    named = os.environ.get(VARIABLE)
+    if named and _was_asked_for(name, Path(named)):
+        where, hint = "in its secrets backends, the environment and its metadata database", add
+        return ConfigError(f"there is no connection {name!r}: Airflow has none {where}", code="CFG-103", hint=hint)
+    file = f"the file {named} ({VARIABLE}) has none of that name" if named else f"{VARIABLE} names no file"
+    return ConfigError(
+        f"there is no connection {name!r}: {_variable(name)} is not set, and {file}",
+        code="CFG-103",
+        hint=f"{add}\n        and run `airflow ddlrepl …`, which reads Airflow's connections; or set {_variable(name)}",
+    )
+
+
+def _was_asked_for(name: str, file: Path) -> bool:
+    """Was the file written for Airflow, which has no such connection?"""
+    text = file.expanduser().read_text(encoding="utf-8")
+    return text.lstrip().startswith("{") and name in json.loads(text)
+
+
+def from_file(name: str) -> str | None:
+    """The connection of that id in the file that DDLREPL_CONNECTIONS_FILE names: URL or JSON, or None.
+
+    Raises ConfigError CFG-105 when the file can't be used.
+    """
+    path = os.environ.get(VARIABLE)
     if not path:
         return None
     file = Path(path).expanduser()
@@ -137,9 +163,7 @@ def _from_file(name: str) -> str | None:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise ConfigError(
-            f"{file}: {reason}", code="CFG-105", hint="DDLREPL_CONNECTIONS_FILE names a file of connections"
-        ) from None
+        raise ConfigError(f"{file}: {reason}", code="CFG-105", hint=f"{VARIABLE} names a file of connections") from None
     if stat.S_IMODE(mode) & 0o077:
         raise ConfigError(f"{file} can be read by others", code="CFG-105", hint=f"chmod 600 {file}")
     return _lookup(text, name, file)

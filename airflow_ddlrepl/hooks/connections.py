@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ from airflow.sdk import BaseHook, Connection
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.environment import expand
+from airflow_ddlrepl.config.location import VARIABLE, from_file
 from airflow_ddlrepl.spark.private_file import private_file
 
-VARIABLE = "DDLREPL_CONNECTIONS_FILE"
 FIELDS = ("conn_type", "host", "login", "password", "port", "schema", "extra")
 
 
@@ -27,17 +27,44 @@ def connection_ids(channel: Channel) -> list[str]:
     return sorted(text for text in named if re.fullmatch(r"[A-Za-z0-9_.-]+", text))
 
 
+def find_connection(name: str) -> Connection | None:
+    """Airflow's connection of that id as a task gets it, or None."""
+    from airflow.sdk.exceptions import AirflowNotFoundException
+
+    try:
+        return BaseHook.get_connection(name)
+    except AirflowNotFoundException:
+        return None
+
+
+def stored_connection(name: str) -> Any:
+    """Airflow's connection of that id for a process that is no task, such as an `airflow` command; or None.
+
+    Airflow looks into its secrets backends, the environment and its metadata database, in this order.
+    """
+    from airflow.exceptions import AirflowNotFoundException
+    from airflow.models.connection import Connection
+
+    try:
+        return Connection.get_connection_from_secrets(name)
+    except AirflowNotFoundException:
+        return None
+
+
 @contextmanager
-def connections_file(channel: Channel) -> Iterator[Path | None]:
+def connections_file(channel: Channel, find: Callable[[str], Any | None] | None = None) -> Iterator[Path | None]:
     """The channel's connections as a file that this process and those it starts know by DDLREPL_CONNECTIONS_FILE.
 
-    It is gone when the block ends. None when the channel names no connection: then nothing changes. A connection
-    that Airflow does not know stays out of the file: the error that follows says which one, and how to add it.
+    It is gone when the block ends. None when the channel names no connection: then nothing changes. A connection that
+    Airflow does not know is taken from the file that the variable names already. One that is not there either is
+    null in the file, and the error that follows says that Airflow was asked. find: how Airflow is asked, by
+    default as tasks ask it.
     """
-    found = {name: fields for name in connection_ids(channel) if (fields := _fields(name)) is not None}
-    if not found:
+    names = connection_ids(channel)
+    if not names:
         yield None
         return
+    found = {name: _fields((find or find_connection)(name)) or from_file(name) for name in names}
     before = os.environ.get(VARIABLE)
     with private_file(json.dumps(found), ".connections") as path:
         try:
@@ -49,18 +76,7 @@ def connections_file(channel: Channel) -> Iterator[Path | None]:
                 os.environ[VARIABLE] = before
 
 
-def find_connection(name: str) -> Connection | None:
-    """Airflow's connection of that id, or None."""
-    from airflow.sdk.exceptions import AirflowNotFoundException
-
-    try:
-        return BaseHook.get_connection(name)
-    except AirflowNotFoundException:
-        return None
-
-
-def _fields(name: str) -> dict[str, Any] | None:
-    connection = find_connection(name)
+def _fields(connection: Any | None) -> dict[str, Any] | None:
     if connection is None:
         return None
     return {field: getattr(connection, field) for field in FIELDS if getattr(connection, field) is not None}
