@@ -197,7 +197,9 @@ _CAST = {Conversion.ASSIGN: cast, Conversion.CAST: explicit_cast, Conversion.BY_
 
 
 def _change_generated(change: ChangeGenerated, case: Case) -> Verdict:
-    return CARRIED if change.generated == case.held.column(change.id).generated else Verdict(True, "other values")
+    """One that only the source can compute from now on gets other values, which no row of the log tells."""
+    is_lost = case.source.column(change.id).generated and not case.held.column(change.id).generated
+    return Verdict(True, f"the values of {change.name} are computed at the source only") if is_lost else CARRIED
 
 
 def _change_logging(change: ChangeLogging, case: Case) -> Verdict:

@@ -59,7 +59,7 @@ def _is_parents_expression(change: ChangeGenerated, facts: TargetFacts) -> bool:
     if not change.generated or facts.parent_shape is None or facts.parent_before is None:
         return True
     was, now = (_expression(table, change.name) for table in (facts.parent_before, facts.parent_shape))
-    return was != now == canonical(change.expression or "")
+    return (was != now or not change.old.generated) and now == canonical(change.expression or "")
 
 
 def _expression(table: Table, column: str) -> str:

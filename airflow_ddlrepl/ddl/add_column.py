@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.column_order import to_add
 from airflow_ddlrepl.model.table import Column, Table
 
 
@@ -25,8 +26,6 @@ class AddColumn(TableChange):
 
 
 def spot(old: Table, new: Table) -> Iterator[AddColumn]:
-    """Columns whose identity is new."""
+    """Columns whose identity is new, generated ones last."""
     known = {c.id for c in old.columns}
-    for column in new.columns:
-        if column.id not in known:
-            yield AddColumn(column)
+    yield from (AddColumn(column) for column in to_add(c for c in new.columns if c.id not in known))

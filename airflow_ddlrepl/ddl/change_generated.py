@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.column_order import in_the_way
 from airflow_ddlrepl.ddl.edit import edit_column, shared_columns
 from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Table
@@ -47,6 +48,13 @@ def spot(old: Table, new: Table) -> Iterator[ChangeGenerated]:
     for before, after in shared_columns(old, new):
         if (before.generated, _compared(before)) != (after.generated, _compared(after)):
             yield ChangeGenerated(after.id, after.name, before, after.generated, _expression(after))
+
+
+def spot_in_the_way(old: Table, new: Table) -> Iterator[ChangeGenerated]:
+    """Columns that become plain for a while, so that what they are computed from can change; `spot` ends it."""
+    for now in in_the_way(old, new):
+        before = old.column(now.id)
+        yield ChangeGenerated(now.id, before.name, before, "", None)
 
 
 def spot_dropped(old: Table, new: Table) -> Iterator[ChangeGenerated]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.column_order import to_drop
 from airflow_ddlrepl.model.table import Column, Table
 
 
@@ -32,5 +33,4 @@ class DropColumn(TableChange):
 def spot(old: Table, new: Table) -> Iterator[DropColumn]:
     """Columns whose identity is gone; generated ones first, for they may depend on the others."""
     staying = {c.id for c in new.columns}
-    gone = [c for c in old.columns if c.id not in staying]
-    yield from (DropColumn(c) for c in sorted(gone, key=lambda c: (not c.generated, c.id)))
+    yield from (DropColumn(column) for column in to_drop(c for c in old.columns if c.id not in staying))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from airflow_ddlrepl.config.properties import ColumnProperty
 from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.column_names import is_sure, mentions
+from airflow_ddlrepl.ddl.column_order import to_drop
 from airflow_ddlrepl.ddl.drop_column import DropColumn
 from airflow_ddlrepl.ddl.edit import free_name, renames_in_order
 from airflow_ddlrepl.ddl.rename_column import RenameColumn
@@ -31,8 +32,7 @@ def without_absent(table: Table, properties: Properties) -> Table:
 
     Raises Unsupported ADP-141 for a column of the key, ADP-142 for one that another one or the partitions build on.
     """
-    gone = [column for column in table.columns if _name(column, properties) is None]
-    gone = sorted(gone, key=lambda column: not column.generated)
+    gone = to_drop(column for column in table.columns if _name(column, properties) is None)
     if not gone:
         return table
     left = table

@@ -183,3 +183,12 @@ def test_every_kind_has_its_rows() -> None:
     assert kinds - {k.kind for k in RENDER} == {Opaque.kind, ChangePartitionKey.kind}
     assert kinds - {k.kind for k in JUDGE} == {CreateTable.kind, DropTable.kind, Truncate.kind, FillColumn.kind}
     assert {kind for kind, _, _ in capabilities()} == kinds
+
+
+def test_a_new_expression_of_the_users_brings_the_values_anew() -> None:
+    """The target keeps values that it can't compute: the log carries those of later rows only."""
+    facts = TargetFacts(publishes_generated=True)
+    old = OLD.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="id * 2", generated="stored")))
+    new = old.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="public.f(id)", generated="stored")))
+    made = plan(hold(old, None, facts), new, render=PostgresDdl(18), facts=facts, source_before=old)
+    assert made.needs_refresh and made.shape is not None and made.shape.column(2).generated == ""

@@ -8,6 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.change_type import ChangeType
+from airflow_ddlrepl.ddl.column_names import mentions
+from airflow_ddlrepl.ddl.drop_column import DropColumn
 from airflow_ddlrepl.ddl.edit import renames_in_order, settled
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.order import in_order
@@ -15,9 +19,9 @@ from airflow_ddlrepl.ddl.spot import apply_all, spot
 from airflow_ddlrepl.ddl.type_edits import edits
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
-from tests.laws.shapes import tables
+from tests.laws.shapes import PLAIN_TYPES, tables
 
 
 @given(tables(), tables())
@@ -66,6 +70,47 @@ def test_what_no_kind_explains_is_opaque() -> None:
     old = Table(1, TableName("s", "t"), (), types=(TypeDefinition(5, "s", "d", TypeKind.DOMAIN, base="integer"),))
     new = old.with_(types=(replace(old.types[0], base="text"),))
     assert spot(old, new) == (Opaque(("types",), new),)
+
+
+@st.composite
+def computed(draw: st.DrawFn) -> Table:
+    """Plain columns, and generated ones that are made of some of them, in any order."""
+    ids = draw(st.lists(st.integers(1, 8), unique=True, min_size=1))
+    names = dict(zip(ids, draw(st.permutations(["a", "b", "c", "d", "e", "f", "g", "h"])), strict=False))
+    plain = draw(st.sets(st.sampled_from(ids), min_size=1))
+    columns = []
+    for i in sorted(ids):
+        column = Column(i, names[i], draw(st.sampled_from(PLAIN_TYPES)))
+        if i not in plain:
+            needed = draw(st.sets(st.sampled_from([names[p] for p in sorted(plain)]), min_size=1))
+            how = draw(st.sampled_from(["stored", "virtual"]))
+            column = replace(column, generated=how, default=" + ".join(sorted(needed)))
+        columns.append(column)
+    return Table(1, TableName("public", "t"), tuple(columns))
+
+
+@given(computed(), computed())
+@settings(max_examples=300, deadline=None)
+def test_expressions_have_their_columns_at_every_step(old: Table, new: Table) -> None:
+    """What PostgreSQL demands: none is dropped, retyped or computed that another one is computed from."""
+    shape = old
+    for change in spot(old, new):
+        if isinstance(change, DropColumn):
+            assert not _is_needed(shape, change.column.name), change
+        elif isinstance(change, ChangeType) or (isinstance(change, ChangeGenerated) and change.generated):
+            assert not _is_needed(shape, shape.column(change.id).name), change
+        shape = change.apply(shape)  # type: ignore[assignment]
+        plain = {c.name for c in shape.columns if not c.generated}
+        assert all(set((c.default or "").replace('"', "").split(" + ")) <= plain for c in _computed(shape)), change
+    assert settled(shape) == settled(new)
+
+
+def _computed(shape: Table) -> list[Column]:
+    return [column for column in shape.columns if column.generated]
+
+
+def _is_needed(shape: Table, name: str) -> bool:
+    return any(mentions(column.default or "", name) for column in _computed(shape))
 
 
 @given(st.permutations(["a", "b", "c", "d", "e"]))

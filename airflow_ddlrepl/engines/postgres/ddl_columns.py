@@ -102,8 +102,8 @@ def _with_its_values(change: ChangeGenerated, before: Table) -> list[str]:
 
 
 def set_expression(change: ChangeGenerated, before: Table) -> list[str]:
-    """PostgreSQL 17 and later."""
-    if change.generated and change.generated == before.column(change.id).generated:
+    """PostgreSQL 17 and later. A partition's column stays generated while its partitioned table's is made again."""
+    if change.generated and (before.partition or change.generated == before.column(change.id).generated):
         return [f"{_column(before, change.id)} SET EXPRESSION AS ({change.expression})"]
     return change_generated(change, before)
 

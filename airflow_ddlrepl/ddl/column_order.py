@@ -1,0 +1,47 @@
+"""The order in which a table's columns can be added, altered and dropped: an expression needs its columns.
+
+A generated column may use plain columns of its table, never another generated one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from airflow_ddlrepl.ddl import change_type
+from airflow_ddlrepl.ddl.column_names import mentions
+from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.model.table import Column, Table
+
+
+def to_add(columns: Iterable[Column]) -> list[Column]:
+    """Return new columns in the order in which they can be added: generated ones after those that they are made of."""
+    return sorted(columns, key=lambda column: bool(column.generated))
+
+
+def to_drop(columns: Iterable[Column]) -> list[Column]:
+    """Return columns in the order in which they can be dropped: generated ones before those that they are made of."""
+    return sorted(columns, key=lambda column: not column.generated)
+
+
+def in_the_way(old: Table, new: Table) -> Iterator[Column]:
+    """Yield the new form of generated columns that keep their inputs from becoming what they are in `new`.
+
+    The server drops, retypes or computes no column that a generated one uses, and can't give a generated column a type
+    that its present expression does not have. What only has the name of such an input counts as one: the generated
+    column is then made again without need.
+    """
+    after = {column.id: column for column in new.columns}
+    retyped = {change.id for change in change_type.spot(old, new)}
+    altered = {c.name for c in old.columns if not c.generated and (c.id in retyped or _is_gone(after.get(c.id)))}
+    for column in old.columns:
+        now = after.get(column.id)
+        if not column.generated or now is None or not now.generated:
+            continue
+        is_other = canonical(column.default or "") != canonical(now.default or "")
+        if (column.id in retyped and is_other) or any(mentions(column.default or "", name) for name in altered):
+            yield now
+
+
+def _is_gone(now: Column | None) -> bool:
+    """Is a plain column dropped, or computed from now on?"""
+    return now is None or bool(now.generated)
