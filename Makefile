@@ -12,7 +12,7 @@ VERSION ?= 18
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-pg15 demo test unit lint bench chaos requirements clean
+.PHONY: help setup setup-pg15 setup-chromium demo test unit lint bench chaos requirements clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -31,10 +31,13 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt .ci/make-venv
 setup-pg15: ## a second PostgreSQL version (15) for the tests, where the system has it
 	@.ci/postgresql-15
 
+setup-chromium: ## a browser for the tests of Airflow's UI, where the system has it
+	@.ci/chromium
+
 demo: setup ## replicate Airflow's own database through all its migrations, compare, and go back to earlier moments
 	@$(BIN)/python -m airflow_ddlrepl.demo
 
-test: lint setup-pg15 ## lint and all tests
+test: lint setup-pg15 setup-chromium ## lint and all tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup
 
 lint: setup ## ruff, mypy, import contracts

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, channel_dag
+from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, channel_dag, params
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 
@@ -26,7 +26,7 @@ def controls_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         params={"control": Param(None, type=["null", "integer"], minimum=1, title="Control", description=CONTROL)},
     ) as dag:
         where = str(file.absolute())
-        explain = ExplainControlsOperator(task_id="explain", channel=where, control="{{ params.control or '' }}")
+        explain = ExplainControlsOperator(task_id="explain", channel=where, **params("control"))
         approve = ApprovalOperator(
             task_id="approve",
             subject=f"Remove these controls of {channel.name}?",

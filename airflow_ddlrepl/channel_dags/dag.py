@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Param
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.location import redact
@@ -16,6 +16,7 @@ from airflow_ddlrepl.hooks.settings import option
 # A run that finds the channel locked or a server away tries again before it fails.
 DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), "owner": "ddlrepl"}
 ANSWER_WITHIN = timedelta(days=1)
+TABLES = "schema.table, one per line; patterns as in the channel file; empty: all of the channel"
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -35,8 +36,13 @@ def channel_dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more
 
 
 def params(*names: str) -> dict[str, str]:
-    """Return arguments of a task: what the run's params of these names hold."""
-    return {name: f"{{{{ params.{name} }}}}" for name in names}
+    """Return arguments of a task: what the run's params of these names hold; of an empty field an empty text."""
+    return {name: f"{{{{ '' if params.{name} is none else params.{name} }}}}" for name in names}
+
+
+def text(title: str, description: str) -> Param:
+    """Return a field of several lines that may stay empty: Airflow's form requires a value of every plain string."""
+    return Param(None, type=["null", "string"], format="multiline", title=title, description=description)
 
 
 def _pool(channel: Channel) -> dict[str, str]:

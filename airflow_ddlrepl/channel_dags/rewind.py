@@ -8,12 +8,11 @@ from typing import Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, channel_dag, params, shown
+from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, TABLES, channel_dag, params, shown, text
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 
 TO = "2026-11-21T08:00:00+00:00 (with its offset), or a position of the source's log such as 0/16B3748"
-TABLES = "schema.table, one per line; patterns as in the channel file; empty: all of the channel"
 
 
 def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
@@ -28,7 +27,7 @@ def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         params={
             "to": Param(type="string", minLength=3, title="Moment or position", description=TO),
             "into": Param(places[0], type="string", enum=places, title="A replay, or a target that goes back and on"),
-            "tables": Param("", type="string", format="multiline", title="Tables", description=TABLES),
+            "tables": text("Tables", TABLES),
         },
     ) as dag:
         wanted = params("to", "into", "tables")

@@ -234,3 +234,17 @@ def test_a_rewind_is_planned_approved_and_done(tmp_path: Path) -> None:
     assert dag.params.get_param("into").schema["enum"] == ["past", "older", "warehouse"]
     assert not dag.timetable.can_be_scheduled
     assert "ddlrepl__shop__rewind" not in build_channel_dags(write_channel(tmp_path))
+
+
+def test_a_field_that_may_stay_empty_is_no_required_one(tmp_path: Path) -> None:
+    """Airflow's form requires a value of every plain string; nothing, and an empty text, mean all tables."""
+    for tables, patterns in (
+        (None, []),
+        ("", []),
+        ("public.a\npublic.b", ["--table", "public.a", "--table", "public.b"]),
+    ):
+        dag = build_channel_dags(write_channel(tmp_path, more=REPLAYS))["ddlrepl__shop__rewind"]
+        assert "null" in dag.params.get_param("tables").schema["type"]
+        rewind = dag.get_task("rewind")
+        rewind.render_template_fields({"params": {"to": "0/1", "into": "past", "tables": tables}})
+        assert rewind.arguments() == ["--to", "0/1", "--into", "past", *patterns]

@@ -1,0 +1,52 @@
+"""A browser at Airflow's UI: headless Chromium, as a person uses it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+PATIENCE = 60_000
+"""Milliseconds: the UI's files come from a busy machine."""
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Page]:
+    """A page of the Airflow at `url`; skips the test where there is no Chromium (.ci/chromium installs it)."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not installed (.ci/chromium)")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = chromium.new_page(base_url=url, viewport={"width": 1200, "height": 900})
+        page.set_default_timeout(PATIENCE)
+        expect.set_options(timeout=PATIENCE)
+        yield page
+        chromium.close()
+
+
+def trigger(page: Page, dag_id: str, fields: Mapping[str, str], *, unpause: bool = False) -> list[str]:
+    """Opens the form that triggers the DAG, fills in these fields alone and submits it; returns what the form objects.
+
+    unpause: leave the box checked, so that the run begins.
+    """
+    page.goto(f"/dags/{dag_id}")
+    page.get_by_role("button", name="Trigger").first.click()
+    form = page.get_by_role("dialog")
+    submit = form.get_by_role("button", name="Trigger", exact=True)
+    expect(submit).to_be_visible()
+    if not unpause:
+        form.get_by_text(re.compile("^Unpause .* on trigger$")).click()
+    for name, value in fields.items():
+        form.locator(f"#element_{name}").fill(value)
+        form.locator(f"#element_{name}").blur()
+    page.wait_for_timeout(500)
+    if submit.is_disabled():
+        return [message.inner_text() for message in form.get_by_text("required").all()] or ["it can't be submitted"]
+    submit.click()
+    expect(form).to_be_hidden()
+    return []
