@@ -77,7 +77,8 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All tables of one target, or of several. left_out: tables whose rows are not in the stream, and why.
+    """All tables of one target, or of several. left_out: tables that were not compared, for their rows are not in the
+    stream, and why.
 
     repaired: tables that differed, and were refreshed row by row before this was found.
     """
@@ -91,6 +92,11 @@ class Comparison:
     def differences(self) -> int:
         """Over all tables; 0: source and target are equal."""
         return sum(table.differences for table in self.tables)
+
+    @property
+    def is_equal(self) -> bool:
+        """Were all tables compared, and is nothing different?"""
+        return not self.differences and not self.left_out
 
     def lines(self) -> list[str]:
         """Every difference known by name, one a line."""
@@ -117,7 +123,8 @@ class Comparison:
         lines += [f"{name} is left out and was not compared: {why}" for name, why in self.left_out.items()]
         lines += [f"{name} was repaired" for name in self.repaired]
         rows = sum(t.source_rows for t in self.tables)
-        return "\n".join([*lines, f"{len(self.tables)} tables, {rows} rows, {self.differences} differences"])
+        total = f"{len(self.tables)} tables, {rows} rows, {self.differences} differences"
+        return "\n".join([*lines, total + (f", {len(self.left_out)} not compared" if self.left_out else "")])
 
 
 def _cells(table: TableReport) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import follow, is_followed, require_kept, require_source
 from airflow_ddlrepl.flow.holding import hold
-from airflow_ddlrepl.flow.joining import join, settle_joined, warn_of_left_out
+from airflow_ddlrepl.flow.joining import join, settle_joined, warn_of_waiting
+from airflow_ddlrepl.flow.leaving import left_out, warn_of_left_out
 from airflow_ddlrepl.flow.results import Captured
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.shared import check_arrived
@@ -70,7 +71,7 @@ def capture(cycle: Cycle) -> Captured:
         low = tally.add(_register(cycle, segment))
     _advance(cycle, low)
     late = cycle.source.publish_late()
-    warn_of_left_out(cycle)
+    warn_of_waiting(cycle)
     reach("capture.published")
     inspection = replace(inspect_source(cycle), late=frozenset(late))
     end = cycle.source.flush_position()
@@ -84,7 +85,10 @@ def capture(cycle: Cycle) -> Captured:
     cycle.repository.set_position(cycle.channel.name, cycle.token, INSPECTED, low)
     reach("capture.inspected")
     cycle.source.forget_late(tally.filled)
-    return tally.result(first, low, time.monotonic() - started)
+    missing = left_out(cycle)
+    warn_of_left_out(missing)
+    result = tally.result(first, low, time.monotonic() - started)
+    return replace(result, left_out={str(one.name): str(one) for one in missing})
 
 
 def _advance(cycle: Cycle, low: Lsn) -> None:

@@ -20,6 +20,7 @@ from airflow_ddlrepl.engines.postgres.exported import LOCK_TIMEOUT, PAGE_BYTES
 from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.leaving import left_out
 from airflow_ddlrepl.flow.properties import read_for, seen_at
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.restricting import rows_wanted
@@ -55,10 +56,8 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
             task = CompareTask(cycle.source_dsn, dsn, read, standing.name, standing.shape, wanted=wanted, rows=rows)
             tasks.append(replace(task, transform=transform_at(cycle.channel, target.name, table)))
     reports += _compared(cycle, tasks)
-    left_out = {
-        str(name): why for name, why in cycle.source.unpublished_reasons().values() if is_selected(name, patterns)
-    }
-    return Comparison(tuple(reports), round(time.monotonic() - started, 2), left_out)
+    aside = {str(one.name): str(one) for one in left_out(cycle) if is_selected(one.name, patterns)}
+    return Comparison(tuple(reports), round(time.monotonic() - started, 2), aside)
 
 
 def repair(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
@@ -110,14 +109,14 @@ def _pages(cycle: Cycle, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
 def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:
     """The source's tables that the channel has, or would have after the next cycle; those left out of it aside."""
     known = cycle.repository.latest_revisions(cycle.channel.name)
-    left_out = set(cycle.source.unpublished_reasons()) | set(cycle.source.bystanders())
+    aside = {one.table_id for one in cycle.source.left_out()} | cycle.source.bystanders()
     connection = cycle.source.connection
     named = {i for i, name in listed(connection, Scope()) if cycle.scope.joins(name)} | cycle.source.members()
     found = inspect(connection, list(with_partitions(connection, named | set(known))))
     return [
         table
         for table in sorted(found, key=lambda table: table.name)
-        if table.id not in left_out
+        if table.id not in aside
         and not table.unlogged
         and belongs(table, known, cycle.joins)
         and is_selected(table.name, patterns)

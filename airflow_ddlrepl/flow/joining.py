@@ -10,7 +10,7 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Lsn
 
 
-def warn_of_left_out(cycle: Cycle) -> None:
+def warn_of_waiting(cycle: Cycle) -> None:
     """A table that waits to be published, be it for another right, would stay without its rows unseen."""
     for name in cycle.source.waiting():
         log.warning(

@@ -44,18 +44,21 @@ def news(channel: Channel, data: Told | None = None, schema: Told | None = None)
         for target in channel.targets:
             cycle.target_connection(target.name)
         found = status(cycle).to_json()
-        return News(found, _data(cycle, found["targets"], data or {}), _schema(cycle, schema or {}))
+        return News(found, _data(cycle, found, data or {}), _schema(cycle, schema or {}))
 
 
-def _data(cycle: Cycle, targets: Mapping[str, Row], told: Told) -> dict[str, Any] | None:
+def _data(cycle: Cycle, status: Mapping[str, Any], told: Told) -> dict[str, Any] | None:
     before = told.get("targets", {}) if told.get("epoch") == cycle.epoch else {}
     now = {
         name: {**{key: found[key] for key in ("position", "lag_bytes", "lag_seconds")}, "loaded": _loaded(cycle, name)}
-        for name, found in targets.items()
+        for name, found in status["targets"].items()
     }
-    if not any(_has_more(cycle, now[name], before.get(name, {})) for name in now):
+    missing = {one["table"]: one["why"] for one in status["left_out"]}
+    is_news = missing.keys() != told.get("left_out", {}).keys()
+    if not is_news and not any(_has_more(cycle, now[name], before.get(name, {})) for name in now):
         return None
-    return {"channel": cycle.channel.name, "epoch": cycle.epoch, "captured": str(cycle.captured()), "targets": now}
+    place = {"channel": cycle.channel.name, "epoch": cycle.epoch, "captured": str(cycle.captured())}
+    return {**place, "targets": now, "left_out": missing}
 
 
 def _loaded(cycle: Cycle, target: str) -> str | None:

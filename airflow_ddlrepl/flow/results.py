@@ -42,6 +42,7 @@ class Captured(Printable):
     """One capture: log positions, what it found by kind, and where the time went (seconds).
 
     discarded: schema changes that are about no table of the channel, by kind; the server sends it no rows of others.
+    left_out: the channel's tables whose rows the log does not bring, and why.
     """
 
     low: Lsn
@@ -54,6 +55,7 @@ class Captured(Printable):
     drift: int = 0
     seconds: float = 0.0
     discarded: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class Replicated(Printable):
             "applied: " + (", ".join(f"{n} {what}" for what, n in applied.items()) or "nothing"),
         ]
         lines += [f"discarded: {n} x {why}" for why, n in self.discarded.items()]
+        lines += [f"left out: {table}: {why}" for table, why in self.capture.left_out.items()]
         return "\n".join(lines + [f"warning: {w}" for w in self.adapt.warnings])
 
     @property

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.left_out import LeftOut
 from airflow_ddlrepl.errors import TrailError, Unreachable
 from airflow_ddlrepl.flow.course import horizon
 from airflow_ddlrepl.flow.cycle import Cycle, log
+from airflow_ddlrepl.flow.leaving import left_out
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
 from airflow_ddlrepl.trail.loads import Load
 
 T = TypeVar("T")
+LEFT_OUT = "left out"
 _AWAY: dict[str, Any] = {"position": None, "lag_bytes": None, "lag_seconds": None, "tables": []}
 
 
@@ -27,8 +31,9 @@ _AWAY: dict[str, Any] = {"position": None, "lag_bytes": None, "lag_seconds": Non
 class Status:
     """captured: where the trail ends. source: where the source's log ends, not before it.
 
-    targets, runs: as `to_json` gives them. A target's lag_seconds: the age, by the source's clock, of
-    the oldest captured transaction that it does not have; 0 when it has all of them, None when the trail can't tell.
+    left_out: tables of the channel whose rows are not in the stream. targets, runs: as `to_json` gives them.
+    A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
+    0 when it has all of them, None when the trail can't tell.
     unreachable: why a target does not answer; then nothing else of it is known.
     """
 
@@ -40,6 +45,7 @@ class Status:
     controls: int
     errors: int
     runs: list[dict[str, Any]]
+    left_out: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -52,6 +58,7 @@ class Status:
             "controls": self.controls,
             "errors": self.errors,
             "runs": self.runs,
+            "left_out": self.left_out,
         }
 
     def text(self) -> str:
@@ -76,7 +83,7 @@ class Status:
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
             width = max((len(t["table"]) for t in found["tables"]), default=0)
             for table in found["tables"]:
-                lines.append(f"  {table['table']:<{width}}  revision {_number(table)}  {table['state']}")
+                lines.append(f"  {table['table']:<{width}}  revision {_number(table)}  {_state(table)}")
                 lines += [f"    may differ {why}" for why in table["may_differ"]]
         for run in self.runs:
             took = "" if run["seconds"] is None else f" in {run['seconds']} s"
@@ -89,6 +96,11 @@ def _number(table: dict[str, Any]) -> str:
     return "-" if table["revision"] is None else str(table["revision"])
 
 
+def _state(table: dict[str, Any]) -> str:
+    since = f" since {table['since']}" if table["since"] else ""
+    return f"{table['state']}{since}: {table['why']}" if table["why"] else str(table["state"])
+
+
 def status(cycle: Cycle) -> Status:
     """Raises what connecting to the source raises, and TargetError TGT-101 when a target does not know the channel.
 
@@ -98,6 +110,7 @@ def status(cycle: Cycle) -> Status:
     end, now = max(cycle.source.log_end(), captured), cycle.source.clock()
     latest = cycle.repository.latest_revisions(name)
     segments = cycle.live_segments()
+    missing = left_out(cycle)
     targets: dict[str, dict[str, Any]] = {}
     damaged: dict[str, None] = {}
     for target in cycle.channel.targets:
@@ -114,7 +127,10 @@ def status(cycle: Cycle) -> Status:
             "lag_bytes": max(0, end - found.lsn),
             "lag_seconds": lag,
             "unreachable": None,
-            "tables": _tables(found, latest, cycle.repository.declined_refreshes(name, target.name)),
+            "tables": [
+                *_tables(found, latest, cycle.repository.declined_refreshes(name, target.name), missing),
+                *_not_there(cycle.channel, target, found, missing),
+            ],
         }
     back = _unless_damaged(damaged, horizon, cycle) if cycle.channel.rewind_horizon else None
     return Status(
@@ -126,12 +142,15 @@ def status(cycle: Cycle) -> Status:
         len(cycle.repository.controls(name)),
         cycle.repository.error_count(name),
         _last_runs(cycle.repository.runs(name)),
+        [{"table": str(one.name), "table_id": one.table_id, **_left_out(one)} for one in missing],
     )
 
 
 def _tables(
-    found: state.TargetState, latest: dict[int, Revision], declined: Sequence[RefreshRow]
+    found: state.TargetState, latest: dict[int, Revision], declined: Sequence[RefreshRow], missing: Sequence[LeftOut]
 ) -> list[dict[str, Any]]:
+    """missing: tables that are not in the stream; whatever stands at the target, they are not live."""
+    aside = {one.table_id: _left_out(one) for one in missing}
     return [
         {
             "table": str(standing.name),
@@ -139,9 +158,33 @@ def _tables(
             "state": standing.state.value,
             "revision": latest[number].number if number in latest else None,
             "may_differ": [f"since {row.requested_at}: {row.reason}" for row in declined if row.table_id == number],
+            "since": None,
+            "why": "",
+            **aside.get(number, {}),
         }
         for number, standing in sorted(found.standings.items(), key=lambda item: item[1].name)
     ]
+
+
+def _not_there(
+    channel: Channel, target: Target, found: state.TargetState, missing: Sequence[LeftOut]
+) -> list[dict[str, Any]]:
+    """Tables that are not in the stream, and that the target would take and does not have."""
+    return [
+        {
+            "table": str(channel.target_name(target.name, one.name)),
+            "table_id": one.table_id,
+            "revision": None,
+            "may_differ": [],
+            **_left_out(one),
+        }
+        for one in missing
+        if one.table_id not in found.standings and not target.rules.takes_nothing(one.name)
+    ]
+
+
+def _left_out(one: LeftOut) -> dict[str, Any]:
+    return {"state": LEFT_OUT, "since": str(one.since) if one.since is not None else None, "why": one.why}
 
 
 def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any) -> T | None:

@@ -10,7 +10,8 @@ from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 class CaptureOperator(DdlReplSparkOperator):
     """Reads the source's log from the channel's position up to now into the trail.
 
-    XCom: low, high (positions), rows, transactions, segments, ddl (statements by kind), revisions.
+    XCom: low, high (positions), rows, transactions, segments, ddl (statements by kind), revisions, left_out (tables
+    whose rows the log does not bring, and why).
     """
 
     stage: ClassVar[str] = "capture"

@@ -38,6 +38,9 @@ class IntegrateOperator(DdlReplSparkOperator):
             return
         if (task := context.get("ti")) is not None:
             task.xcom_push(key="status", value=json.loads(json.dumps(found.status, default=str)))
+        for one in found.status["left_out"]:
+            since = f" since {one['since']}" if one["since"] else ""
+            self.log.warning("%s is left out%s, its rows do not reach the targets: %s", one["table"], since, one["why"])
         for kind, asset in ours.items():
             extra = getattr(found, kind)
             if extra is not None:

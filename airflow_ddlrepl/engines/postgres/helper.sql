@@ -28,8 +28,10 @@ CREATE TABLE IF NOT EXISTS ddlrepl.member (
     key_index oid,               -- to know it again when it is dropped
     identity_before "char",      -- what deactivation puts back: pg_class.relreplident and the index
     index_before text,
+    left_at pg_lsn,              -- since where its rows are not in the stream, of state 'left out'
     PRIMARY KEY (channel, table_id)
 );
+ALTER TABLE ddlrepl.member ADD COLUMN IF NOT EXISTS left_at pg_lsn;
 
 -- The key of our messages' signatures, see ddlrepl.signed. Who reads the log for us must be able to read it.
 CREATE TABLE IF NOT EXISTS ddlrepl.signature (key bytea NOT NULL);
@@ -160,8 +162,9 @@ BEGIN
         shape := ddlrepl.table_shape(id);
     EXCEPTION WHEN lock_not_available THEN
         -- Newer servers lock a table to spell its expressions.
-        INSERT INTO ddlrepl.member AS m (channel, table_id, schema_name, table_name, state, reason)
-        SELECT channel_name, id, n.nspname, c.relname, 'left out', format('%s (%s)', SQLERRM, SQLSTATE)
+        INSERT INTO ddlrepl.member AS m (channel, table_id, schema_name, table_name, state, reason, left_at)
+        SELECT channel_name, id, n.nspname, c.relname, 'left out', format('%s (%s)', SQLERRM, SQLSTATE),
+            pg_current_wal_insert_lsn()
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = id
         ON CONFLICT DO NOTHING;
         RETURN coalesce((SELECT m.state FROM ddlrepl.member m WHERE m.channel = channel_name AND m.table_id = id), 'gone');
@@ -234,6 +237,7 @@ BEGIN
             is_filled := false;
         END;
     END IF;
+    now_is.left_at := CASE WHEN now_is.state = 'left out' THEN coalesce(known.left_at, pg_current_wal_insert_lsn()) END;
     IF now_is IS DISTINCT FROM known THEN
         DELETE FROM ddlrepl.member WHERE channel = channel_name AND table_id = id;
         INSERT INTO ddlrepl.member VALUES (now_is.*);

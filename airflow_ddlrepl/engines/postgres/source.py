@@ -18,6 +18,7 @@ from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres import activation, health, held, helper, lineage, slots, tending
 from airflow_ddlrepl.engines.postgres.activation import Activation
 from airflow_ddlrepl.engines.postgres.connect import errors, identity, session
+from airflow_ddlrepl.engines.postgres.left_out import LeftOut, left_out
 from airflow_ddlrepl.engines.postgres.pgoutput import walsender
 from airflow_ddlrepl.engines.postgres.publication import published
 from airflow_ddlrepl.engines.postgres.scope import Scope
@@ -301,6 +302,12 @@ class PostgresSource:
             [self.channel, tending.LATE],
         ).fetchall()
         return {int(i): (TableName(schema, name), reason) for i, schema, name, reason in rows}
+
+    def left_out(self) -> list[LeftOut]:
+        """Tables of the channel whose rows are not in the stream now, by name."""
+        if self._may_look():
+            return left_out(self.connection, self.channel, self.scope)
+        return [LeftOut(i, name, why) for i, (name, why) in self._not_in_the_publication().items()]
 
     def bystanders(self) -> set[int]:
         """Ids of tables that are not in the channel, though a new one of that name would be: they are older.

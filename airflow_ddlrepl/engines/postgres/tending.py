@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 LATE = "published late: its first rows come by a refresh"
 _IS_HELD = "right(reason, 7) = '(55P03)'"
 # one look at the publication for all of them
-_IS_MISSING = """
+IS_MISSING = """
 state = 'published' AND (channel, table_id) NOT IN (
     SELECT c.name, r.prrelid FROM pg_publication_rel r
     JOIN pg_publication p ON p.oid = r.prpubid
     JOIN ddlrepl.channel c ON c.publication = p.pubname)
 """
-_WAITS = f"({_IS_HELD} OR {_IS_MISSING})"
+_WAITS = f"({_IS_HELD} OR {IS_MISSING})"
 _WAITING = f"SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND {_WAITS}"
 _MARK = "UPDATE ddlrepl.member SET reason = %s WHERE channel = %s AND table_id = %s::bigint::oid"
 
@@ -94,7 +94,7 @@ def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
     """Tables that `publish_late` could not publish."""
     rows = connection.execute(
         f"SELECT schema_name, table_name FROM ddlrepl.member WHERE channel = %s AND"
-        f" (state = 'left out' AND {_IS_HELD} OR {_IS_MISSING})".encode(),
+        f" (state = 'left out' AND {_IS_HELD} OR {IS_MISSING})".encode(),
         [channel],
     )
     return [TableName(schema, name) for schema, name in rows]
