@@ -12,7 +12,7 @@ VERSION ?= 18
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-pg15 setup-chromium demo test unit lint bench chaos requirements clean
+.PHONY: help setup setup-pg15 setup-chromium dist demo test unit lint bench chaos requirements clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -33,6 +33,12 @@ setup-pg15: ## a second PostgreSQL version (15) for the tests, where the system 
 
 setup-chromium: ## a browser for the tests of Airflow's UI, where the system has it
 	@.ci/chromium
+
+dist: ## the wheel and the constraints file to install it with, in dist/; needs pip alone
+	@.ci/make-venv $(VENV)
+	@rm -rf build dist
+	$(BIN)/python -m pip wheel --disable-pip-version-check -q --no-deps -w dist .
+	cp constraints.txt dist/
 
 demo: setup ## replicate Airflow's own database through all its migrations, compare, and go back to earlier moments
 	@$(BIN)/python -m airflow_ddlrepl.demo

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.channel import Channel, Target
-from airflow_ddlrepl.config.location import resolve
+from airflow_ddlrepl.config.location import redact, resolve
 from airflow_ddlrepl.engines.postgres.connect import running, session
 from airflow_ddlrepl.engines.postgres.reuse import reusing
 from airflow_ddlrepl.engines.postgres.scope import Scope
@@ -198,9 +198,10 @@ class Cycle:
         row, position = self.repository.standing(self.channel.name)
         if row is None or row.state is not ChannelState.ACTIVE or position is None:
             raise ConfigError(
-                f"channel {self.channel.name} is not activated",
+                f"channel {self.channel.name} is not activated in repository {redact(self.channel.repository)}",
                 code="CFG-130",
-                hint="run `ddlrepl activate` with the channel's file first",
+                hint="run `ddlrepl activate` with the channel's file. If that was done, it was with another repository:"
+                " name one in the channel file, or set DDLREPL_HOME alike for your shell and for Airflow's workers",
             )
         return position
 

@@ -60,5 +60,12 @@ def test_make_targets_and_ddlrepl_commands_exist(page: Path) -> None:
 
 def test_make_help_lists_the_targets() -> None:
     told = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, timeout=60).stdout
-    for target in ("setup", "demo", "test", "bench", "requirements"):
+    for target in ("setup", "demo", "test", "dist", "bench", "requirements"):
         assert f"make {target} " in told
+
+
+def test_the_wheel_that_the_readme_installs_has_this_version() -> None:
+    from airflow_ddlrepl import __version__
+
+    named = set(re.findall(r"airflow_ddlrepl-([^-]+)-py3-none-any\.whl", (ROOT / "README.md").read_text()))
+    assert named == {__version__}

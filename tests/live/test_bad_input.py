@@ -92,7 +92,9 @@ def test_typo_in_the_channel_file_names_file_and_line(replica: Replica, capsys: 
 
 def test_a_channel_that_was_never_activated(databases: Any, tmp_path: Path) -> None:
     replica = new_replica(databases, tmp_path)
-    assert "ddlrepl activate" in refused(replica, "replicate", "CFG-130", Exit.USAGE).hint
+    error = refused(replica, "replicate", "CFG-130", Exit.USAGE)
+    assert f"is not activated in repository sqlite:///{tmp_path}/" in error.message
+    assert "ddlrepl activate" in error.hint and "DDLREPL_HOME" in error.hint
     replica.activate()
     replica.check_equal()
 
