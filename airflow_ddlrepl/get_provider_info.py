@@ -19,6 +19,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "example": "spark_default",
         "default": "",
     },
+    "spark_submit": {
+        "description": "Which apps start by spark-submit. cluster: those of a cluster; with a local master an app is a"
+        " Python process, whose Spark begins when there is work for it. always: those of a local master, too.",
+        "version_added": "0.1.0",
+        "type": "string",
+        "example": "always",
+        "default": "cluster",
+    },
     "pool": {
         "description": "Pool of all tasks; {channel} in it is the channel's name. It has to exist; with one slot runs"
         " wait for each other. Empty: Airflow's default pool.",

@@ -20,7 +20,7 @@ from airflow_ddlrepl.errors import DdlReplError, Exit
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.spark.outcome import Outcome
 from airflow_ddlrepl.spark.runner import SparkRunner
-from airflow_ddlrepl.spark.settings import SparkSettings
+from airflow_ddlrepl.spark.settings import STARTED_BY, SparkSettings
 
 Job = Callable[[Channel, str, Runner], dict[str, Any]]
 
@@ -36,8 +36,8 @@ def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
-        threading.Thread(target=_end_with, args=(os.getppid(),), name="spark-submit", daemon=True).start()
+    if (starter := _starter()) is not None:
+        threading.Thread(target=_end_with, args=(starter,), name="starter", daemon=True).start()
     start = time.monotonic()
     name, summary, error = given.channel, {}, None
     try:
@@ -54,9 +54,16 @@ def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
     return int(error.exit_code) if error else 0
 
 
-def _end_with(submit: int) -> None:
-    """Airflow ends a task by killing spark-submit, not this process: it would hold the channel, and write on."""
-    while os.getppid() == submit:
+def _starter() -> int | None:
+    """The process that waits for this one: spark-submit, or the operator's; None when a person has started it."""
+    if STARTED_BY in os.environ:
+        return int(os.environ[STARTED_BY])
+    return os.getppid() if "PYSPARK_GATEWAY_PORT" in os.environ else None
+
+
+def _end_with(starter: int) -> None:
+    """Who ends a task may kill its starter only, not this process: it would hold the channel, and write on."""
+    while os.getppid() == starter:
         time.sleep(1)
     os._exit(Exit.FAILED)
 

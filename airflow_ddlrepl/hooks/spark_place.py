@@ -16,6 +16,7 @@ from airflow_ddlrepl.spark.installation import inspect_installation, spark_home
 from airflow_ddlrepl.spark.settings import ALWAYS, CONNECT, SparkSettings, is_local, local_properties
 
 OWN_ID = "ddlrepl_own_spark"
+SUBMIT_EXTRAS = ("spark-binary", "queue", "keytab", "principal")
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,14 @@ class SparkPlace:
     """conn_id: for SparkSubmitHook. master: as spark-submit takes it. binary: None leaves it to the connection.
 
     remote: sc:// URL of a Spark Connect server, token and all: then no spark-submit is needed.
+    submit_extras: what the connection says that only spark-submit honours.
     """
 
     conn_id: str
     master: str
     binary: str | None = None
     remote: str = field(default="", repr=False)
+    submit_extras: tuple[str, ...] = ()
 
     @property
     def is_local(self) -> bool:
@@ -58,8 +61,11 @@ def spark_place(conn_id: str | None, channel: SparkSettings) -> SparkPlace:
         return SparkPlace(conn_id, CONNECT, remote=SparkConnectHook(conn_id).get_connection_url())
     plain = connection.conn_type == "spark" and ("://" in host or not connection.port)
     master = host if plain else f"{connection.conn_type}://{host}:{connection.port}"
-    chosen = dict(connection.extra_dejson).get("spark-binary")
-    return SparkPlace(conn_id, master, None if chosen else _own_binary())
+    extra = dict(connection.extra_dejson)
+    binary = None if extra.get("spark-binary") else _own_binary()
+    cluster = ("deploy-mode",) if extra.get("deploy-mode") == "cluster" else ()
+    asked = (*(name for name in SUBMIT_EXTRAS if extra.get(name)), *cluster)
+    return SparkPlace(conn_id, master, binary, submit_extras=asked)
 
 
 def _without_connection(channel: SparkSettings) -> SparkPlace:

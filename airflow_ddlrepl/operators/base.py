@@ -6,11 +6,13 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar
 
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
@@ -20,6 +22,7 @@ from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
+from airflow_ddlrepl.hooks.local_app import LocalAppHook, reason_for_submit
 from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.model.work import Runner
@@ -41,9 +44,10 @@ def is_backfill(context: Context) -> bool:
 class DdlReplSparkOperator(SparkSubmitOperator):
     """Runs one stage of a channel as a Spark app and returns what it did (XCom, JSON).
 
-    A stage with nothing to do starts no Spark. A failure that a person has to mend (a control, a refusal, a broken
-    channel file) fails the task for good, with its reason in the log and in the XCom `ddlrepl_error`; what may pass
-    (an unreachable server, a lock held by another run) is left to Airflow's retries.
+    With a local master the app is a Python process, else spark-submit starts it (`[ddlrepl] spark_submit`); at a Spark
+    Connect server the stage runs in the task. A stage with nothing to do starts no app. A failure that a person has to
+    mend (a control, a refusal, a broken channel file) fails the task for good, with its reason in the log and in the
+    XCom `ddlrepl_error`; what may pass (an unreachable server, a lock of another run) is left to Airflow's retries.
 
     :param channel: path of the channel file. (templated)
     :param conn_id: connection of a Spark cluster or a Spark Connect server; None: `[ddlrepl] spark_conn_id`, and
@@ -68,6 +72,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     conf: dict[Any, Any] | None
     env_vars: dict[str, Any] | None
     properties_file: str | None
+    _is_submitted: bool = True
 
     def __init__(self, *, channel: str, conn_id: str | None = None, **kwargs: Any) -> None:
         kwargs.setdefault("application", str(files("airflow_ddlrepl.spark_apps") / f"{self.app}.py"))
@@ -144,12 +149,13 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         result = result_folder() / f"ddlrepl-{channel.name}-{self.stage}-{uuid.uuid4().hex}.json"
         run_id = str(context["run_id"])
         arguments = [*self.arguments(), "--channel", self.channel, "--run", run_id, "--result", str(result)]
-        self.log.info("%s of channel %s runs on %s", self.stage, channel.name, place.master)
+        reason = reason_for_submit(self, place, {**channel.spark.conf, **(self.conf or {})})
+        how = f"by spark-submit: {reason}" if reason else "as a Python process"
+        self.log.info("%s of channel %s runs on %s, %s", self.stage, channel.name, place.master, how)
+        self._conn_id, self._hook, self.application_args = place.conn_id, None, arguments
+        self._is_submitted = bool(reason)
         try:
-            environment = {**os.environ, **place.environment(), **(self.env_vars or {})}
-            with properties_file(channel.spark.conf, self.properties_file, environment) as properties:
-                ours = {name: value for name, value in place.properties().items() if name not in channel.spark.conf}
-                self._prepare(place, ours, arguments, properties)
+            with self._prepared(place, channel):
                 super().execute(context)
         except AirflowException:
             if _failed(result) is None:
@@ -159,14 +165,25 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             result.unlink(missing_ok=True)
         return outcome
 
-    def _prepare(self, place: SparkPlace, ours: dict[str, str], arguments: list[str], properties: str | None) -> None:
-        self._conn_id = place.conn_id
-        self._spark_binary = self._spark_binary or place.binary
-        self.conf = merged(ours, self.conf)
-        self.env_vars = merged(place.environment(), self.env_vars) or None
-        self.properties_file = properties
-        self.application_args = arguments
-        self._hook = None
+    @contextmanager
+    def _prepared(self, place: SparkPlace, channel: Channel) -> Iterator[None]:
+        """The parameters of SparkSubmitOperator as its hook needs them; the app reads the channel's `conf` itself."""
+        if not self._is_submitted:
+            self.env_vars = merged({"DDLREPL_SPARK_MASTER": place.master, "DDLREPL_SPARK_REMOTE": ""}, self.env_vars)
+            yield
+            return
+        environment = {**os.environ, **place.environment(), **(self.env_vars or {})}
+        with properties_file(channel.spark.conf, self.properties_file, environment) as properties:
+            ours = {name: value for name, value in place.properties().items() if name not in channel.spark.conf}
+            self._spark_binary = self._spark_binary or place.binary
+            self.conf = merged(ours, self.conf)
+            self.env_vars = merged(place.environment(), self.env_vars) or None
+            self.properties_file = properties
+            yield
+
+    def _get_hook(self) -> SparkSubmitHook:
+        hook = super()._get_hook()
+        return hook if self._is_submitted else LocalAppHook(hook)
 
     def _failure(self, error: DdlReplError, context: Context) -> AirflowException:
         reason = error_to_json(error)

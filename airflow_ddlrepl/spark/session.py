@@ -17,7 +17,7 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.archives import prefer_installed
 from airflow_ddlrepl.spark.connected import connected
 from airflow_ddlrepl.spark.private_file import properties_file
-from airflow_ddlrepl.spark.settings import PYTHON, SparkSettings, is_local
+from airflow_ddlrepl.spark.settings import PROPERTIES_FILE, PYTHON, SparkSettings, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,7 +93,8 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
     for name, value in ours.items():
         builder = builder.config(name, value)
     with _starting(settings.effective_master):
-        with properties_file(ours, None) as path, _submit_arguments(f"--properties-file {shlex.quote(str(path))}"):
+        given = os.environ.get(PROPERTIES_FILE) or None
+        with properties_file(ours, given) as path, _submit_arguments(f"--properties-file {shlex.quote(str(path))}"):
             SparkContext._ensure_initialized()
         return builder.getOrCreate()
 

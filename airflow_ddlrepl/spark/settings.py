@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
 CONNECT = "sc://"
 PYTHON = "spark.pyspark.python"
 DAEMON = "spark.python.daemon.module"
+CONF_FILE = "DDLREPL_SPARK_CONF_FILE"
+"""Variable: file with the Spark properties of who started this process, as JSON; they win over a channel's."""
+
+PROPERTIES_FILE = "DDLREPL_SPARK_PROPERTIES_FILE"
+"""Variable: properties file of Spark's, instead of spark-defaults.conf."""
+
+STARTED_BY = "DDLREPL_STARTED_BY"
+"""Variable: id of the process that waits for this one."""
 
 LOCAL = {
     "spark.driver.host": "127.0.0.1",
@@ -65,7 +75,7 @@ class SparkSettings:
     def of(cls, channel: Channel, place: str = "") -> SparkSettings:
         """The place given, else the environment's (above), else what the channel file says under `spark`."""
         said = expand(channel.spark.remote or channel.spark.master)
-        return cls.at(place or _place_of_environment() or said, dict(channel.spark.conf))
+        return cls.at(place or _place_of_environment() or said, {**channel.spark.conf, **_conf_of_environment()})
 
     @property
     def effective_master(self) -> str:
@@ -94,6 +104,12 @@ class SparkSettings:
 
 def _place_of_environment() -> str:
     return os.environ.get("DDLREPL_SPARK_REMOTE") or os.environ.get("DDLREPL_SPARK_MASTER", "")
+
+
+def _conf_of_environment() -> dict[str, str]:
+    """Of the operator that has started this process, if one has."""
+    file = os.environ.get(CONF_FILE)
+    return dict(json.loads(Path(file).read_text(encoding="utf-8"))) if file else {}
 
 
 def _asked_for(conf: Mapping[str, str]) -> int:

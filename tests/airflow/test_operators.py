@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 import subprocess
 import sys
@@ -36,6 +35,7 @@ from airflow_ddlrepl.operators.refresh import RefreshOperator
 from airflow_ddlrepl.operators.replay import ReplayOperator
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 from airflow_ddlrepl.spark.outcome import Outcome
+from airflow_ddlrepl.spark.settings import CONF_FILE
 
 SECRET = "p@ss w0rd"
 CHANNEL = """
@@ -55,7 +55,7 @@ spark:
 
 @dataclass
 class Submitted:
-    """What a spark-submit that never ran was given."""
+    """What a spark-submit, or an app, that never ran was given. conf: of an app that Python starts."""
 
     command: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
@@ -63,6 +63,8 @@ class Submitted:
     connections_mode: int = 0
     connections_file: str = ""
     properties: str = ""
+    conf: dict[str, str] = field(default_factory=dict)
+    conf_mode: int = 0
     outcome: Callable[[Path], None] = lambda path: None
     code: int = 0
 
@@ -84,7 +86,7 @@ def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> No
     """Stands in for the flow: these tests are about what the operator does with its answer."""
     flow = ModuleType("airflow_ddlrepl.flow")
     flow.has_work = has_work  # type: ignore[attr-defined]
-    flow.news = lambda channel: News({"channel": channel.name}, None, None)  # type: ignore[attr-defined]
+    flow.news = lambda channel: News({"channel": channel.name, "left_out": []}, None, None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", flow)
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
 
@@ -102,7 +104,7 @@ def channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def submitted(monkeypatch: pytest.MonkeyPatch) -> Submitted:
-    """Replaces the process that spark-submit would be."""
+    """Replaces the process that spark-submit, or the app that Python starts, would be."""
     seen = Submitted()
 
     class Process:
@@ -113,7 +115,11 @@ def submitted(monkeypatch: pytest.MonkeyPatch) -> Submitted:
             seen.connections_file = seen.environment.get("DDLREPL_CONNECTIONS_FILE", "")
             file = Path(seen.connections_file)
             seen.connections, seen.connections_mode = json.loads(file.read_text()), stat.S_IMODE(file.stat().st_mode)
-            seen.properties = Path(seen.option("--properties-file")).read_text()
+            if CONF_FILE in seen.environment:
+                conf = Path(seen.environment[CONF_FILE])
+                seen.conf, seen.conf_mode = json.loads(conf.read_text()), stat.S_IMODE(conf.stat().st_mode)
+            else:
+                seen.properties = Path(seen.option("--properties-file")).read_text()
             seen.outcome(Path(seen.option("--result")))
 
         def wait(self) -> int:
@@ -122,7 +128,8 @@ def submitted(monkeypatch: pytest.MonkeyPatch) -> Submitted:
     real = subprocess.Popen
 
     def start(command: list[str], **options: Any) -> Any:
-        return (Process if str(command[0]).endswith("spark-submit") else real)(command, **options)
+        ours = str(command[0]).endswith("spark-submit") or "spark_apps" in " ".join(map(str, command[:2]))
+        return (Process if ours else real)(command, **options)
 
     monkeypatch.setattr(subprocess, "Popen", start)
     return seen
@@ -164,7 +171,16 @@ def test_what_a_statement_says_stays_in_its_place_in_a_plan(replayable: str, mon
     assert shown.count("```") == 2 and shown.startswith("```\n") and shown.endswith("\n```\n")
 
 
-def test_no_secret_on_the_command_line_nor_in_a_public_place(channel: str, submitted: Submitted) -> None:
+@pytest.fixture(params=["cluster", "always"])
+def spark_submit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """`[ddlrepl] spark_submit`; the Spark of these tests is a local one."""
+    monkeypatch.setenv("AIRFLOW__DDLREPL__SPARK_SUBMIT", request.param)
+    return str(request.param)
+
+
+def test_no_secret_on_the_command_line_nor_in_a_public_place(
+    channel: str, submitted: Submitted, spark_submit: str
+) -> None:
     submitted.outcome = leaves(rows=3)
     run(CaptureOperator, channel)
     assert SECRET not in " ".join(submitted.command)
@@ -213,42 +229,6 @@ def test_connections_of_airflow_alone(channel: str, submitted: Submitted, monkey
     ExplainControlsOperator(task_id="explain", channel=channel).execute({"ti": Task()})
     RemoveControlsOperator(task_id="remove", channel=channel, controls=[]).execute({"ti": Task()})
     assert resolved == ["postgresql://:p%40ss%20w0rd@kept"] * 2
-
-
-def test_without_a_spark_connection_it_runs_here(channel: str, submitted: Submitted) -> None:
-    submitted.outcome = leaves()
-    run(CaptureOperator, channel)
-    assert submitted.option("--master") == "local[*]"
-    assert Path(submitted.command[0]).parts[-3:] == ("pyspark", "bin", "spark-submit")
-    assert submitted.environment["JAVA_HOME"]
-    assert "spark.hadoop.fs.s3a.secret.key==k3y\n" in submitted.properties
-    assert not [word for word in submitted.command if word.startswith("spark.driver.memory=")]
-
-
-def test_a_spark_connection_is_obeyed(channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", '{"conn_type": "spark", "host": "spark://there", "port": 7077}')
-    submitted.outcome = leaves()
-    run(CaptureOperator, channel, conn_id="cluster", conf={"spark.executor.memory": "2g"})
-    assert submitted.option("--master") == "spark://there:7077"
-    assert "spark.executor.memory=2g" in submitted.command
-    assert not [word for word in submitted.command if word.startswith("spark.pyspark.python=")]
-
-
-@pytest.mark.parametrize("place", ["cluster", None])
-def test_defaults_of_a_clusters_spark_hold(
-    channel: str, submitted: Submitted, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str | None
-) -> None:
-    """As without `conf` in the channel file. A local Spark is ours, and has none."""
-    monkeypatch.setenv("AIRFLOW_CONN_CLUSTER", '{"conn_type": "spark", "host": "spark://there", "port": 7077}')
-    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    for folder, kind in (("conf", "home"), ("here", "here")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "spark-defaults.conf").write_text(f"spark.of {kind}")
-    monkeypatch.chdir(tmp_path / "here")
-    submitted.outcome = leaves()
-    run(CaptureOperator, channel, conn_id=place)
-    assert re.findall("spark.of (.*)", submitted.properties) == (["home"] if place else [])
 
 
 def test_returns_what_the_app_did(channel: str, submitted: Submitted, caplog: pytest.LogCaptureFixture) -> None:
@@ -370,7 +350,7 @@ def test_a_control_found_before_spark_fails_the_task(channel: str, monkeypatch: 
         run(IntegrateOperator, channel)
 
 
-def test_an_app_that_died_is_tried_again(channel: str, submitted: Submitted) -> None:
+def test_an_app_that_died_is_tried_again(channel: str, submitted: Submitted, spark_submit: str) -> None:
     submitted.code = 137
     with pytest.raises(AirflowException, match="Error code is: 137") as caught:
         run(CaptureOperator, channel)

@@ -1,0 +1,141 @@
+"""Starts the app of a local Spark as a Python process: its session, and so its JVM, begins when it has work for Spark.
+
+`spark-submit` would start a JVM to start the same Python process, whatever the app has to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.hooks.settings import option
+from airflow_ddlrepl.hooks.spark_place import SparkPlace
+from airflow_ddlrepl.spark.private_file import private_file
+from airflow_ddlrepl.spark.settings import CONF_FILE, PROPERTIES_FILE, STARTED_BY
+
+END_SECONDS = 5.0
+
+# What spark-submit takes as an argument, by the attribute of SparkSubmitHook, is a Spark property as well.
+PROPERTIES = {
+    "_name": "spark.app.name",
+    "_files": "spark.files",
+    "_archives": "spark.archives",
+    "_driver_class_path": "spark.driver.extraClassPath",
+    "_jars": "spark.jars",
+    "_packages": "spark.jars.packages",
+    "_exclude_packages": "spark.jars.excludes",
+    "_repositories": "spark.jars.repositories",
+    "_num_executors": "spark.executor.instances",
+    "_total_executor_cores": "spark.cores.max",
+    "_executor_cores": "spark.executor.cores",
+    "_executor_memory": "spark.executor.memory",
+    "_driver_memory": "spark.driver.memory",
+}
+# Parameters of SparkSubmitOperator, by their attributes, that mean something to spark-submit alone.
+ONLY_SUBMIT = {
+    "py_files": "py_files",
+    "_java_class": "java_class",
+    "keytab": "keytab",
+    "principal": "principal",
+    "proxy_user": "proxy_user",
+    "_spark_binary": "spark_binary",
+    "_yarn_queue": "yarn_queue",
+    "_use_krb5ccache": "use_krb5ccache",
+    "_verbose": "verbose",
+}
+ONLY_SUBMIT_CONF = ("spark.submit.pyFiles", "spark.pyspark.driver.python")
+
+
+class SparkSubmit(StrEnum):
+    """Which apps start by spark-submit: those of a cluster, or always also those of a local Spark."""
+
+    CLUSTER = "cluster"
+    ALWAYS = "always"
+
+    @classmethod
+    def configured(cls) -> SparkSubmit:
+        """`[ddlrepl] spark_submit`. Raises ConfigError CFG-406 when it is neither."""
+        text = option("spark_submit").lower()
+        try:
+            return cls(text)
+        except ValueError:
+            raise ConfigError(
+                f"[ddlrepl] spark_submit is {text!r}",
+                code="CFG-406",
+                hint="set AIRFLOW__DDLREPL__SPARK_SUBMIT to cluster or always",
+            ) from None
+
+
+def reason_for_submit(operator: Any, place: SparkPlace, conf: Mapping[Any, Any]) -> str:
+    """Return why spark-submit has to start an operator's app; empty when Python itself can.
+
+    conf: the Spark properties of the operator and of the channel.
+    """
+    if not place.is_local:
+        return f"the master is {place.master}"
+    if SparkSubmit.configured() is SparkSubmit.ALWAYS:
+        return "[ddlrepl] spark_submit is always"
+    if place.submit_extras:
+        return f"the Spark connection has {', '.join(place.submit_extras)}"
+    if operator._deploy_mode == "cluster" or not str(operator.application).endswith(".py"):
+        return "the app is no Python file that runs here"
+    asked = [name for attribute, name in ONLY_SUBMIT.items() if getattr(operator, attribute)]
+    asked += [name for name in ONLY_SUBMIT_CONF if conf.get(name)]
+    return f"the operator has {', '.join(asked)}" if asked else ""
+
+
+class LocalAppHook(SparkSubmitHook):
+    """A SparkSubmitHook whose app is a Python process of its own, in a process group of its own.
+
+    What spark-submit would be given reaches the app as a file that only its owner may read, never as arguments.
+    """
+
+    def __init__(self, given: SparkSubmitHook) -> None:
+        self.__dict__.update(vars(given))
+        self._given_environment = dict(given._env_vars or {})
+
+    def submit(self, application: str = "", **kwargs: Any) -> None:
+        """Run the app to its end; its lines go to the task's log. Raises AirflowException when it fails."""
+        with private_file(json.dumps(self._properties()), ".conf") as conf:
+            ours = {CONF_FILE: str(conf), PROPERTIES_FILE: self._properties_file or "", STARTED_BY: str(os.getpid())}
+            self._env = {**ours, **self._given_environment}
+            super().submit(application, start_new_session=True, **kwargs)
+
+    def on_kill(self) -> None:
+        """End the app with all that it has started: its JVM, and that one's Python workers."""
+        if self._submit_sp is not None and self._submit_sp.poll() is None:
+            self.log.info("ending the app, process group %s", self._submit_sp.pid)
+            _end(self._submit_sp)
+        self._run_post_submit_commands()
+
+    def _build_spark_submit_command(self, application: str) -> list[str]:
+        command = [sys.executable, application, *(self._application_args or ())]
+        self.log.info("app: %s", self._mask_cmd(command))
+        return command
+
+    def _properties(self) -> dict[str, str]:
+        """Parameters win over `conf`, as they do for spark-submit."""
+        asked = {name: getattr(self, attribute) for attribute, name in PROPERTIES.items()}
+        given = {**self._conf, **{name: value for name, value in asked.items() if value}}
+        return {str(name): str(value) for name, value in given.items() if name != "spark.master"}
+
+
+def _end(app: subprocess.Popen[Any]) -> None:
+    """SIGTERM for the whole group; SIGKILL when it does not end in time."""
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(app.pid, sent)
+            app.wait(END_SECONDS)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
