@@ -12,6 +12,7 @@ from airflow.sdk import DAG, Param
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.hooks.settings import option
+from airflow_ddlrepl.operators.markdown import dag_id
 
 # A run that finds the channel locked or a server away tries again before it fails.
 DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), "owner": "ddlrepl"}
@@ -23,7 +24,7 @@ BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 def channel_dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more: Any) -> DAG:
     """Return a DAG of a channel: paused at first, one run at a time, started by hand unless `more` has a schedule."""
     return DAG(
-        dag_id=f"ddlrepl__{channel.name}__{kind}",
+        dag_id=dag_id(channel.name, kind),
         start_date=BEGINNING,
         catchup=False,
         max_active_runs=1,

@@ -10,7 +10,7 @@ from airflow.sdk import DAG
 
 from airflow_ddlrepl.channel_dags.dag import BEGINNING
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.operators.report import fenced
+from airflow_ddlrepl.operators.markdown import block, code
 from airflow_ddlrepl.operators.unusable import ReportUnusableOperator
 
 TAG = "unusable channel file"
@@ -34,7 +34,7 @@ def unusable_dag(refused: Refusal) -> DAG:
         dag_id=f"ddlrepl__{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}__unusable",
         dag_display_name=f"{name} can't be used",
         description=reason.splitlines()[0],
-        doc_md=f"The channel file `{refused.file}` can't be used, so its DAGs are not here:\n\n{fenced(reason)}",
+        doc_md=f"The channel file {code(refused.file)} can't be used, so its DAGs are not here:\n\n{block(reason)}\n",
         start_date=BEGINNING,
         schedule=None,
         catchup=False,

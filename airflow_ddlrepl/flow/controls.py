@@ -21,20 +21,38 @@ STATEMENT_LENGTH = 500
 
 
 @dataclass(frozen=True)
+class HeldChange:
+    """What happens to a table behind a control, and by which statement of the source, where that is known."""
+
+    table: str
+    revision: int
+    changes: tuple[str, ...]
+    statement: str = ""
+
+    def lines(self) -> list[str]:
+        by = [f"by: {self.statement[:STATEMENT_LENGTH]}"] if self.statement else []
+        return [*(f"{self.table} revision {self.revision}: {change}" for change in self.changes), *by]
+
+
+@dataclass(frozen=True)
 class HeldControl:
-    """A control that holds. changes: what happens to which tables behind it, and by which statement, one a line."""
+    """A control that holds, and what happens to which tables behind it."""
 
     control: ControlRow
-    changes: tuple[str, ...]
+    changes: tuple[HeldChange, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return {**self.control.to_json(), "changes": list(self.changes)}
+        return {**self.control.to_json(), "changes": self.lines()}
+
+    def lines(self) -> list[str]:
+        """Return the changes and statements, one a line."""
+        return [line for change in self.changes for line in change.lines()]
 
     def text(self) -> str:
         row = self.control
         since = row.created.isoformat(sep=" ", timespec="minutes")
         head = f"control {row.id}: target {row.target} waits at {Lsn(row.key.lsn)} since {since}"
-        lines = [head, f"{row.reason} ({row.policy})", *self.changes]
+        lines = [head, f"{row.reason} ({row.policy})", *self.lines()]
         return "\n  ".join(" ".join(line.split()) for line in lines)
 
 
@@ -79,18 +97,16 @@ def _those(rows: Sequence[ControlRow]) -> str:
     return f"those that hold: {holding}" if holding else "nothing has to be removed: the next run goes on"
 
 
-def _changes(histories: Mapping[int, Sequence[Revision]], row: ControlRow) -> Iterator[str]:
+def _changes(histories: Mapping[int, Sequence[Revision]], row: ControlRow) -> Iterator[HeldChange]:
     """Of the transaction in front of which the target waits."""
     for known in histories.values():
         for before, after in pairwise([None, *known]):
             if after is not None and after.key.lsn == row.key.lsn:
-                yield from _change(before, after)
+                yield _change(before, after)
 
 
-def _change(before: Revision | None, after: Revision) -> Iterator[str]:
+def _change(before: Revision | None, after: Revision) -> HeldChange:
     shapes = (before.table if before else None, after.table)
     name = next((shape.name for shape in shapes if shape), None)
-    for change in spot(*shapes):
-        yield f"{name} revision {after.number}: {redact(str(change))}"
-    if after.statement:
-        yield f"by: {redact(after.statement)[:STATEMENT_LENGTH]}"
+    changes = tuple(redact(str(change)) for change in spot(*shapes))
+    return HeldChange(str(name), after.number, changes, redact(after.statement or ""))

@@ -10,18 +10,15 @@ from airflow.sdk import BaseOperator, Context
 from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
-from airflow_ddlrepl.operators.report import failed, fenced
-
-MEANING = """
-A target whose control is removed goes on past it with the next run: its table is changed and not loaded anew, so rows
-that are there already may differ from the source. `ddlrepl refresh FILE --table TABLE` loads them.
-"""
+from airflow_ddlrepl.operators.approvals import controls_text
+from airflow_ddlrepl.operators.report import failed
 
 
 class ExplainControlsOperator(BaseOperator):
     """Tells where the channel's targets wait for a person, and why; fails when none does.
 
-    XCom: the controls (id, target, at, reason, policy, changes, …); under the key `text` as a person reads them.
+    XCom: the controls (id, target, at, reason, policy, changes, …); under the key `text` as a person reads them, in
+    Markdown.
 
     :param channel: path of the channel file. (templated)
     :param control: id of the one that is meant; empty: all that hold. (templated)
@@ -45,8 +42,8 @@ class ExplainControlsOperator(BaseOperator):
         except DdlReplError as error:
             raise failed(error) from None
         text = "\n\n".join(one.text() for one in found)
-        self.log.info("%s\n%s", text, MEANING)
-        context["ti"].xcom_push(key="text", value=fenced(text) + MEANING)
+        self.log.info("%s", text)
+        context["ti"].xcom_push(key="text", value=controls_text(channel.name, found))
         return [one.to_json() for one in found]
 
 

@@ -35,8 +35,3 @@ def spelled(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(spelled(part) for part in value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def fenced(text: str) -> str:
-    """As Markdown shows it letter by letter, whatever names a source gives to its tables."""
-    return "```\n" + text.replace("`", "'") + "\n```\n"

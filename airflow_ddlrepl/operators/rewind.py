@@ -16,14 +16,14 @@ from airflow_ddlrepl.config.pattern import table_patterns
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.model.work import InProcess, Runner
+from airflow_ddlrepl.operators.approvals import rewind_text
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
-from airflow_ddlrepl.operators.report import fenced
 
 
 class PlanRewindOperator(BaseOperator):
     """Tells what a rewind would do, changes nothing, and fails when it can't be done.
 
-    XCom: the plan; under the key `text` as a person reads it.
+    XCom: the plan; under the key `text` as a person reads it (Markdown).
 
     :param channel: path of the channel file. (templated)
     :param to: ISO 8601 moment with its offset, or a position of the source's log. (templated)
@@ -49,7 +49,7 @@ class PlanRewindOperator(BaseOperator):
         except DdlReplError as error:
             raise AirflowFailException(str(error)) from None
         self.log.info("%s", plan.text())
-        context["ti"].xcom_push(key="text", value=fenced(plan.text()))
+        context["ti"].xcom_push(key="text", value=rewind_text(channel.name, plan.to_json(), str(context["run_id"])))
         if not plan.is_possible:
             raise AirflowFailException("the rewind can't be done; the plan in the log says why")
         return dict(json.loads(json.dumps(plan.to_json(), default=str)))

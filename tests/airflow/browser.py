@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
+WIDTH, HEIGHT = 1200, 900
 PATIENCE = 60_000
 """Milliseconds: the UI's files come from a busy machine."""
 
@@ -22,7 +25,7 @@ def opened(url: str) -> Iterator[Page]:
         pytest.skip("chromium is not installed (.ci/chromium)")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = chromium.new_page(base_url=url, viewport={"width": 1200, "height": 900})
+        page = chromium.new_page(base_url=url, viewport={"width": WIDTH, "height": HEIGHT})
         page.set_default_timeout(PATIENCE)
         expect.set_options(timeout=PATIENCE)
         yield page
@@ -50,3 +53,12 @@ def trigger(page: Page, dag_id: str, fields: Mapping[str, str], *, unpause: bool
     submit.click()
     expect(form).to_be_hidden()
     return []
+
+
+def picture(page: Page, name: str, height: int = 900) -> None:
+    """Takes a picture of what the page shows, for the documentation, when DDLREPL_PICTURES names a folder."""
+    if folder := os.environ.get("DDLREPL_PICTURES"):
+        page.set_viewport_size({"width": WIDTH, "height": height})
+        page.wait_for_timeout(1500)
+        page.screenshot(path=Path(folder) / f"{name}.png")
+        page.set_viewport_size({"width": WIDTH, "height": HEIGHT})

@@ -54,7 +54,7 @@ def test_a_triggered_run_replicates_an_approved_one_rewinds_a_backfill_replays(d
             airflow.command("dags", "unpause", REWIND, "--yes")
             airflow.command("dags", "trigger", REWIND, "--run-id", "back", "--conf", json.dumps({"to": then}))
             shown, state = airflow.approve(REWIND, "back", "approve", 480)
-            assert "public.orders: safe (keep or regenerate), 50 rows loaded" in shown
+            assert "| `public.orders` | safe (keep or regenerate) | 50 at " in shown
             assert state == "success", airflow.task_logs()
             assert airflow.returned(REWIND, "back", "rewind")["tables"] == ["public.orders"]
             assert shop.rows(past, "orders") == before

@@ -12,6 +12,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.demo.standalone import wait_for
+from airflow_ddlrepl.errors import ControlStop
 from tests.airflow import browser, shop
 from tests.airflow.asked import Asked
 from tests.airflow.conftest import BUNDLES, airflow_environment
@@ -25,6 +27,7 @@ CONNECTIONS = ("AIRFLOW_CONN_UI_SOURCE", "AIRFLOW_CONN_UI_TARGET", "AIRFLOW_CONN
 NEEDED = {"rewind": {"to": "0/1"}}
 """Fields that have no default, by kind of DAG."""
 
+STOPS = "ALTER TABLE orders ALTER remark TYPE varchar(9) USING left(remark, 9)"
 UNUSABLE = "ddlrepl__typo.yaml__unusable"
 TWO_LINES = "from airflow_ddlrepl import build_channel_dags\nglobals().update(build_channel_dags({folder!r}))\n"
 
@@ -36,7 +39,8 @@ class Ui:
     airflow: Asked
     page: Page
     channel: Path
-    source: str
+    position: str
+    """Of the source's log, to go back to: after two schema changes."""
 
     def dags(self) -> list[str]:
         return sorted(dag["dag_id"] for dag in self.airflow.get("/api/v2/dags")["dags"])
@@ -57,13 +61,25 @@ def ui(pg18: PrivateServer) -> Iterator[Ui]:
         for name, value in connections.items():
             patch.setenv(name, value)
         channel = write_channels(home)
-        shop.run_sql(source, shop.BEFORE)
-        shop.activate(channel)
+        position = history(source, channel)
         with Asked(home, metadata, environment | connections) as airflow, browser.opened(airflow.url) as page:
             airflow.wait_for_dag("ddlrepl__ui__replicate")
-            yield Ui(airflow, page, channel, source)
+            yield Ui(airflow, page, channel, position)
     for database in DATABASES:
         pg18.drop_database(database)
+
+
+def history(source: str, channel: Path) -> str:
+    """Rows and schema changes that were replicated, then one that a target waits in front of; where those end."""
+    shop.run_sql(source, shop.BEFORE)
+    shop.activate(channel)
+    shop.run_sql(source, shop.CHANGES)
+    shop.replicate(channel)
+    position = shop.position(source)
+    shop.run_sql(source, ["INSERT INTO orders VALUES (60, 'later')", STOPS])
+    with pytest.raises(ControlStop):
+        shop.replicate(channel)
+    return position
 
 
 def write_channels(home: Path) -> Path:
@@ -79,13 +95,49 @@ def write_channels(home: Path) -> Path:
     return file
 
 
+def approval(ui: Ui, kind: str, fields: dict[str, str]) -> Page:
+    """The page that asks for the approval of a run that was started by the form."""
+    dag_id = f"ddlrepl__ui__{kind}"
+    assert browser.trigger(ui.page, dag_id, fields, unpause=True) == []
+    (run,) = ui.runs(dag_id)
+    task = f"/api/v2/dags/{dag_id}/dagRuns/{run['dag_run_id']}/taskInstances/approve"
+
+    def waits() -> bool:
+        return str((ui.airflow.get(task) or {}).get("state")) == "awaiting_input"
+
+    wait_for(f"approve of {dag_id}", waits, 120, lambda: None)
+    ui.page.goto(f"/dags/{dag_id}/runs/{run['dag_run_id']}/tasks/approve/required_actions")
+    expect(ui.page.get_by_role("button", name="Approve")).to_be_visible()
+    return ui.page
+
+
+def test_an_approval_of_a_rewind_can_be_read(ui: Ui) -> None:
+    page = approval(ui, "rewind", {"to": ui.position})
+    browser.picture(page, "approve-rewind", 1400)
+    expect(page.get_by_role("heading", name="What will be lost")).to_be_visible()
+    expect(page.get_by_role("row", name="public.orders safe (keep) 50 at")).to_be_visible()
+    blocks = page.locator("code.language-sql")
+    assert [block.inner_text() for block in blocks.all()] == [shop.CHANGES[n] for n in (5, 1, 2)]
+    assert page.get_by_role("link", name="log of the task plan").get_attribute("href")
+
+
+def test_an_approval_of_controls_can_be_read(ui: Ui) -> None:
+    page = approval(ui, "controls", {})
+    browser.picture(page, "approve-controls", 1000)
+    expect(page.get_by_role("row", name="1 warehouse")).to_be_visible()
+    expect(page.locator("code.language-sql")).to_have_text(STOPS)
+    lost = page.locator("strong, b", has_text="Rows that are at the target already may differ from the source")
+    expect(lost).to_be_visible()
+
+
 def test_every_form_is_submitted_with_its_defaults(ui: Ui) -> None:
     """All that a person has to fill in is what has no default; the run is there then, and the form has closed."""
     objections = {}
     for dag_id in ui.dags():
         fields = NEEDED.get(dag_id.rpartition("__")[2], {})
+        before = len(ui.runs(dag_id))
         objections[dag_id] = browser.trigger(ui.page, dag_id, fields)
-        assert objections[dag_id] or len(ui.runs(dag_id)) == 1, f"{dag_id}: no run was created"
+        assert objections[dag_id] or len(ui.runs(dag_id)) == before + 1, f"{dag_id}: no run was created"
     assert not any(objections.values()), objections
     assert {dag_id.rpartition("__")[2] for dag_id in objections} >= {"replicate", "enroll", "rewind", "controls"}
 

@@ -1,0 +1,67 @@
+"""Markdown for Airflow's pages: names and statements of a source are shown letter by letter, never as markup.
+
+Airflow's UI shows tables, and code of a named language as a block; code without a language becomes one run-on line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote, urlparse
+
+from airflow.sdk.configuration import conf
+
+MARKUP = re.compile(r"([\\`*_\[\]<>#|~&:@]|(?<=www)\.)")
+MARKUP_AT_START = re.compile(r"^(\d*)([-+=.)])")
+
+
+def plain(text: object) -> str:
+    """Return the text in one line, with all that Markdown would take for markup escaped."""
+    return MARKUP_AT_START.sub(r"\1\\\2", MARKUP.sub(r"\\\1", " ".join(str(text).split())))
+
+
+def bold(text: object) -> str:
+    """Return the text in bold."""
+    return f"**{plain(text)}**"
+
+
+def code(text: object) -> str:
+    """Return the text in one line of code, also for a cell of a table (where `|` ends a cell even in code)."""
+    line = " ".join(str(text).split()).replace("|", "\\|")
+    if not line:
+        return ""
+    fence = "`" * (_longest_run(line) + 1)
+    return f"{fence} {line} {fence}" if line.startswith("`") or line.endswith("`") else f"{fence}{line}{fence}"
+
+
+def block(text: str, language: str = "text") -> str:
+    """Return the text as a block of code of this language: sql, yaml, text."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; the cells are Markdown already."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def link(text: str, *path: str) -> str:
+    """Return a link to a page of this Airflow, e.g. `link("its log", "dags", dag_id, "runs", run_id)`."""
+    return f"[{plain(text)}]({page(*path)})"
+
+
+def page(*path: str) -> str:
+    """Return the address of a page of this Airflow, below the path of `[api] base_url`."""
+    prefix = urlparse(conf.get("api", "base_url", fallback="") or "").path.rstrip("/")
+    return "/".join([prefix, *(quote(part, safe="") for part in path)])
+
+
+def _longest_run(text: str) -> int:
+    """Return how many backticks stand side by side at most."""
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
+def dag_id(channel: str, kind: str) -> str:
+    """Return the id of a channel's DAG: replicate, enroll, rewind, controls, …"""
+    return f"ddlrepl__{channel}__{kind}"
