@@ -124,6 +124,5 @@ def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: Note) -> Type
 
 def hides_values(table: Table, held: Table, facts: TargetFacts) -> tuple[Column, ...]:
     """Generated columns whose values the target can neither compute nor get from the log."""
-    if facts.publishes_generated:
-        return ()
-    return tuple(c for c in table.columns if c.generated and not held.column(c.id).generated)
+    told = ("", "stored") if facts.publishes_generated else ("",)
+    return tuple(c for c in table.columns if c.generated not in told and not held.column(c.id).generated)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.change_key import ChangeKey
 from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
 from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
@@ -15,8 +16,8 @@ from airflow_ddlrepl.model.table import Identity, Table
 def doubt(before: Table, now: Table) -> str:
     """Why rows written meanwhile may belong to either shape, or to one between; "" when the log tells.
 
-    The log shows each row's columns by name and type, in order. It doesn't show that a column of the same name
-    was dropped and added, nor what a type, a constraint or a key allowed at that moment.
+    The log shows each row's columns by name and type, in order, computed ones among them or not. It doesn't show that a
+    column of the same name was dropped and added, nor what a type, a constraint or a key allowed at that moment.
     """
     found = spot(before, now)
     return next((why for change in found if (why := _why(change, before, now))), _mixed(found, before))
@@ -30,6 +31,8 @@ def _why(change: SchemaChange, before: Table, now: Table) -> str:
     if isinstance(change, ChangeKey) and change.old is not None:
         told = before.identity is now.identity is Identity.DEFAULT
         return "" if told else "the key changed at a moment that the log does not tell"
+    if isinstance(change, ChangeGenerated) and change.old.generated == "stored" and not change.generated:
+        return f"column {change.old.name} is computed no more, since a moment that the log does not tell"
     return ""
 
 

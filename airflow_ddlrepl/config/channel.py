@@ -67,6 +67,9 @@ class Source(Section):
     replica_identity: ReplicaIdentity = Field(
         ReplicaIdentity.FULL, description="of tables without a usable key, or whose old rows are looked at"
     )
+    reload_every: Seconds = Field(
+        0, ge=0, description="how often a table that the log can't bring is loaded whole; 0: by every cycle"
+    )
     ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are seen")
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source only; they come before the channel's")
 

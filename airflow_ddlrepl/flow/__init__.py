@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.controls import held_controls, remove_seen
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.news import news
 from airflow_ddlrepl.flow.planned import plan
-from airflow_ddlrepl.flow.refreshing import is_waiting, refresh
+from airflow_ddlrepl.flow.refreshing import has_loads, is_waiting, refresh
 from airflow_ddlrepl.flow.results import Refreshed, Replicated
 from airflow_ddlrepl.flow.rewinding import plan_rewind, rewind
 from airflow_ddlrepl.flow.stages import stage
@@ -30,7 +30,7 @@ from airflow_ddlrepl.flow.until import Until, limit, require_past
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess, Runner
 
-NEWS = {"capture": has_news, "adapt": has_changes, "refresh": is_waiting, "integrate": has_rows}
+NEWS = {"capture": has_news, "adapt": has_changes, "refresh": has_loads, "integrate": has_rows}
 
 
 def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> Cycle:

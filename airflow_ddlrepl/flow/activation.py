@@ -162,7 +162,8 @@ def _wanted(cycle: Cycle) -> list[Table]:
     connection, published = cycle.source.connection, cycle.source.published()
     named = {i for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if r.table}
     named |= {i for i, _ in listed(connection, cycle.scope)}
-    left_out = set(cycle.source.unpublished_reasons())
+    reloaded = {one.table_id for one in cycle.source.left_out() if one.is_reloaded}
+    left_out = set(cycle.source.unpublished_reasons()) - reloaded
 
     def comes(table: Table) -> bool:
         below = table.id in published or (table.is_partitioned and not cycle.scope.excludes(table.name))

@@ -52,7 +52,7 @@ def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOpti
                 code="CFG-131",
                 hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
             )
-        _wait(cycle, target, connection, asked, [RefreshAsked(i, reason, now.lsn, True, how) for i in asked])
+        suspend(cycle, target, connection, asked, [RefreshAsked(i, reason, now.lsn, True, how) for i in asked])
     record(cycle, target)
 
 
@@ -73,12 +73,12 @@ def suspend_unreadable(cycle: Cycle, target: str, error: UnreadableRows) -> bool
         now = state.read_state(connection, cycle.channel.holder(target))
         live = {i: s for i, s in now.standings.items() if s.state is State.LIVE and str(s.name) == error.table}
         waits = {i: replace(standing, state=State.PENDING) for i, standing in live.items()}
-        _wait(cycle, target, connection, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
+        suspend(cycle, target, connection, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
     record(cycle, target)
     return bool(waits)
 
 
-def _wait(
+def suspend(
     cycle: Cycle,
     target: str,
     connection: Connection[Any],

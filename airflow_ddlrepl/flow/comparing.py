@@ -109,7 +109,7 @@ def _pages(cycle: Cycle, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
 def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:
     """The source's tables that the channel has, or would have after the next cycle; those left out of it aside."""
     known = cycle.repository.latest_revisions(cycle.channel.name)
-    aside = {one.table_id for one in cycle.source.left_out()} | cycle.source.bystanders()
+    aside = {one.table_id for one in cycle.source.left_out() if not one.is_reloaded} | cycle.source.bystanders()
     connection = cycle.source.connection
     named = {i for i, name in listed(connection, Scope()) if cycle.scope.joins(name)} | cycle.source.members()
     found = inspect(connection, list(with_partitions(connection, named | set(known))))

@@ -9,7 +9,12 @@ from airflow_ddlrepl.flow.cycle import Cycle, log
 
 
 def left_out(cycle: Cycle) -> list[LeftOut]:
-    """The channel's tables that are not in the stream, and that a target would take."""
+    """The channel's tables whose rows no cycle brings, and that a target would take."""
+    return [one for one in not_in_the_log(cycle) if not one.is_reloaded]
+
+
+def not_in_the_log(cycle: Cycle) -> list[LeftOut]:
+    """These, and those that cycles load whole."""
     targets = cycle.channel.targets
     return [
         one for one in cycle.source.left_out() if not all(target.rules.takes_nothing(one.name) for target in targets)

@@ -51,6 +51,7 @@ from airflow_ddlrepl.flow.foreign import refuse_foreign
 from airflow_ddlrepl.flow.in_step import in_step, namesake
 from airflow_ddlrepl.flow.properties import read_for, same_name, seen_at
 from airflow_ddlrepl.flow.recording import record
+from airflow_ddlrepl.flow.reloading import ask_for_reload, is_reload_due
 from airflow_ddlrepl.flow.restricting import require_restrictable, rows_wanted
 from airflow_ddlrepl.flow.results import Refreshed
 from airflow_ddlrepl.flow.room import needing
@@ -85,6 +86,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
             record(cycle, target.name)
             if patterns:
                 ask(cycle, target.name, patterns, options)
+            ask_for_reload(cycle, target.name)
             waiting = cycle.repository.pending_refreshes(cycle.channel.name, target.name)
             asked[target.name] = {row.table_id: row for row in waiting}
     for name, loaded in _each(cycle, asked):
@@ -106,6 +108,11 @@ def is_waiting(cycle: Cycle) -> bool:
             if state.is_waiting(connection, cycle.channel.name):
                 return True
     return False
+
+
+def has_loads(cycle: Cycle) -> bool:
+    """Would a refresh load anything?"""
+    return is_waiting(cycle) or is_reload_due(cycle)
 
 
 def _pending(standings: Mapping[int, Standing]) -> dict[int, Standing]:

@@ -45,7 +45,7 @@ def require_whole_rows(table: Table, section: str, why: str) -> None:
     """
     if table.is_partitioned or table.identity is Identity.FULL:
         return
-    is_computed = any(column.generated for column in table.columns)
+    is_computed = any(column.generated == "virtual" for column in table.columns)
     raise Unsupported(
         f"`{section}` has {why}: the log does not tell its whole old rows",
         code="ADP-154",
@@ -54,7 +54,7 @@ def require_whole_rows(table: Table, section: str, why: str) -> None:
     )
 
 
-_COMPUTED = "from version 18 on that can't be while the table has a generated column: take it out of `{}`"
+_COMPUTED = "from version 18 on that can't be while the table has a virtual generated column: take it out of `{}`"
 _BY_ACTIVATION = "`ddlrepl activate` does it, too, unless the file says `replica_identity: leave`"
 _IN_OR_OUT = "a condition for its rows, and which of them come into it and go out of it would not be known"
 

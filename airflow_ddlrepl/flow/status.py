@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.left_out import LeftOut
 from airflow_ddlrepl.errors import TrailError, Unreachable
 from airflow_ddlrepl.flow.course import horizon
 from airflow_ddlrepl.flow.cycle import Cycle, log
-from airflow_ddlrepl.flow.leaving import left_out
+from airflow_ddlrepl.flow.leaving import not_in_the_log
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
@@ -24,6 +24,7 @@ from airflow_ddlrepl.trail.loads import Load
 
 T = TypeVar("T")
 LEFT_OUT = "left out"
+LOADED_WHOLE = "loaded whole"  # by every cycle, or every so often: nothing of it is in the log
 _AWAY: dict[str, Any] = {"position": None, "lag_bytes": None, "lag_seconds": None, "tables": []}
 
 
@@ -110,7 +111,7 @@ def status(cycle: Cycle) -> Status:
     end, now = max(cycle.source.log_end(), captured), cycle.source.clock()
     latest = cycle.repository.latest_revisions(name)
     segments = cycle.live_segments()
-    missing = left_out(cycle)
+    missing = not_in_the_log(cycle)
     targets: dict[str, dict[str, Any]] = {}
     damaged: dict[str, None] = {}
     for target in cycle.channel.targets:
@@ -142,7 +143,11 @@ def status(cycle: Cycle) -> Status:
         len(cycle.repository.controls(name)),
         cycle.repository.error_count(name),
         _last_runs(cycle.repository.runs(name)),
-        [{"table": str(one.name), "table_id": one.table_id, **_left_out(one)} for one in missing],
+        [
+            {"table": str(one.name), "table_id": one.table_id, **_left_out(one)}
+            for one in missing
+            if not one.is_reloaded
+        ],
     )
 
 
@@ -184,7 +189,11 @@ def _not_there(
 
 
 def _left_out(one: LeftOut) -> dict[str, Any]:
-    return {"state": LEFT_OUT, "since": str(one.since) if one.since is not None else None, "why": one.why}
+    return {
+        "state": LOADED_WHOLE if one.is_reloaded else LEFT_OUT,
+        "since": str(one.since) if one.since is not None else None,
+        "why": one.why,
+    }
 
 
 def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any) -> T | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from airflow_ddlrepl.model.position import Lsn
 
+RELOADED = "the table is not in the source's log: it is loaded whole"
 FIRST = "first"  # as the actions say, of a table whose rows the target could never have had
 
 

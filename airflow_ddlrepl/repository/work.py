@@ -8,7 +8,7 @@ from sqlalchemy import delete, select, update
 
 from airflow_ddlrepl.errors import ConfigError, RepositoryError
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import RefreshAsked
+from airflow_ddlrepl.model.record import RELOADED, RefreshAsked
 from airflow_ddlrepl.repository.base import Base, put, put_new
 from airflow_ddlrepl.repository.rows import ControlRow, LedgerRow, RefreshRow, StepState
 from airflow_ddlrepl.repository.tables import controls, ledger, refreshes
@@ -102,6 +102,9 @@ class Work(Base):
         with self._fenced(channel, token) as connection:
             row = connection.execute(pending).first()
             if row is None:
+                if asked.reason == RELOADED:  # again and again: only the last one is remembered
+                    former = (refreshes.c.state == "done", refreshes.c.reason == RELOADED)
+                    connection.execute(delete(refreshes).where(*where, *former))
                 values = {"channel": channel, "target": target, "table_id": asked.table_id, **said}
                 made = {"requested_at": int(asked.at), "state": "pending", "created": self._database.now(connection)}
                 connection.execute(refreshes.insert().values(**values, **made))

@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.postgres import health, held, helper, slots, tendin
 from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.inspect import listed, with_partitions
 from airflow_ddlrepl.engines.postgres.names import qualified, quote
+from airflow_ddlrepl.engines.postgres.present import publishes_generated
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
@@ -28,6 +29,8 @@ __all__ = ["Activation", "Wanted", "activate", "deactivate"]
 log = logging.getLogger("ddlrepl")
 
 _FOR_A_MOMENT = ("SELECT set_config('lock_timeout', %s, true)", ["2s"])
+GENERATED_VERSION = 180000
+_GENERATED = "publish_generated_columns = stored"
 Result = TypeVar("Result")
 _IDENTITY = "its replica identity or publication can't be set while it is locked by"
 _OURS = "publication and helper schema can't be removed while a schema change uses them, of"
@@ -148,11 +151,18 @@ def _prepare(connection: Connection[Any], wanted: Wanted) -> list[str]:
     if health.publication_id(connection, wanted.publication) is None:
         connection.execute(f"CREATE PUBLICATION {quote(wanted.publication)}".encode())
         changes.append(f"publication {wanted.publication}")
+    if not publishes_generated(connection, wanted.publication) and _can_publish_generated(connection):
+        connection.execute(f"ALTER PUBLICATION {quote(wanted.publication)} SET ({_GENERATED})".encode())
+        changes.append(f"publication {wanted.publication} carries stored generated columns")
     if _register(connection, wanted):
         changes.append(f"channel {wanted.channel}")
     changes += _release_excluded(connection, wanted)
     changes += _tend_tables(connection, wanted)
     return changes
+
+
+def _can_publish_generated(connection: Connection[Any]) -> bool:
+    return connection.info.server_version >= GENERATED_VERSION
 
 
 def _register(connection: Connection[Any], wanted: Wanted) -> bool:

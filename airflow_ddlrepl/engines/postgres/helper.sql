@@ -103,15 +103,24 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
             WHERE a.attrelid = id AND a.attnum > 0 AND NOT a.attisdropped AND a.attname ~ (p ->> 2)))
 $$;
 
+-- Does the server take UPDATE and DELETE under REPLICA IDENTITY FULL? Since version 18 it refuses them where a generated
+-- column is not published: a virtual one never is, a stored one where the publication says so.
+CREATE OR REPLACE FUNCTION ddlrepl.full_works(by_publication text, shape jsonb) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT current_setting('server_version_num')::int < 180000 OR NOT EXISTS (
+        SELECT FROM jsonb_array_elements(shape -> 'columns') c
+        WHERE c ->> 'generated' <> '' AND NOT (c ->> 'generated' = 'stored' AND EXISTS (
+            SELECT FROM pg_publication p WHERE p.pubname = by_publication AND to_jsonb(p) ->> 'pubgencols' = 's')))
+$$;
+
 -- What makes the user's UPDATE and DELETE work once the table is published: 'keep', what REPLICA IDENTITY
--- is to be set to, or 'leave: why'. mode: 'full', 'leave', or 'whole' where a key is not enough.
-CREATE OR REPLACE FUNCTION ddlrepl.identity_plan(shape jsonb, mode text) RETURNS text
+-- is to be set to, or 'leave: why'. mode: 'full', 'leave', or 'whole' where a key is not enough. full_works: as the
+-- function of that name tells.
+DROP FUNCTION IF EXISTS ddlrepl.identity_plan(jsonb, text);
+CREATE OR REPLACE FUNCTION ddlrepl.identity_plan(shape jsonb, mode text, full_works boolean) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     key jsonb := nullif(shape -> 'key', 'null');
-    -- The log has no generated columns: since version 18 the server refuses UPDATE and DELETE under FULL then.
-    full_works boolean := current_setting('server_version_num')::int < 180000
-        OR NOT EXISTS (SELECT FROM jsonb_array_elements(shape -> 'columns') c WHERE c ->> 'generated' <> '');
     is_usable boolean := CASE shape ->> 'identity'
         WHEN 'full' THEN full_works
         WHEN 'default' THEN NOT (mode = 'whole' AND full_works) AND coalesce((key ->> 'is_primary')::boolean, false)
@@ -198,7 +207,7 @@ BEGIN
     ELSE
         BEGIN
             mode := CASE WHEN ddlrepl.wants_whole_rows(ch, id) THEN 'whole' ELSE ch.replica_identity END;
-            plan := ddlrepl.identity_plan(shape, mode);
+            plan := ddlrepl.identity_plan(shape, mode, ddlrepl.full_works(ch.publication, shape));
             IF plan = 'keep' AND mode <> 'whole' AND known.identity_before = 'd' AND shape ->> 'identity' = 'full'
                 AND (shape -> 'key' ->> 'is_primary')::boolean THEN
                 plan := 'DEFAULT';   -- it has got a primary key since: no need for whole old rows any more

@@ -21,6 +21,7 @@ SELECT m.table_id::bigint, m.schema_name, m.table_name,
 FROM ddlrepl.member m WHERE m.channel = %s AND (m.state = 'left out' OR {tending.IS_MISSING}) ORDER BY 2, 3
 """
 
+NEVER = "it has a generated column and no key"  # as helper.sql begins its reason
 UNLOGGED = "it is unlogged: its rows are not in the log"
 # Without event triggers nobody writes down a new one.
 _UNLOGGED = """
@@ -44,6 +45,11 @@ class LeftOut:
     name: TableName
     why: str
     since: Lsn | None = None
+
+    @property
+    def is_reloaded(self) -> bool:
+        """Is it loaded whole by cycles? No log can bring it, whatever anybody does but give it a key."""
+        return self.why.startswith(NEVER)
 
     def __str__(self) -> str:
         return f"{self.why}{'' if self.since is None else f' (since {self.since})'}"

@@ -88,7 +88,7 @@ class Cleared(Present):
 
 
 def publishes_generated(connection: Connection[Any], publication: str) -> bool:
-    """Does the log carry the values of stored generated columns? PostgreSQL 18 can."""
+    """Does the log carry the values of stored generated columns? PostgreSQL 18 can; activation sees to it."""
     row = connection.execute(
         "SELECT to_jsonb(p) ->> 'pubgencols' = 's' FROM pg_catalog.pg_publication p WHERE pubname = %s", [publication]
     ).fetchone()

@@ -27,7 +27,7 @@ from airflow_ddlrepl.engines.postgres.stage_task import StageTask, bucket_count,
 from airflow_ddlrepl.engines.postgres.staged import Stage, Staged, StagedColumn, staged_columns
 from airflow_ddlrepl.engines.postgres.target_keys import numbered
 from airflow_ddlrepl.engines.postgres.transformed import transformed
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, equality
 from airflow_ddlrepl.integrate.images import net_images
@@ -86,6 +86,7 @@ class _Stager:
         if not changes.num_rows:
             return plan.staged({}, read)
         plan.require_key()
+        plan.require_values()
         rows = plan.images(changes) if task.table.key is None else plan.net(changes, self.cursor)
         given = self._given(plan, rows)
         if given is None:
@@ -141,6 +142,18 @@ class _Plan:
                 code="INT-103",
                 table=self.task.target_name,
                 hint="refresh the table, or keep its key columns in the target",
+            )
+
+    def require_values(self) -> None:
+        """A generated column that the target holds as a plain one: the log does not carry the values everywhere."""
+        staged = {column.id for column in self.columns}
+        plain = {column.id for column in self.task.target.columns if not column.generated} - staged
+        if hidden := [c.name for c in self.task.table.columns if c.generated and c.id in plain]:
+            raise UnreadableRows(
+                f"the log has no values of {', '.join(hidden)}, which only the source can compute",
+                code="INT-105",
+                table=self.task.target_name,
+                hint="refresh the table; from version 18 on `ddlrepl activate` lets the log carry stored ones",
             )
 
     def _loose_keys(self) -> tuple[int, ...]:

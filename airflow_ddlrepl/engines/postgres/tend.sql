@@ -11,8 +11,10 @@ WHERE ch.name = %s AND c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND c
           WHEN 'd' THEN NOT EXISTS (
               SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary AND i.indimmediate)
           WHEN 'i' THEN NOT EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisreplident)
-          WHEN 'f' THEN EXISTS (
-              SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attgenerated <> '')
+          WHEN 'f' THEN pg_catalog.current_setting('server_version_num')::int >= 180000 AND EXISTS (
+              SELECT FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_publication p ON p.pubname = ch.publication
+              WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> ''
+                AND NOT (a.attgenerated = 's' AND pg_catalog.to_jsonb(p) ->> 'pubgencols' = 's'))
           ELSE true END
       WHEN m.state = 'tracked' THEN false
       ELSE ddlrepl.belongs(ch, c.oid) END
