@@ -91,6 +91,10 @@ def servers(channel: Channel) -> Iterator[Finding]:
     yield from _asked("source", channel.source.location, lambda dsn: _source(channel, dsn))
     for target in channel.places:
         yield from _asked(f"target {target.name}", target.location, _target)
+    try:
+        yield from _preparation(channel)
+    except DdlReplError as error:
+        yield Finding(False, f"repository ({redact(channel.repository)})", error.message, error.hint)
 
 
 def _asked(what: str, location: str, ask: Any) -> Iterator[Finding]:
@@ -121,6 +125,22 @@ def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
     fix = f'GRANT CREATE ON DATABASE … TO "{role}" (run by the owner of the database)'
     detail = f"{describe(dsn)} answers" + ("" if may_create else f", but {role} may not create schemas there")
     yield bool(may_create), detail, "" if may_create else fix
+
+
+def _preparation(channel: Channel) -> Iterator[Finding]:
+    """What is missing at the targets of a channel that is active: one was added since, or has forgotten the channel."""
+    from airflow_ddlrepl.flow.cycle import Cycle
+    from airflow_ddlrepl.flow.target_readiness import Readiness, readiness, what_is_missing
+    from airflow_ddlrepl.model.work import InProcess
+    from airflow_ddlrepl.repository.repository import Repository
+
+    if not Repository.is_there(channel.repository):
+        return
+    with Cycle(channel, InProcess()) as cycle:
+        for target in cycle.targets() if cycle.is_active() else ():
+            if missing := what_is_missing(cycle, target.name):
+                is_coming = readiness(cycle, target.name) in (Readiness.NEW, Readiness.OUTDATED)
+                yield Finding(is_coming, f"target {target.name}", missing)
 
 
 def _install(package: str) -> str:

@@ -99,8 +99,9 @@ def status(path: Path) -> Result:
 
 
 def judge_status(result: Any) -> Exit:
-    """Unreachable when a target does not answer."""
-    is_away = any(target["unreachable"] for target in result.to_json()["targets"].values())
+    """Unreachable when the source or a target does not answer."""
+    told = result.to_json()
+    is_away = told.get("source_unreachable") or any(target["unreachable"] for target in told["targets"].values())
     return Exit.UNREACHABLE if is_away else Exit.DONE
 
 

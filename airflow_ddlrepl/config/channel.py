@@ -19,6 +19,7 @@ from airflow_ddlrepl.config.policies import (
     DdlCapture,
     Defaults,
     ExistingTables,
+    NewTargets,
     OnAddColumnWithDefault,
     OnEnrollBreak,
     OnPreserveAlterTableFail,
@@ -177,6 +178,9 @@ class Channel(Section):
     name: str = Field(alias="channel", pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in its repository")
     source: Source
     targets: tuple[Target, ...] = Field(min_length=1, description="where changes go to")
+    new_targets: NewTargets = Field(
+        NewTargets.LOAD, description="a target added later: loaded by the next cycle, or when `activate` says so"
+    )
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source and for every target")
     column_properties: tuple[Column, ...] = Field(
         (), description="what columns are called at the targets, or not there"

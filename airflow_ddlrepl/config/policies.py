@@ -73,6 +73,16 @@ class ExistingTables(StrEnum):
     REPLACE = "replace"
 
 
+class NewTargets(StrEnum):
+    """What happens to a target that is added to the file of a channel that is active already.
+
+    LOAD: the next cycle prepares it and loads its tables. WAIT: it waits for `ddlrepl activate` or the enroll DAG.
+    """
+
+    LOAD = "load"
+    WAIT = "wait"
+
+
 class ReplicaIdentity(StrEnum):
     """What happens to a source table whose UPDATE and DELETE can't be told apart by a key.
 

@@ -76,7 +76,7 @@ def has_work(channel: Channel, stage: str) -> bool:
     """Is there anything to do for a stage? Cheap: no Spark, no rows read. stage: capture, adapt, refresh, integrate."""
     with Cycle(channel, InProcess(), f"look-{int(time.time())}") as cycle:
         try:
-            return NEWS[stage](cycle) or bool(cycle.unreachable)
+            return NEWS[stage](cycle) or bool(cycle.failed_targets)
         except TrailError:
             return True  # the stage mends the trail, or says why it can't
 

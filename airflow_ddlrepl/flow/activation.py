@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.moment import Start
 from airflow_ddlrepl.config.policies import Enrollment, ExistingTables
-from airflow_ddlrepl.config.refresh_options import BULK
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import running, session
+from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
-from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.engines.postgres.settle import settle
-from airflow_ddlrepl.engines.postgres.unrecorded import leave
-from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.asking import JOINED
 from airflow_ddlrepl.flow.capturing import capture
-from airflow_ddlrepl.flow.claiming import claim
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.following import is_lost, start_over
 from airflow_ddlrepl.flow.holding import hold
-from airflow_ddlrepl.flow.properties import require_possible
-from airflow_ddlrepl.flow.recording import record
+from airflow_ddlrepl.flow.preparing import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.flow.refreshing import refresh
 from airflow_ddlrepl.flow.rereading import require_held, reread
-from airflow_ddlrepl.flow.restricting import require_restrictable
 from airflow_ddlrepl.flow.results import Activated
 from airflow_ddlrepl.flow.stages import stage
+from airflow_ddlrepl.flow.target_readiness import Readiness, foreign, readiness
 from airflow_ddlrepl.flow.texts import require_one_way
-from airflow_ddlrepl.flow.transforming import require_transformable
-from airflow_ddlrepl.flow.waiting import as_enrolled, waiting
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
-from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import ChannelState
@@ -94,10 +82,10 @@ def _activated(cycle: Cycle) -> tuple[Lsn, Sequence[Table]]:
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if (revisions or late) and not is_new:
         settle(cycle.source.connection)
+    beginning = Beginning(position, tables, cycle.epoch + begins, frozenset(late), starts_over=is_broken)
     for target in cycle.channel.targets:
-        is_taken = captured is None and _is_foreign(cycle, target.name, position)
-        epoch = cycle.epoch + begins
-        _prepare_target(cycle, target.name, position, tables, late, epoch, start_over=is_broken or is_taken)
+        starts_over = is_broken or _takes_over(cycle, target.name, position)
+        prepare_target(cycle, target.name, replace(beginning, starts_over=starts_over))
     reach("activate.targets")
     if begins:
         start_over(cycle, revisions, position)
@@ -117,10 +105,7 @@ def _require_possible(cycle: Cycle, tables: Sequence[Table]) -> None:
     """Can every target have these tables as the channel file says?"""
     require_one_way(cycle.channel, tables)
     for target in cycle.channel.targets:
-        require_possible(cycle.channel, target.name, tables)
-        require_restrictable(cycle.channel, target.name, tables, cycle.source.connection)
-        require_transformable(cycle.channel, target.name, tables)
-        _require_elsewhere(cycle, target.name, tables)
+        require_preparable(cycle, target.name, tables)
 
 
 def _start_again(cycle: Cycle, start: Start) -> int:
@@ -186,84 +171,17 @@ def _new_revisions(cycle: Cycle, tables: Sequence[Table], position: Lsn, *, is_b
     return found
 
 
-def _is_foreign(cycle: Cycle, target: str, position: Lsn) -> bool:
-    """Does the target hold a channel of this name that our repository does not know? Taken over where allowed.
+def _takes_over(cycle: Cycle, target: str, position: Lsn) -> bool:
+    """Must the target load every table again, because what it has is another repository's, or too old to go on from?
 
-    Raises TargetError TGT-103 otherwise: two channels of one name would spoil each other's tables.
+    Raises TargetError TGT-103 where it is another repository's and may not be overwritten: two channels of one name
+    would spoil each other's tables.
     """
-    with session(cycle.target_dsn(target)) as connection:
-        if state.prepare(connection, cycle.channel.name, position, cycle.epoch, cycle.token):
-            return False
-        now = state.read_state(connection, cycle.channel.name)
-        if now.token <= cycle.token and all(s.state is State.NEW for s in now.standings.values()):
-            return False  # an activation that was killed half way
-        if cycle.channel.target(target).existing_tables is ExistingTables.REPLACE:
+    found = readiness(cycle, target)
+    if found is Readiness.FOREIGN:
+        if cycle.channel.target(target).existing_tables is not ExistingTables.REPLACE:
+            raise foreign(target, cycle.channel.name)
+        with session(cycle.target_dsn(target)) as connection:
+            state.create(connection)
             state.restart(connection, cycle.channel.name, position, cycle.epoch, cycle.token)
-            return True
-    raise TargetError(
-        f"target {target} already holds a channel called {cycle.channel.name}, of another repository",
-        code="TGT-103",
-        hint="call this channel something else; or, if that repository is lost, set `existing_tables: replace` for the"
-        " target: its tables are loaded anew",
-    )
-
-
-def _require_elsewhere(cycle: Cycle, target: str, tables: Sequence[Table]) -> None:
-    """Raises TargetError TGT-106 where the target's table would be one of the source's."""
-    if running(cycle.target_connection(target)) != running(cycle.source.connection):
-        return
-    names = {table.name for table in tables}
-    for table in tables:
-        if not cycle.channel.target(target).rules.takes_nothing(table.name):
-            at_target = cycle.channel.target_name(target, table.name)
-            if at_target in names:
-                raise TargetError(
-                    f"target {target} is the source's database, and {at_target} is a table of the source there",
-                    code="TGT-106",
-                    table=table.name,
-                    hint="correct the target's location, or send its tables into schemas of their own (`schemas`)",
-                )
-
-
-def _prepare_target(
-    cycle: Cycle,
-    target: str,
-    position: Lsn,
-    tables: Sequence[Table],
-    late: Container[int],
-    epoch: int,
-    *,
-    start_over: bool,
-) -> None:
-    """Every table that is new to the target, or that lost its log, waits for a refresh there.
-
-    late: ids of tables that are in the stream only now. epoch: the channel's, once this is done.
-    """
-    with session(cycle.target_dsn(target)) as connection:
-        end_earlier(connection, cycle.channel.name, cycle.token)  # they may hold the position
-        state.prepare(connection, cycle.channel.name, position, epoch, cycle.token)
-        now = state.read_state(connection, cycle.channel.name)
-        claim(cycle, target, now.epoch if epoch > cycle.epoch else epoch)
-        now = state.read_state(connection, cycle.channel.name)
-        present = Present(connection)
-        history = cycle.repository.histories(cycle.channel.name)
-        pending: dict[int, Standing] = {}
-        for table in tables:
-            standing = now.standings.get(table.id)
-            if standing is None and cycle.channel.target(target).rules.takes_nothing(table.name):
-                continue
-            if standing is None:
-                known = as_enrolled(cycle.channel, table, history.get(table.id, ()))
-                pending[table.id] = waiting(cycle.channel, target, known, present)
-            elif (start_over or table.id in late) and standing.state is not State.NEW:
-                pending[table.id] = replace(standing, state=State.PENDING, snapshot=None)
-        with connection.transaction(), connection.cursor() as cursor:
-            state.hold(cursor, cycle.channel.name, epoch=now.epoch, token=cycle.token)
-            if epoch != now.epoch:
-                state.restart(connection, cycle.channel.name, position, epoch, cycle.token)
-            elif start_over and now.lsn != position:
-                state.advance(cursor, cycle.channel.name, now.lsn, position, epoch=epoch, token=cycle.token)
-            state.write_standings(cursor, cycle.channel.name, pending)
-            leave(cursor, cycle.channel.name, [RefreshAsked(i, JOINED, position, how=str(BULK)) for i in pending])
-    reach("activate.target")
-    record(cycle, target)
+    return found in (Readiness.FOREIGN, Readiness.OUTDATED)

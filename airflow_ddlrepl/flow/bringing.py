@@ -23,6 +23,7 @@ from airflow_ddlrepl.flow.rereading import reread_where_lost
 from airflow_ddlrepl.flow.results import Adapted, Integrated
 from airflow_ddlrepl.flow.saving import renew
 from airflow_ddlrepl.flow.stages import stage
+from airflow_ddlrepl.flow.target_readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.model.position import LogKey, Lsn
 
 FOREIGN_KEY_BROKEN = "INT-104"
@@ -39,7 +40,7 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
     total = Applied()
     refreshes: dict[str, str] = {}
     apart = Apart()
-    for target in cycle.targets():
+    for target in prepared_targets(cycle, until):
         with apart.one():
             program = bring(cycle, target.name, _to_last_change, total, until)
             for table_id, standing in program.standings.items():
@@ -60,6 +61,7 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
         dict(total.rows),
         seconds,
         dict(total.discarded),
+        dict(cycle.new_targets),
     )
 
 
@@ -151,8 +153,9 @@ def _to_last_change(ahead: Stretch) -> Program:
 
 
 def has_changes(cycle: Cycle) -> bool:
-    """Does any target have a schema change before it, or one to record? Reads control records only."""
-    if any(has_unrecorded(cycle, target.name) for target in cycle.targets()):
+    """Does any target have a schema change before it, or one to record, or is one new? Reads control records only."""
+    cycle.captured()
+    if has_new_target(cycle) or any(has_unrecorded(cycle, target.name) for target in ready_targets(cycle)):
         return True
     return any(_to_last_change(ahead).does_anything for ahead in _all(cycle))
 
@@ -164,7 +167,7 @@ def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
     total = Applied()
     positions: dict[str, Lsn] = {}
     apart = Apart()
-    for target in cycle.targets():
+    for target in prepared_targets(cycle, until):
         with apart.one():
             program = bring(cycle, target.name, to_the_end, total, until)
             positions[target.name] = program.high
@@ -180,18 +183,21 @@ def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
 
 
 def has_rows(cycle: Cycle) -> bool:
-    """Is a target behind with anything in between? An idle one is just moved up."""
+    """Is a target behind with anything in between, or new? An idle one is just moved up."""
+    cycle.captured()
+    if has_new_target(cycle):
+        return True
     for ahead in _all(cycle):
         segments = cycle.repository.segments(cycle.channel.name, ahead.low)
         if any(segment.rows or segment.events for segment in segments):
             return True
-    if not cycle.unreachable and any(ahead.low < ahead.high for ahead in _all(cycle)):
+    if not cycle.failed_targets and any(ahead.low < ahead.high for ahead in _all(cycle)):
         integrate(cycle)
     return False
 
 
 def _all(cycle: Cycle) -> list[Stretch]:
-    return [stretch(cycle, target.name) for target in cycle.targets()]
+    return [stretch(cycle, target.name) for target in ready_targets(cycle)]
 
 
 def _add(total: Applied, part: Applied) -> None:

@@ -39,7 +39,8 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
     reports: list[TableReport] = []
     for target in cycle.channel.targets:
         with session(cycle.target_dsn(target.name)) as connection:
-            standings = state.read_state(connection, cycle.channel.name).standings
+            found = state.find_state(connection, cycle.channel.name)
+        standings = found.standings if found else {}
         for table in _tables(cycle, patterns):
             standing = standings.get(table.id)
             if standing is None and target.rules.takes_nothing(table.name):

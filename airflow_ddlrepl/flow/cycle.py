@@ -44,7 +44,9 @@ class Cycle:
     """What the stages of one run share. `with` closes it.
 
     runner: who runs the tasks. file: the channel file, for messages. run_id: this run in the repository.
-    lineage: of the source's log, once the run follows it.
+    lineage: of the source's log, once the run follows it. failed_targets: by name, what is wrong with those that this
+    run leaves out. ready_targets: those that are known to be prepared. new_targets: by name, what became of those that
+    were not prepared.
     """
 
     def __init__(self, channel: Channel, runner: Runner, run_id: str = "") -> None:
@@ -58,7 +60,9 @@ class Cycle:
         self._connections: dict[str, Connection[Any]] = {}
         self._databases: dict[str, str] = {}
         self._sessions = ExitStack()
-        self.unreachable: dict[str, Unreachable] = {}
+        self.failed_targets: dict[str, DdlReplError] = {}
+        self.ready_targets: set[str] = set()
+        self.new_targets: dict[str, str] = {}
 
     @cached_property
     def repository(self) -> Repository:
@@ -98,26 +102,29 @@ class Cycle:
         return resolve(self.channel.target(name).location)
 
     def targets(self) -> Iterator[Target]:
-        """The targets that answer. The others are left out of this cycle; its end raises them: `raise_unreachable`.
+        """The targets that answer. What is wrong with another one is in `failed_targets`, and the run's end raises it.
 
-        Raises TargetError TGT-105 when two are one database.
+        Two targets that are one database: only the first is a target (TargetError TGT-105).
         """
         for target in self.channel.targets:
-            if target.name in self.unreachable:
+            if target.name in self.failed_targets:
                 continue
             try:
                 self.target_connection(target.name)
-            except Unreachable as error:
+                self._require_own_database(target.name)
+            except (Unreachable, ConfigError, TargetError) as error:
                 log.error("target %s is left out: %s", target.name, error)
-                self.unreachable[target.name] = error
+                self.failed_targets[target.name] = error
                 continue
-            self._require_own_database(target.name)
             yield target
 
     def require_own_databases(self) -> None:
         """Raises TargetError TGT-105 when two of the targets that answer are one database."""
         for _ in self.targets():
             pass
+        for error in self.failed_targets.values():
+            if isinstance(error, TargetError):
+                raise error
 
     def _require_own_database(self, name: str) -> None:
         """It knows one position of a channel: what one target has got, the other would be taken to have."""
@@ -133,15 +140,18 @@ class Cycle:
             )
         self._databases[name] = found
 
-    def raise_unreachable(self) -> None:
-        """Raises the Unreachable of the first target that was left out."""
-        for error in self.unreachable.values():
+    def raise_failed_target(self) -> None:
+        """Raises what is wrong with the first target that the run left out; the log has the others."""
+        for error in self.failed_targets.values():
             raise error
 
     def target_connection(self, name: str) -> Connection[Any]:
         """A connection for looking at a target, open as long as this cycle; in autocommit mode."""
         if name not in self._connections or self._connections[name].closed:
-            self._connections[name] = session(self.target_dsn(name))
+            try:
+                self._connections[name] = session(self.target_dsn(name))
+            except (Unreachable, ConfigError) as error:
+                raise about_target(name, error) from None
         return self._connections[name]
 
     @property
@@ -193,6 +203,11 @@ class Cycle:
             self._kept.append(raised)
             self.repository.record_error(self.channel.name, self.run_id, stage, told)
 
+    def is_active(self) -> bool:
+        """Is the channel activated?"""
+        row, position = self.repository.standing(self.channel.name)
+        return row is not None and row.state is ChannelState.ACTIVE and position is not None
+
     def captured(self) -> Lsn:
         """Where capture stands. Raises ConfigError CFG-130 when the channel is not active."""
         row, position = self.repository.standing(self.channel.name)
@@ -225,3 +240,10 @@ class Cycle:
             self.source.close()
         if "repository" in self.__dict__:
             self.repository.close()
+
+
+def about_target(name: str, error: DdlReplError) -> DdlReplError:
+    """The error with the target's name before it."""
+    kind, where = type(error), f"target {name}"
+    text = error.message if error.message.startswith(where) else f"{where}: {error.message}"
+    return kind(text, code=error.code, table=error.table, at=error.at, hint=error.hint, retryable=error.retryable)

@@ -13,7 +13,7 @@ def refuse_foreign(target: Target, present: Present, name: TableName, of: TableN
     """Raises Unsupported ADP-120 where rows of somebody else's would be overwritten. of: the source's table."""
     if target.existing_tables is ExistingTables.REFUSE and present.has_rows(name):
         raise Unsupported(
-            f"the target has a table {name} with rows in it that this channel did not write",
+            f"target {target.name} has a table {name} with rows in it that this channel did not write",
             code="ADP-120",
             table=of,
             hint=f"set `existing_tables: replace` for target {target.name} to overwrite such tables,"

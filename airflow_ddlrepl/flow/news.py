@@ -16,6 +16,7 @@ from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.status import status
+from airflow_ddlrepl.flow.target_readiness import ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.work import InProcess
@@ -38,9 +39,10 @@ def news(channel: Channel, data: Told | None = None, schema: Told | None = None)
     """data, schema: what was told last; None: nothing yet, then all that the targets have is new.
 
     What is told depends on the targets alone, not on runs: what a run brought before it failed is told later.
-    Raises what `status` raises, and Unreachable when a target does not answer.
+    Raises what `status` raises, and Unreachable when the source or a target does not answer.
     """
     with Cycle(channel, InProcess()) as cycle:
+        cycle.source.clock()
         for target in channel.targets:
             cycle.target_connection(target.name)
         found = status(cycle).to_json()
@@ -52,6 +54,7 @@ def _data(cycle: Cycle, status: Mapping[str, Any], told: Told) -> dict[str, Any]
     now = {
         name: {**{key: found[key] for key in ("position", "lag_bytes", "lag_seconds")}, "loaded": _loaded(cycle, name)}
         for name, found in status["targets"].items()
+        if found["position"] is not None
     }
     missing = {one["table"]: one["why"] for one in status["left_out"]}
     is_news = missing.keys() != told.get("left_out", {}).keys()
@@ -80,7 +83,7 @@ def _schema(cycle: Cycle, told: Told) -> dict[str, Any] | None:
     history = cycle.repository.histories(cycle.channel.name)
     targets: dict[str, list[Row]] = {}
     changed: list[Row] = []
-    for target in cycle.channel.targets:
+    for target in ready_targets(cycle):
         before = {row["table_id"]: row for row in told.get("targets", {}).get(target.name, ())}
         found = state.read_state(cycle.target_connection(target.name), cycle.channel.name)
         targets[target.name] = list(_tables(found, history, before))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_ddlrepl.adapt.show import as_text
@@ -13,6 +13,7 @@ from airflow_ddlrepl.flow.applying import Ahead, plans, stretch
 from airflow_ddlrepl.flow.capturing import enrolled, find_drift, inspect_source, read_window
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.following import follow, require_source
+from airflow_ddlrepl.flow.target_readiness import what_is_missing
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.manifest import Segment
@@ -21,12 +22,16 @@ from airflow_ddlrepl.trail.store import Trail
 
 @dataclass(frozen=True)
 class Planned:
-    """Per target the plans in log order, the one that waits for a person last; rows that refreshes would move."""
+    """Per target the plans in log order, the one that waits for a person last; rows that refreshes would move.
+
+    missing: by name, why nothing is planned for a target that does not answer or is not prepared for the channel.
+    """
 
     low: Lsn
     high: Lsn
     targets: Mapping[str, list[TablePlan]]
     rows: Mapping[str, int]
+    missing: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         found = {
@@ -35,7 +40,7 @@ class Planned:
             ]
             for name, given in self.targets.items()
         }
-        return {"from": str(self.low), "to": str(self.high), "targets": found}
+        return {"from": str(self.low), "to": str(self.high), "targets": found, "missing": dict(self.missing)}
 
     def text(self) -> str:
         lines = [f"from {self.low} to {self.high}"]
@@ -43,6 +48,7 @@ class Planned:
             lines += [f"target {name}", as_text(given).rstrip()]
             moved = {p.name: self.rows.get(str(p.name), 0) for p in given if p.needs_refresh}
             lines += [f"rows to move: {table} about {count}" for table, count in moved.items()]
+        lines += [f"target {name}: {why}" for name, why in self.missing.items()]
         return "\n".join(lines)
 
 
@@ -62,11 +68,16 @@ def plan(cycle: Cycle) -> Planned:
     found = enrolled(cycle, events, cycle.repository.latest_revisions(cycle.channel.name))
     ahead = Ahead(events, found, end)
     targets: dict[str, list[TablePlan]] = {}
-    for target in cycle.channel.targets:
+    missing: dict[str, str] = {}
+    for target in cycle.targets():
+        if why := what_is_missing(cycle, target.name):
+            missing[target.name] = why
+            continue
         before = stretch(cycle, target.name, ahead)
         program = before.program(end)
         targets[target.name] = plans(program) + ([program.stop] if program.stop else [])
-    return Planned(low, end, targets, _rows(cycle, targets))
+    missing |= {name: error.message for name, error in cycle.failed_targets.items()}
+    return Planned(low, end, targets, _rows(cycle, targets), missing)
 
 
 def _rows(cycle: Cycle, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:

@@ -57,6 +57,7 @@ from airflow_ddlrepl.flow.results import Refreshed
 from airflow_ddlrepl.flow.room import needing
 from airflow_ddlrepl.flow.saving import save
 from airflow_ddlrepl.flow.stages import stage
+from airflow_ddlrepl.flow.target_readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.flow.transforming import require_transformable, transform_at
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
@@ -81,7 +82,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
     follow(cycle)
     asked: dict[str, dict[int, RefreshRow]] = {}
     apart = Apart()
-    for target in cycle.targets():
+    for target in prepared_targets(cycle):
         with apart.one():
             record(cycle, target.name)
             if patterns:
@@ -102,8 +103,11 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
 
 
 def is_waiting(cycle: Cycle) -> bool:
-    """Does any table wait for a refresh?"""
-    for target in cycle.targets():
+    """Does any table wait for a refresh, or is a target new?"""
+    cycle.captured()
+    if has_new_target(cycle):
+        return True
+    for target in ready_targets(cycle):
         with session(cycle.target_dsn(target.name)) as connection:
             if state.is_waiting(connection, cycle.channel.name):
                 return True

@@ -11,6 +11,7 @@ from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.flow.asking import suspend
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
+from airflow_ddlrepl.flow.target_readiness import ready_targets
 from airflow_ddlrepl.model.record import RELOADED, RefreshAsked
 
 
@@ -28,7 +29,7 @@ def ask_for_reload(cycle: Cycle, target: str) -> None:
 
 def is_reload_due(cycle: Cycle) -> bool:
     """Is a table to be loaded whole at a target that answers?"""
-    return any(_due(cycle, target.name) for target in cycle.targets())
+    return any(_due(cycle, target.name) for target in ready_targets(cycle))
 
 
 def _due(cycle: Cycle, target: str) -> set[int]:

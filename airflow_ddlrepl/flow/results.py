@@ -62,7 +62,8 @@ class Captured(Printable):
 class Adapted(Printable):
     """What adapt did at each target: kinds of change, statements run, tables that wait for a refresh and why.
 
-    discarded: changes that a target does not take, by table and reason.
+    discarded: changes that a target does not take, by table and reason. new_targets: by name, what became of targets
+    that were not prepared for the channel.
     """
 
     changes: dict[str, int] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class Adapted(Printable):
     rows: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     discarded: dict[str, int] = field(default_factory=dict)
+    new_targets: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ class Replicated(Printable):
             f"refreshed: {', '.join(self.refresh.tables) or 'none'}",
             "applied: " + (", ".join(f"{n} {what}" for what, n in applied.items()) or "nothing"),
         ]
+        lines += [f"target {name}: {what}" for name, what in self.adapt.new_targets.items()]
         lines += [f"discarded: {n} x {why}" for why, n in self.discarded.items()]
         lines += [f"left out: {table}: {why}" for table, why in self.capture.left_out.items()]
         return "\n".join(lines + [f"warning: {w}" for w in self.adapt.warnings])

@@ -24,7 +24,8 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
     """Makes a function a stage: it holds the channel's lock, and its run and its error are recorded.
 
     A stage inside a stage (`replicate` calls `capture`) has a run of its own; an error is recorded once,
-    where it happened. A target that does not answer fails the outermost one, when the others have what is theirs.
+    where it happened. A target that the run leaves out (it does not answer, it can't be prepared) fails the outermost
+    one, when the others have what is theirs.
     """
 
     def decorate(work: Work[Given, Result]) -> Work[Given, Result]:
@@ -34,7 +35,7 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
             def whole() -> Result:
                 result = work(cycle, *args, **kwargs)
                 if is_outermost:
-                    cycle.raise_unreachable()
+                    cycle.raise_failed_target()
                 return result
 
             alone = _old_objects_left_alone() if is_outermost else nullcontext()

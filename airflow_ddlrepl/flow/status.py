@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.left_out import LeftOut
-from airflow_ddlrepl.errors import TrailError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
 from airflow_ddlrepl.flow.course import horizon
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.leaving import not_in_the_log
+from airflow_ddlrepl.flow.target_readiness import what_is_missing
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
@@ -25,22 +26,31 @@ from airflow_ddlrepl.trail.loads import Load
 T = TypeVar("T")
 LEFT_OUT = "left out"
 LOADED_WHOLE = "loaded whole"  # by every cycle, or every so often: nothing of it is in the log
-_AWAY: dict[str, Any] = {"position": None, "lag_bytes": None, "lag_seconds": None, "tables": []}
+_AWAY: dict[str, Any] = {
+    "position": None,
+    "lag_bytes": None,
+    "lag_seconds": None,
+    "unreachable": None,
+    "missing": None,
+    "tables": [],
+}
 
 
 @dataclass(frozen=True)
 class Status:
-    """captured: where the trail ends. source: where the source's log ends, not before it.
+    """captured: where the trail ends. source: where the source's log ends, not before it; None: it does not answer.
 
     left_out: tables of the channel whose rows are not in the stream. targets, runs: as `to_json` gives them.
     A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
     0 when it has all of them, None when the trail can't tell.
-    unreachable: why a target does not answer; then nothing else of it is known.
+    unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
+    is known. source_unreachable: why the source does not answer.
     """
 
     channel: str
     captured: Lsn
-    source: Lsn
+    source: Lsn | None
+    source_unreachable: str | None
     trail: dict[str, Any]
     targets: dict[str, dict[str, Any]]
     controls: int
@@ -52,8 +62,9 @@ class Status:
         return {
             "channel": self.channel,
             "captured": str(self.captured),
-            "source": str(self.source),
-            "lag_bytes": self.source - self.captured,
+            "source": None if self.source is None else str(self.source),
+            "source_unreachable": self.source_unreachable,
+            "lag_bytes": None if self.source is None else self.source - self.captured,
             "trail": self.trail,
             "targets": self.targets,
             "controls": self.controls,
@@ -66,7 +77,7 @@ class Status:
         trail = self.trail
         lines = [
             f"channel {self.channel}",
-            f"captured {self.captured}, source at {self.source} ({self.source - self.captured} bytes ahead)",
+            f"captured {self.captured}, {self._source_text()}",
             f"trail: {trail['segments']} segments, {trail['bytes']} bytes"
             + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
             *(f"trail damaged: {told}" for told in trail["damaged"]),
@@ -78,6 +89,9 @@ class Status:
         for name, found in self.targets.items():
             if found["unreachable"]:
                 lines.append(f"target {name} does not answer: {found['unreachable']}")
+                continue
+            if found["missing"]:
+                lines.append(f"target {name} is not prepared: {found['missing']}")
                 continue
             seconds = "nobody knows how long" if found["lag_seconds"] is None else f"{found['lag_seconds']} s"
             behind = f"{found['lag_bytes']} bytes, {seconds} behind"
@@ -92,6 +106,11 @@ class Status:
         lines.append(f"controls {self.controls}, errors {self.errors}")
         return "\n".join(lines)
 
+    def _source_text(self) -> str:
+        if self.source is None:
+            return f"the source does not answer: {self.source_unreachable}"
+        return f"source at {self.source} ({self.source - self.captured} bytes ahead)"
+
 
 def _number(table: dict[str, Any]) -> str:
     return "-" if table["revision"] is None else str(table["revision"])
@@ -103,52 +122,81 @@ def _state(table: dict[str, Any]) -> str:
 
 
 def status(cycle: Cycle) -> Status:
-    """Raises what connecting to the source raises, and TargetError TGT-101 when a target does not know the channel.
+    """Look at the repository, the trail, the source and every target; what can't be known is None, with the reason.
 
-    What can't be told because a file of the trail is missing or damaged is None; `trail.damaged` says which.
+    `trail.damaged` says which file of the trail is missing or damaged. Raises ConfigError CFG-130 when the channel is
+    not active.
     """
     captured, name = cycle.captured(), cycle.channel.name
-    end, now = max(cycle.source.log_end(), captured), cycle.source.clock()
-    latest = cycle.repository.latest_revisions(name)
+    source = _source(cycle)
+    end = max(source.log_end or captured, captured)
     segments = cycle.live_segments()
-    missing = not_in_the_log(cycle)
-    targets: dict[str, dict[str, Any]] = {}
     damaged: dict[str, None] = {}
+    targets: dict[str, dict[str, Any]] = {}
     for target in cycle.channel.targets:
-        try:
-            with session(cycle.target_dsn(target.name)) as connection:
-                found = state.read_state(connection, name)
-        except Unreachable as error:
-            log.error("target %s: %s", target.name, error)
-            targets[target.name] = {**_AWAY, "unreachable": error.message}
-            continue
-        lag = _unless_damaged(damaged, _lag, cycle, segments, found.lsn, now)
-        targets[target.name] = {
-            "position": str(found.lsn),
-            "lag_bytes": max(0, end - found.lsn),
-            "lag_seconds": lag,
-            "unreachable": None,
-            "tables": [
-                *_tables(found, latest, cycle.repository.declined_refreshes(name, target.name), missing),
-                *_not_there(cycle.channel, target, found, missing),
-            ],
-        }
+        lag = partial(_unless_damaged, damaged, _lag, cycle, segments, now=source.clock)
+        targets[target.name] = _target(cycle, target, end, lag, source.not_in_the_log)
     back = _unless_damaged(damaged, horizon, cycle) if cycle.channel.rewind_horizon else None
     return Status(
         name,
         captured,
-        end,
-        {**_trail(segments), **_horizon(back), "held_from": _held_from(cycle), "damaged": list(damaged)},
+        None if source.unreachable else end,
+        source.unreachable,
+        {**_trail(segments), **_horizon(back), "held_from": source.held_from, "damaged": list(damaged)},
         targets,
         len(cycle.repository.controls(name)),
         cycle.repository.error_count(name),
         _last_runs(cycle.repository.runs(name)),
         [
             {"table": str(one.name), "table_id": one.table_id, **_left_out(one)}
-            for one in missing
+            for one in source.not_in_the_log
             if not one.is_reloaded
         ],
     )
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What the source answers; unreachable: why it does not. clock: then this machine's."""
+
+    log_end: Lsn | None
+    clock: datetime
+    held_from: str | None = None
+    not_in_the_log: tuple[LeftOut, ...] = ()
+    unreachable: str | None = None
+
+
+def _source(cycle: Cycle) -> _Source:
+    try:
+        return _Source(cycle.source.log_end(), cycle.source.clock(), _held_from(cycle), tuple(not_in_the_log(cycle)))
+    except Unreachable as error:
+        log.error("the source: %s", error)
+        return _Source(None, datetime.now(UTC), unreachable=error.message)
+
+
+def _target(
+    cycle: Cycle, target: Target, end: Lsn, lag: Callable[[Lsn], float | None], aside: Sequence[LeftOut]
+) -> dict[str, Any]:
+    """Where a target stands, or why that is not known. aside: tables that are not in the stream."""
+    name = cycle.channel.name
+    try:
+        if missing := what_is_missing(cycle, target.name):
+            return {**_AWAY, "missing": missing}
+        found = state.read_state(cycle.target_connection(target.name), name)
+    except (ConfigError, Unreachable) as error:
+        log.error("%s", error)
+        return {**_AWAY, "unreachable": error.message}
+    latest = cycle.repository.latest_revisions(name)
+    return {
+        **_AWAY,
+        "position": str(found.lsn),
+        "lag_bytes": max(0, end - found.lsn),
+        "lag_seconds": lag(found.lsn),
+        "tables": [
+            *_tables(found, latest, cycle.repository.declined_refreshes(name, target.name), aside),
+            *_not_there(cycle.channel, target, found, aside),
+        ],
+    }
 
 
 def _tables(
@@ -196,10 +244,10 @@ def _left_out(one: LeftOut) -> dict[str, Any]:
     }
 
 
-def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any) -> T | None:
+def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any, **more: Any) -> T | None:
     """The answer, or what the trail lacks for it is noted."""
     try:
-        return ask(*about)
+        return ask(*about, **more)
     except TrailError as error:
         damaged[f"{error.code}: {error.message}"] = None
         return None

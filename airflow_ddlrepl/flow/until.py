@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.target_readiness import ready_targets
 from airflow_ddlrepl.model.position import Lsn
 
 Until = Lsn | datetime
@@ -42,7 +43,7 @@ def position_of(cycle: Cycle, until: Until) -> Lsn:
 def limit(cycle: Cycle, until: Until) -> Lsn:
     """The same. Raises DdlReplError CTL-111 when a target has gone past it."""
     high = position_of(cycle, until)
-    for target in cycle.targets():
+    for target in ready_targets(cycle):
         state = read_state(cycle.target_connection(target.name), cycle.channel.name)
         found = {f"target {target.name} is at": state.lsn}
         for standing in state.standings.values():

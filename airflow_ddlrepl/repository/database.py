@@ -45,6 +45,11 @@ class Database:
     def __repr__(self) -> str:
         return f"Database({self.shown!r})"
 
+    @property
+    def is_there(self) -> bool:
+        """Is there a file? A server's database is looked for when it is asked."""
+        return self._file is None or self._file.is_file()
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         with self._explained(), self._engine.begin() as connection:

@@ -32,6 +32,15 @@ class Repository(Channels, Revisions, Work, Runs, Locks):
             raise
         return cls(database)
 
+    @staticmethod
+    def is_there(location: str) -> bool:
+        """Has anything been kept there? Makes nothing; a server is not asked. Raises ConfigError."""
+        database = Database(location)
+        try:
+            return database.is_there
+        finally:
+            database.close()
+
     def close(self) -> None:
         """Close every connection."""
         self._database.close()

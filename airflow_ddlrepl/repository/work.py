@@ -148,6 +148,15 @@ class Work(Base):
             values = {"state": "done", "rows": rows, "finished": self._database.now(connection)}
             connection.execute(update(refreshes).where(*where, refreshes.c.state != "done").values(**values))
 
+    def knows_target(self, channel: str, target: str) -> bool:
+        """Has anything been done at the target, or been asked for there, that is recorded?"""
+        with self._database.read() as connection:
+            for table in (refreshes, ledger):
+                query = select(table.c.target).where(table.c.channel == channel, table.c.target == target).limit(1)
+                if connection.execute(query).first() is not None:
+                    return True
+        return False
+
     def forget_target(self, channel: str, token: int, target: str) -> None:
         """What was done at a target that begins again: its steps and refreshes. Controls stay as people left them."""
         with self._fenced(channel, token) as connection:

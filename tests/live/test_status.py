@@ -71,6 +71,21 @@ def test_status_of_a_target_that_does_not_answer(databases: Databases, tmp_path:
     assert judge_status(found) is Exit.UNREACHABLE
 
 
+def test_status_of_a_source_that_does_not_answer(databases: Databases, tmp_path: Path) -> None:
+    place = (databases.source, databases.target)
+    replica = Replica(*place, channel_file(tmp_path, *place))
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)")
+    replica.activate()
+    down = "postgresql://nobody@127.0.0.1:1/nowhere"
+    channel_file(tmp_path, down, databases.target)
+    found = status(replica)
+    told = found.to_json()
+    assert told["source"] is None and "127.0.0.1:1" in told["source_unreachable"] and told["lag_bytes"] is None
+    assert told["targets"]["warehouse"]["position"] == told["captured"]
+    assert "the source does not answer" in found.text() and "  public.t  revision 0  live" in found.text()
+    assert judge_status(found) is Exit.UNREACHABLE
+
+
 def test_status_shows_a_run_that_stopped_for_a_person(make: Make) -> None:
     breaks = [{"add_table_pattern": "*", "on_enroll_break": "FAIL_INTEG_JOB"}]
     replica = make("CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, '1')", adapt_ddl=breaks)

@@ -60,8 +60,8 @@ class TargetState:
     standings: Mapping[int, Standing]
 
 
-def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> bool:
-    """Create our schema and the channel's position, if they are not there. True: the position is new.
+def create(connection: Connection[Any]) -> None:
+    """Create our schema at the target, with its tables, where they are not there.
 
     Raises TargetError TGT-102 without the right to, TGT-104 when somebody else has made the schema.
     """
@@ -73,14 +73,23 @@ def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, tok
             connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
             require_trusted(connection, TABLES, TargetError, "TGT-104")
             connection.execute((CREATE + unrecorded.CREATE + replayed.CREATE).encode())
-            row = connection.execute(
-                "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
-                " ON CONFLICT DO NOTHING RETURNING 1",
-                [channel, str(lsn), epoch, token],
-            ).fetchone()
     except psycopg.errors.InsufficientPrivilege as error:
         raise _no_right(connection, error) from None
-    return row is not None
+
+
+def begin(cursor: Any, channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+    """Write the channel's position in the open transaction, if the target has none."""
+    cursor.execute(
+        "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
+        " ON CONFLICT DO NOTHING",
+        [channel, str(lsn), epoch, token],
+    )
+
+
+def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+    """Create our schema and the channel's position, if they are not there. Raises what `create` raises."""
+    create(connection)
+    begin(connection, channel, lsn, epoch, token)
 
 
 def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
@@ -103,8 +112,17 @@ def restart(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, tok
     connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
 
 
-def read_state(connection: Connection[Any], channel: str) -> TargetState:
-    """Raises TargetError TGT-101 when the target was never prepared for the channel."""
+@dataclass(frozen=True, slots=True)
+class TargetPosition:
+    """Where a target stands: everything that commits before lsn is applied, of an epoch, by the run of a token."""
+
+    lsn: Lsn
+    epoch: int
+    token: int
+
+
+def find_position(connection: Connection[Any], channel: str) -> TargetPosition | None:
+    """Return where the target stands; None when it was never prepared for the channel."""
     import psycopg
 
     try:
@@ -112,15 +130,38 @@ def read_state(connection: Connection[Any], channel: str) -> TargetState:
             "SELECT lsn::text, epoch, token FROM ddlrepl.position WHERE channel = %s", [channel]
         ).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-        row = None
-    if row is None:
-        raise TargetError(
-            f"the target knows nothing of channel {channel}",
-            code="TGT-101",
-            hint="was it restored, or its schema ddlrepl dropped? Set `existing_tables: replace` for it, so that its"
-            " tables may be overwritten, then `ddlrepl activate`",
-        )
-    return TargetState(Lsn.parse(row[0]), int(row[1]), int(row[2]), _read_standings(connection, channel))
+        return None
+    return TargetPosition(Lsn.parse(row[0]), int(row[1]), int(row[2])) if row else None
+
+
+def find_state(connection: Connection[Any], channel: str) -> TargetState | None:
+    """Return what the target knows of the channel; None when it was never prepared for it."""
+    at = find_position(connection, channel)
+    return TargetState(at.lsn, at.epoch, at.token, _read_standings(connection, channel)) if at else None
+
+
+def read_state(connection: Connection[Any], channel: str) -> TargetState:
+    """Raises TargetError TGT-101 when the target was never prepared for the channel."""
+    found = find_state(connection, channel)
+    if found is None:
+        raise forgotten(f"the target at {_place(connection)}", channel)
+    return found
+
+
+def forgotten(target: str, channel: str) -> TargetError:
+    """The error for a target that knows nothing of the channel although it should. target: as a message names it."""
+    return TargetError(
+        f"{target} knows nothing of channel {channel}",
+        code="TGT-101",
+        hint="was it restored, its schema ddlrepl dropped, or does its location lead to another database now?"
+        " `ddlrepl activate` loads its tables again; where they hold rows still, set `existing_tables: replace` for it"
+        " first",
+    )
+
+
+def _place(connection: Connection[Any]) -> str:
+    info = connection.info
+    return f"{info.host}:{info.port}/{info.dbname}"
 
 
 def _read_standings(connection: Connection[Any], channel: str) -> dict[int, Standing]:
@@ -135,6 +176,13 @@ def _read_standings(connection: Connection[Any], channel: str) -> dict[int, Stan
         for mark, *row in rows:
             found[row[0]] = known[channel, mark] = _standing(row)
     return {table_id: standing for table_id, standing in found.items() if standing is not None}
+
+
+def has_loaded(connection: Connection[Any], channel: str) -> bool:
+    """Has a table of the channel got its first rows here?"""
+    loaded = "SELECT FROM ddlrepl.tables WHERE channel = %s AND state <> %s"
+    row = connection.execute(f"SELECT EXISTS ({loaded})".encode(), [channel, State.NEW]).fetchone()
+    return row is not None and bool(row[0])
 
 
 def is_waiting(connection: Connection[Any], channel: str) -> bool:
