@@ -69,7 +69,7 @@ def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
     if wants_triggers and not (now.is_current and now.has_triggers):
         try:
             with connection.transaction():
-                connection.execute((FOLDER / "triggers.sql").read_bytes())
+                connection.execute(_triggers_sql().encode())
         except errors().InsufficientPrivilege as error:
             if ddl is DdlCapture.TRIGGERS:
                 raise _may_not(connection, error) from None
@@ -91,13 +91,18 @@ def _helper_sql() -> str:
     return text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL)
 
 
+@cache
+def _triggers_sql() -> str:
+    return "\n".join((FOLDER / name).read_text() for name in ("unlogged.sql", "triggers.sql"))
+
+
 def _setting(name: str, value: str) -> str:
     return value if name == "search_path" else literal(value)
 
 
 @cache
 def _mark() -> str:
-    digest = hashlib.sha256(_helper_sql().encode() + (FOLDER / "triggers.sql").read_bytes()).hexdigest()
+    digest = hashlib.sha256((_helper_sql() + _triggers_sql()).encode()).hexdigest()
     return f"airflow-ddlrepl helper {digest[:12]}"
 
 

@@ -22,7 +22,6 @@ FROM ddlrepl.member m WHERE m.channel = %s AND (m.state = 'left out' OR {tending
 """
 
 NEVER = "it has a generated column and no key"  # as helper.sql begins its reason
-UNLOGGED = "it is unlogged: its rows are not in the log"
 # Without event triggers nobody writes down a new one.
 _UNLOGGED = """
 SELECT c.oid::bigint, n.nspname, c.relname, EXISTS (
@@ -62,7 +61,7 @@ def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[Le
         for i, schema, name, why, since in connection.execute(_LEFT_OUT.encode(), [channel])
     ]
     new = [
-        LeftOut(int(i), name, UNLOGGED)
+        LeftOut(int(i), name, tending.UNLOGGED)
         for i, schema, table, has_parent in connection.execute(_UNLOGGED, [channel, channel])
         if scope.joins(name := TableName(schema, table)) or (has_parent and not scope.excludes(name))
     ]

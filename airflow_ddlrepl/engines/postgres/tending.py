@@ -16,8 +16,9 @@ from airflow_ddlrepl.model.names import TableName
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
-# helper.sql knows it by how it begins
+# helper.sql knows it by how it begins, and writes the other one
 LATE = "published late: its first rows come by a refresh"
+UNLOGGED = "it is unlogged: its rows are not in the log"
 _IS_HELD = "right(reason, 7) = '(55P03)'"
 # one look at the publication for all of them
 IS_MISSING = """
@@ -26,7 +27,11 @@ state = 'published' AND (channel, table_id) NOT IN (
     JOIN pg_publication p ON p.oid = r.prpubid
     JOIN ddlrepl.channel c ON c.publication = p.pubname)
 """
-_WAITS = f"({_IS_HELD} OR {IS_MISSING})"
+# nobody told us: the statement that made it logged fired no event trigger
+_IS_LOGGED_AGAIN = f"""
+state = 'left out' AND reason = '{UNLOGGED}' AND table_id IN (SELECT oid FROM pg_class WHERE relpersistence = 'p')
+"""
+_WAITS = f"({_IS_HELD} OR {IS_MISSING} OR {_IS_LOGGED_AGAIN})"
 _WAITING = f"SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND {_WAITS}"
 _MARK = "UPDATE ddlrepl.member SET reason = %s WHERE channel = %s AND table_id = %s::bigint::oid"
 

@@ -187,7 +187,7 @@ $$;
 -- Is this DDL none of anybody's business: our own, without effect on tables, or with secrets in its text?
 CREATE OR REPLACE FUNCTION ddlrepl.is_ignored(tag text, context text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_(start|end)|on_sql_drop|tend|put_back)"?[(]') > 1
+    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_(start|end)|on_sql_drop|tend|put_back|let_be_unlogged|bring_back)"?[(]') > 1
         OR tag ~ '(SUBSCRIPTION|PUBLICATION|USER MAPPING|SERVER|FOREIGN DATA WRAPPER)$'
         OR tag IN ('REFRESH MATERIALIZED VIEW', 'REINDEX')
         OR NOT EXISTS (SELECT FROM ddlrepl.channel)
@@ -202,6 +202,9 @@ DECLARE
 BEGIN
     IF ddlrepl.is_ignored(tag, context) THEN
         RETURN;
+    END IF;
+    IF current_setting('ddlrepl.taken_out', true) <> '' THEN
+        PERFORM ddlrepl.bring_back();
     END IF;
     FOR command IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP
         CONTINUE WHEN command.in_extension OR command.schema_name IN ('pg_temp', 'ddlrepl');
@@ -267,9 +270,13 @@ BEGIN
     IF ddlrepl.is_ignored(tg_tag, context) THEN
         RETURN;
     END IF;
+    statement := ddlrepl.statement_of(context, current_query());
+    IF tg_tag = 'ALTER TABLE' AND coalesce(statement, current_query())
+            ~* '(^|[^[:alnum:]_$"])set([[:space:]]|/[*].*[*]/|--[^[:cntrl:]]*[[:cntrl:]])+unlogged($|[^[:alnum:]_$"])' THEN
+        PERFORM ddlrepl.let_be_unlogged(coalesce(statement, current_query()));
+    END IF;
     PERFORM set_config('ddlrepl.before', '', true);
     IF tg_tag ~ '^(ALTER|DROP) ' OR tg_tag = 'CREATE INDEX' THEN
-        statement := ddlrepl.statement_of(context, current_query());
         ids := ARRAY(SELECT ddlrepl.named(tg_tag, coalesce(statement, current_query())));
         IF cardinality(ids) > 0 AND (statement IS NOT NULL OR cardinality(ids) <= 20) THEN
             PERFORM set_config('ddlrepl.before', jsonb_build_object(
