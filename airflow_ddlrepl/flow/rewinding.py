@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.course import Course, course, is_held, out_of_reach, strangers
-from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.following import require_source
 from airflow_ddlrepl.flow.reinstating import as_target, left_out, position_of_target, reinstate
 from airflow_ddlrepl.flow.replaying import replay
 from airflow_ddlrepl.flow.rereading import reread_where_lost
 from airflow_ddlrepl.flow.results import Printable
 from airflow_ddlrepl.flow.stages import stage
-from airflow_ddlrepl.flow.survey import RewindPlanned, planned, survey
+from airflow_ddlrepl.flow.survey import RewindPlanned, as_last_loaded, planned, survey
 from airflow_ddlrepl.flow.until import Until, position_of, require_past
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.loads import loads
@@ -123,6 +123,8 @@ def _possible(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _E
     """Raises DdlReplError REW-102 where the rows of a table can't be known."""
     errand = _errand(cycle, to, into, patterns)
     _refuse_unsafe(errand.way, survey(errand.cycle, errand.into, errand.way).unsafe)
+    for table_id, why in as_last_loaded(cycle, errand.way).items():
+        log.warning("%s comes as it was last loaded: %s", errand.way.names[table_id], why)
     return errand
 
 

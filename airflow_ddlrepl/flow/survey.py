@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,8 +13,10 @@ from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.flow.applying import look, reason
 from airflow_ddlrepl.flow.course import Course
 from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.leaving import why_not_in_the_log
 from airflow_ddlrepl.flow.properties import require_possible
 from airflow_ddlrepl.flow.restricting import condition_at
+from airflow_ddlrepl.flow.saving import standing_at
 from airflow_ddlrepl.flow.transforming import transform_at
 from airflow_ddlrepl.flow.waiting import waiting
 from airflow_ddlrepl.model.position import Lsn
@@ -22,6 +24,7 @@ from airflow_ddlrepl.model.position import Lsn
 KEEP = "safe (keep)"
 ANY = "safe (keep or regenerate)"
 UNSAFE = "unsafe"
+STALE = "as last loaded"
 
 
 @dataclass(frozen=True)
@@ -124,14 +127,14 @@ def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanne
         if step.plan is not None:
             told = changes.setdefault(step.table_id, [])
             told += [f"{Lsn(step.key.lsn)} {' '.join((step.event.statement or step.event.tag).split())}"]
-    tables = []
+    tables, stale = [], as_last_loaded(cycle, way)
     for table_id, name in sorted(way.names.items(), key=lambda item: item[1]):
         load, kept = loads.get(table_id, (None, None))
         tables.append(
             {
                 "table": str(name),
-                "verdict": UNSAFE if table_id in found.unsafe else KEEP if changes.get(table_id) else ANY,
-                "reason": found.unsafe.get(table_id, ""),
+                "verdict": _verdict(table_id, found.unsafe, stale, changes),
+                "reason": found.unsafe.get(table_id, stale.get(table_id, "")),
                 "rows": kept.rows if kept else None,
                 "loaded_at": str(load.position) if load else None,
                 "changes": changes.get(table_id, []),
@@ -139,6 +142,21 @@ def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanne
         )
     extent = cycle.repository.extent(cycle.channel.name, way.low, way.high)
     return RewindPlanned(into, way.low, way.high, tables, *extent, _there(cycle, into), found.stopped)
+
+
+def as_last_loaded(cycle: Cycle, way: Course) -> dict[int, str]:
+    """Tables whose rows were not in the log at the end of the course, by id, and why: they come with a load's."""
+    there = standing_at(cycle, way.high)
+    found = {i: why_not_in_the_log(cycle, there[i]) for i in way.names if i in there}
+    return {i: f"its rows were not in the log then: {why}" for i, why in found.items() if why}
+
+
+def _verdict(table_id: int, unsafe: Container[int], stale: Container[int], changes: Container[int]) -> str:
+    if table_id in unsafe:
+        return UNSAFE
+    if table_id in stale:
+        return STALE
+    return KEEP if table_id in changes else ANY
 
 
 def _explain(program: Program, why: dict[int, str]) -> None:

@@ -4,7 +4,7 @@ DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 
 whose columns have other names at the target, 8 of such a one that are rewound, 12 that are replayed as text, 12 of a
 channel whose targets take some rows only, 8 of one with functions that give values, 4 of each of these that are
 rewound, 8 with multiranges, 8 without event triggers, 8 with a session that has switched them off,
-and 8 of keys and generated columns);
+8 of keys and generated columns, and 8 of tables that leave the stream and come back);
 DDLREPL_HISTORIES_FROM: the first.
 """
 
@@ -17,6 +17,7 @@ import pytest
 
 from tests.live.histories import generate, report, script, shrink
 from tests.live.history_keys import KeyRememberer
+from tests.live.history_left_out import Leaving
 from tests.live.history_multiranges import RangingRememberer
 from tests.live.history_player import Player
 from tests.live.history_properties import Renaming, RenamingRememberer
@@ -128,3 +129,9 @@ def test_histories_with_a_silent_session(pg18: Any, first: int) -> None:
 def test_histories_of_keys_and_generated_columns(pg18: Any, first: int) -> None:
     """Keys go, come again and are deferrable, columns stand in any order, dropped tables come again with others."""
     _check(pg18, first, _sampled(KeyRememberer, 8))
+
+
+@pytest.mark.parametrize("first", _starts(8, FIRST + 212))
+def test_histories_of_tables_that_leave_the_stream(pg18: Any, first: int) -> None:
+    """They are unlogged and logged again, lose their key, have generated columns: all that are not named are equal."""
+    _check(pg18, first, Leaving)

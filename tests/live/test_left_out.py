@@ -146,3 +146,32 @@ def test_one_that_somebody_takes_out_of_the_publication(databases: Databases, tm
     assert "taken it out of the publication" in told["why"]
     assert judge_comparison(replica.compare()) is Exit.FAILED
     check_comes_back(replica, "public.gen")
+
+
+@pytest.mark.parametrize(
+    ("source", "out", "back"),
+    [
+        (LEAVE, "ALTER TABLE gen DROP CONSTRAINT gen_pkey", "ALTER TABLE gen ADD PRIMARY KEY (id)"),
+        ({}, "ALTER TABLE gen SET UNLOGGED", "ALTER TABLE gen SET LOGGED"),
+    ],
+)
+def test_a_rewind_to_when_it_was_left_out_says_so(
+    databases: Databases, tmp_path: Path, past: str, source: Any, out: str, back: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While it is left out, and after it is back."""
+    rewinds = {"rewind_horizon": {"age": "7d"}, "replays": [{"name": "past", "location": past}]}
+    replica = begun(databases, tmp_path, TABLE, "INSERT INTO gen VALUES (1, 1)", source=source, **rewinds)
+    replica.at_source(out, "INSERT INTO gen VALUES (2, 2)")
+    moment = str(replica.replicate().capture.high)
+    replica.at_source("INSERT INTO gen VALUES (3, 3)", "CREATE TABLE more (id int PRIMARY KEY)")
+    replica.replicate()
+    for statements in ([], [back]):
+        replica.at_source(*statements)
+        replica.replicate()
+        (found,) = replica.plan_rewind(moment).tables
+        assert found["verdict"] == "as last loaded" and "not in the log then" in found["reason"]
+        caplog.clear()
+        replica.rewind(moment)
+        assert any("public.gen comes as it was last loaded" in text for text in caplog.messages)
+    (now,) = [t for t in replica.plan_rewind(str(replica.replicate().capture.high)).tables if "gen" in t["table"]]
+    assert now["verdict"].startswith("safe")
