@@ -9,10 +9,12 @@ from airflow.sdk import DAG, Param
 
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.policies import Enrollment
+from airflow_ddlrepl.config.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.operators.enroll import EnrollOperator
 
 START = "now; oldest, as far back as the source holds its log; a moment with its offset, or a position of the log"
+
+TRAIL = "new: the trail is lost or damaged; another one begins, and every target loads every table again"
 
 
 def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
@@ -26,10 +28,11 @@ def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         params={
             "enrollment": Param("keep", type="string", enum=list(get_args(Enrollment)), title="Shapes that are known"),
             "start_moment": Param("now", type="string", minLength=3, title="Capture begins", description=START),
+            "trail": Param("keep", type="string", enum=list(get_args(TrailChoice)), title="Trail", description=TRAIL),
             "refresh": Param(True, type="boolean", title="Load tables that exist already"),
         },
     ) as dag:
-        wanted = params("enrollment", "start_moment", "refresh")
+        wanted = params("enrollment", "start_moment", "refresh", "trail")
         EnrollOperator(task_id="enroll", channel=str(file.absolute()), **wanted)
     return dag
 
@@ -38,5 +41,6 @@ def _about_enrolling(channel: Channel, file: Path) -> str:
     return f"""Activates channel **{channel.name}** (`{file.name}`): prepares the source (publication, slot, event
 triggers), enrolls its tables and loads those that exist. Run again it changes nothing but what is asked for:
 `enrollment` regenerate inspects every table and lists what the log does not tell, `only` does this and nothing else;
-`start_moment` in the past captures once more from the log that the source holds (`hold_log`).
+`start_moment` in the past captures once more from the log that the source holds (`hold_log`); `trail` new begins
+another trail where the old one is lost, and loads every table again.
 """

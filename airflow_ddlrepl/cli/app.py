@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from airflow_ddlrepl.cli import work
 from airflow_ddlrepl.cli.opened import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
-from airflow_ddlrepl.config.policies import Enrollment
+from airflow_ddlrepl.config.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.errors import Exit
 
 
@@ -143,11 +143,16 @@ def activate(
     refresh: Annotated[bool, typer.Option("--refresh/--no-refresh", help="Load tables that exist already.")] = True,
     enrollment: Known = "keep",
     start_moment: Start = "now",
+    new_trail: Annotated[
+        bool, typer.Option("--new-trail", help="The trail is lost: begin another one, and load every table again.")
+    ] = False,
     master: Spark = "",
     as_json: AsJson = False,
 ) -> None:
     """Prepare the source, enroll its tables and load them. Again: changes nothing."""
-    act = partial(work.activate, channel, refresh=refresh, enrollment=enrollment, start=start_moment, spark=master)
+    trail: TrailChoice = "new" if new_trail else "keep"
+    how = partial(work.activate, channel, refresh=refresh, enrollment=enrollment, start=start_moment)
+    act = partial(how, trail=trail, spark=master)
     _end(act, as_json)
 
 

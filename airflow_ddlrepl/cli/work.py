@@ -51,8 +51,10 @@ def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
         yield channel, repository
 
 
-def activate(path: Path, *, refresh: bool, enrollment: str = "keep", start: str = "now", spark: str = "") -> Result:
-    how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start)}
+def activate(
+    path: Path, *, refresh: bool, enrollment: str = "keep", start: str = "now", trail: str = "keep", spark: str = ""
+) -> Result:
+    how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start), "trail": trail}
     return _flowing(path, lambda flow, cycle: flow.activate(cycle, **how), spark)
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Literal
 
 Enrollment = Literal["keep", "regenerate", "only"]
+TrailChoice = Literal["keep", "new"]
 
 
 class _AnyCase(StrEnum):

@@ -7,16 +7,17 @@ from dataclasses import replace
 from itertools import pairwise
 
 from airflow_ddlrepl.config.moment import Start
-from airflow_ddlrepl.config.policies import Enrollment, ExistingTables
+from airflow_ddlrepl.config.policies import Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.spot import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.settle import settle
 from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.asking import JOINED, NEW_TRAIL
 from airflow_ddlrepl.flow.capturing import capture
 from airflow_ddlrepl.flow.cycle import Cycle
-from airflow_ddlrepl.flow.following import is_lost, start_over
+from airflow_ddlrepl.flow.following import is_log_lost, is_lost, start_over
 from airflow_ddlrepl.flow.holding import hold
 from airflow_ddlrepl.flow.preparing import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.flow.refreshing import refresh
@@ -32,15 +33,24 @@ from airflow_ddlrepl.repository.rows import ChannelState
 
 
 @stage("activate")
-def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep", start: Start = "now") -> Activated:
-    """Prepare the source, enroll its tables and load those that exist. Again: changes nothing, but for `enrollment`
-    and `start`.
+def activate(
+    cycle: Cycle,
+    *,
+    load: bool = True,
+    enrollment: Enrollment = "keep",
+    start: Start = "now",
+    trail: TrailChoice = "keep",
+) -> Activated:
+    """Prepare the source, enroll its tables and load those that exist. Again: changes nothing, but for `enrollment`,
+    `start` and `trail`.
 
     enrollment: of shapes that are known. keep: they stay. regenerate: the log is captured and every table inspected;
     where the shape of today contradicts the log's, it is enrolled as inspected. only: this, and nothing else.
     load: refresh now; else the next cycle does. start: at an earlier moment or position, or the oldest, capture begins
     again: what it found from there on, up to where it stands, is read once more from the log that the source holds.
     Raises what `require_held` raises when that can't be, before anything is done.
+    trail: new, when the trail is lost or damaged: another one begins where the log is captured, and every target loads
+    every table again, for what the old one held. Raises what is wrong with a target before anything is done.
 
     A slot that no longer has what comes next (it was lost, dropped, or moved on by somebody else) is made again where
     the source holds its log. Where it does not, or what was captured was lost at the source, every table starts over
@@ -52,7 +62,7 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     if enrollment == "only":
         return Activated(cycle.captured(), contradicted=_regenerated(cycle), reread=_start_again(cycle, start))
     cycle.require_own_databases()
-    position, tables = _activated(cycle)
+    position, tables = _activated(cycle, trail)
     hold(cycle)
     reread = _start_again(cycle, start)
     contradicted = {} if enrollment == "keep" else _regenerated(cycle)
@@ -62,10 +72,13 @@ def activate(cycle: Cycle, *, load: bool = True, enrollment: Enrollment = "keep"
     return Activated(position, names, refreshed, left_out, contradicted, reread)
 
 
-def _activated(cycle: Cycle) -> tuple[Lsn, Sequence[Table]]:
+def _activated(cycle: Cycle, trail: TrailChoice) -> tuple[Lsn, Sequence[Table]]:
     """Source, targets and repository agree on where the channel begins and which tables it has: these are returned."""
-    anew = is_lost(cycle)
     captured = cycle.repository.captured(cycle.channel.name)
+    is_new_trail = captured is not None and (trail == "new" or _has_begun_one(cycle))
+    if is_new_trail:
+        cycle.raise_failed_target()
+    anew = is_log_lost(cycle) if is_new_trail else is_lost(cycle)
     if captured is not None and not anew:
         cycle.source.require_log(captured)
     before = cycle.source.published()
@@ -76,17 +89,21 @@ def _activated(cycle: Cycle) -> tuple[Lsn, Sequence[Table]]:
     is_broken = captured is not None and (found.is_new or found.position > captured)
     is_new = captured is None or is_broken
     position = found.position if anew else Lsn(max(found.position if is_new else 0, captured or 0))
-    begins = anew or is_broken  # a new epoch: no rewind goes across the log that is missing
+    begins = anew or is_broken or is_new_trail  # a new epoch: no rewind goes across the log that is missing
     tables = _wanted(cycle)
     _require_possible(cycle, tables)
     revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
     if (revisions or late) and not is_new:
         settle(cycle.source.connection)
-    beginning = Beginning(position, tables, cycle.epoch + begins, frozenset(late), starts_over=is_broken)
+    beginning = Beginning(
+        position, tables, cycle.epoch + begins, frozenset(late), why=NEW_TRAIL if is_new_trail else JOINED
+    )
     for target in cycle.channel.targets:
-        starts_over = is_broken or _takes_over(cycle, target.name, position)
+        starts_over = is_broken or is_new_trail or _takes_over(cycle, target.name, position)
         prepare_target(cycle, target.name, replace(beginning, starts_over=starts_over))
     reach("activate.targets")
+    if is_new_trail:
+        cycle.trail.forget(cycle.epoch + 1)  # no target needs them any more
     if begins:
         start_over(cycle, revisions, position)
     elif revisions or is_new:
@@ -99,6 +116,11 @@ def _activated(cycle: Cycle) -> tuple[Lsn, Sequence[Table]]:
     if begins or cycle.channel.hold_log is None:
         cycle.source.release()
     return position, tables
+
+
+def _has_begun_one(cycle: Cycle) -> bool:
+    """Has an activation that was ended half way made a target start over already?"""
+    return any(readiness(cycle, target.name) is Readiness.AHEAD for target in cycle.targets())
 
 
 def _require_possible(cycle: Cycle, tables: Sequence[Table]) -> None:

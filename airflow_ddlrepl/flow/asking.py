@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BY_HAND = "asked for by hand"
 JOINED = "the table joined the channel at activation"
+NEW_TRAIL = "the trail was lost, and a new one has begun"
 UNREADABLE = "rows came that the target can't read"  # no value of theirs is kept
 
 

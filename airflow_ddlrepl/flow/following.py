@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.flow.cycle import Cycle, log
@@ -63,22 +63,35 @@ def is_lost(cycle: Cycle) -> bool:
 
     Also when an administrator has made the publication again: what was changed in between is in no log.
     """
+    return is_log_lost(cycle) or _is_lost(cycle, lambda: _require_leftovers(cycle))
+
+
+def is_log_lost(cycle: Cycle) -> bool:
+    """Is log missing from the source that was captured? The trail is not looked at."""
     row = cycle.repository.channel(cycle.channel.name)
     if row and row.publication and row.publication != cycle.source.foreign_publication():
         log.warning("the publication %s was made again: every table starts over", cycle.source.publication)
         return True
+    return _is_lost(cycle, lambda: follow(cycle))
+
+
+def _is_lost(cycle: Cycle, look: Callable[[], None]) -> bool:
     try:
-        follow(cycle)
-        low = cycle.repository.captured(cycle.channel.name)
-        while low is not None and (segment := cycle.trail.find(cycle.epoch, low)):
-            require_kept(cycle, segment)
-            low = segment.high
+        look()
     except SourceError as error:
         if error.code != LOST:
             raise
         log.warning("%s: every table starts over", error.message)
         return True
     return False
+
+
+def _require_leftovers(cycle: Cycle) -> None:
+    """Raises SourceError SRC-116 where a run that was killed has left log in the trail that the source lost since."""
+    low = cycle.repository.captured(cycle.channel.name)
+    while low is not None and (segment := cycle.trail.find(cycle.epoch, low)):
+        require_kept(cycle, segment)
+        low = segment.high
 
 
 def start_over(cycle: Cycle, found: Sequence[Revision], position: Lsn) -> None:

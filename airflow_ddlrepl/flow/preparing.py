@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.adapt.leave import dropped
+from airflow_ddlrepl.adapt.leave import dropped, kept_aside, makes_way
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.adapt.timeline import Standing, State
@@ -43,7 +43,7 @@ class Beginning:
 
     position: in the log. tables: those of the channel there, as the source has them. epoch: the channel's, once this is
     done. late: ids of tables that are in the stream only now. starts_over: what the target applied until now may lack
-    something: every table is loaded again, and the position may be an earlier one.
+    something: every table is loaded again, and the position may be an earlier one. why: the reason of these loads.
     """
 
     position: Lsn
@@ -51,6 +51,7 @@ class Beginning:
     epoch: int
     late: frozenset[int] = frozenset()
     starts_over: bool = False
+    why: str = JOINED
 
     def loads_again(self, standing: Standing) -> bool:
         """Must a table that stands at the target get its rows again?"""
@@ -101,12 +102,14 @@ def prepare_target(cycle: Cycle, target: str, begins: Beginning) -> int:
         known = before.standings if before else {}
         pending = _waiting(cycle, target, begins, known, connection)
         kept, removed = _gone(cycle, target, begins, known, connection)
+        aside = _out_of_the_way(cycle, target, begins, pending, connection)
         with connection.transaction(), connection.cursor() as cursor:
             _move(cursor, connection, cycle, begins, before)
-            for statement in (*kept.sql, *removed.sql):
+            for statement in (*kept.sql, *removed.sql, *aside.sql):
                 cursor.execute(statement.encode())
-            state.write_standings(cursor, channel, {**pending, **kept.standings}, removed.standings)
-            leave(cursor, channel, [RefreshAsked(i, JOINED, begins.position, how=str(BULK)) for i in pending])
+            waits = {**pending, **kept.standings, **aside.standings}
+            state.write_standings(cursor, channel, waits, removed.standings)
+            leave(cursor, channel, [RefreshAsked(i, begins.why, begins.position, how=str(BULK)) for i in pending])
     reach("activate.target")
     record(cycle, target)
     return len(pending)
@@ -127,12 +130,45 @@ def _waiting(
         elif not rules.takes_nothing(table.name):
             as_known = as_enrolled(cycle.channel, table, history.get(table.id, ()))
             pending[table.id] = waiting(cycle.channel, target, as_known, present)
+    if begins.starts_over:
+        pending |= _dropped_later(cycle, known, {table.id for table in begins.tables})
     return pending
 
 
+def _dropped_later(cycle: Cycle, known: Mapping[int, Standing], there: Container[int]) -> dict[int, Standing]:
+    """Tables that the source has dropped, as the log after the target's position will tell: their rows wait until then.
+
+    there: ids of the tables that the source has.
+    """
+    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    gone = (i for i in known if i not in there and i in latest and latest[i].table is not None)
+    live = {i: known[i] for i in gone if known[i].state is State.LIVE}
+    for standing in live.values():
+        log.warning("%s was dropped at the source: its last rows are not known any more", standing.name)
+    return {i: replace(standing, state=State.PENDING, snapshot=None) for i, standing in live.items()}
+
+
+def _out_of_the_way(
+    cycle: Cycle, target: str, begins: Beginning, pending: Mapping[int, Standing], connection: Connection[Any]
+) -> _Moved:
+    """Tables that stand under a name that is another one's by now: the log that told of it is skipped.
+
+    They wait under a name of their own until a refresh gives them theirs.
+    """
+    found, render = _Moved(), PostgresDdl(Present(connection).version)
+    owners = {cycle.channel.target_name(target, table.name): table.id for table in begins.tables}
+    for table_id, standing in pending.items():
+        if standing.state is State.PENDING and owners.get(standing.name, table_id) != table_id:
+            shape = standing.shape.with_(name=standing.name)
+            away = shape.with_(name=kept_aside(shape))
+            found.sql += makes_way(shape, "its name is another table's", render).sql
+            found.standings[table_id] = replace(standing, name=away.name, shape=away)
+    return found
+
+
 @dataclass
-class _Gone:
-    """Tables that left the channel, by id, and the SQL that this needs at the target."""
+class _Moved:
+    """Tables that do not go on as they stood, by id, and the SQL that this needs at the target."""
 
     standings: dict[int, Standing] = field(default_factory=dict)
     sql: list[str] = field(default_factory=list)
@@ -140,12 +176,12 @@ class _Gone:
 
 def _gone(
     cycle: Cycle, target: str, begins: Beginning, known: Mapping[int, Standing], connection: Connection[Any]
-) -> tuple[_Gone, _Gone]:
+) -> tuple[_Moved, _Moved]:
     """The tables that stand at a target which starts over, and were dropped at the source in the log that it skips.
 
     As on_drop_table says, they stay and are kept, or are removed; what is of another repository is only forgotten.
     """
-    kept, removed = _Gone(), _Gone()
+    kept, removed = _Moved(), _Moved()
     latest, there = cycle.repository.latest_revisions(cycle.channel.name), {table.id for table in begins.tables}
     present = Present(connection)
     for table_id, standing in known.items() if begins.starts_over else ():

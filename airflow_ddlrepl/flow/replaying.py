@@ -144,7 +144,12 @@ def _gone(cycle: Cycle, into: str, way: Course, made_as: str) -> Lsn | None:
     except TargetError:
         return None
     at = there.lsn
-    if there.token > cycle.token or at > way.high or at != finished(connection, holder, made_as):
+    if (
+        there.token > cycle.token
+        or there.epoch != cycle.epoch
+        or at > way.high
+        or at != finished(connection, holder, made_as)
+    ):
         return None
     return None if any(stop.load.position < at < stop.load.snapshot.high for stop in way.stops) else at
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -74,12 +74,13 @@ class Status:
         }
 
     def text(self) -> str:
-        trail = self.trail
+        trail, kept = self.trail, self.trail["retained"]
         lines = [
             f"channel {self.channel}",
             f"captured {self.captured}, {self._source_text()}",
-            f"trail: {trail['segments']} segments, {trail['bytes']} bytes"
+            f"trail: {trail['segments']} segments that are needed, {trail['bytes']} bytes"
             + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
+            *(["      {segments} more are retained, {bytes} bytes".format(**kept)] if kept["segments"] else []),
             *(f"trail damaged: {told}" for told in trail["damaged"]),
         ]
         if trail["horizon"]:
@@ -142,7 +143,12 @@ def status(cycle: Cycle) -> Status:
         captured,
         None if source.unreachable else end,
         source.unreachable,
-        {**_trail(segments), **_horizon(back), "held_from": source.held_from, "damaged": list(damaged)},
+        {
+            **_trail(segments, _needed_from(cycle, targets.values(), back)),
+            **_horizon(back),
+            "held_from": source.held_from,
+            "damaged": list(damaged),
+        },
         targets,
         len(cycle.repository.controls(name)),
         cycle.repository.error_count(name),
@@ -270,7 +276,24 @@ def _oldest(cycle: Cycle, segments: list[SegmentRow], since: Lsn) -> datetime | 
     return None
 
 
-def _trail(segments: list[SegmentRow]) -> dict[str, Any]:
+def _needed_from(cycle: Cycle, targets: Iterable[dict[str, Any]], back: Load | None) -> Lsn:
+    """From where on a target or a rewind needs the trail."""
+    positions = [Lsn.parse(one["position"]) if one["position"] else Lsn(0) for one in targets if not one["missing"]]
+    if cycle.channel.rewind_horizon is not None:
+        positions.append(back.position if back else Lsn(0))
+    return min(positions, default=Lsn(0))
+
+
+def _trail(segments: list[SegmentRow], since: Lsn) -> dict[str, Any]:
+    """What the trail holds that is needed, and what is retained besides. since: from where on it is needed."""
+    retained = [row for row in segments if row.high <= since]
+    return {
+        **_extent([row for row in segments if row.high > since]),
+        "retained": {"segments": len(retained), "bytes": sum(row.bytes for row in retained)},
+    }
+
+
+def _extent(segments: list[SegmentRow]) -> dict[str, Any]:
     first = segments[0] if segments else None
     return {
         "from": str(first.low) if first else None,

@@ -25,7 +25,8 @@ class Readiness(Enum):
 
     READY: it goes on from its position. NEW: the channel has never been there. OUTDATED: it was taken out of the file
     for so long that the trail no longer has what it lacks. FORGOTTEN: it was prepared and knows nothing of it any more.
-    FOREIGN: a channel of this name is there that our repository does not know.
+    FOREIGN: a channel of this name is there that our repository does not know. AHEAD: an activation by which every
+    target starts over was ended before the repository knew of it.
     """
 
     READY = "ready"
@@ -33,6 +34,7 @@ class Readiness(Enum):
     OUTDATED = "outdated"
     FORGOTTEN = "forgotten"
     FOREIGN = "foreign"
+    AHEAD = "ahead"
 
 
 def readiness(cycle: Cycle, target: str) -> Readiness:
@@ -45,8 +47,11 @@ def readiness(cycle: Cycle, target: str) -> Readiness:
         return Readiness.FORGOTTEN if is_known and not was_replay else Readiness.NEW
     if not is_known and state.has_loaded(connection, name):
         return Readiness.FOREIGN
-    captured = cycle.repository.captured(name)
-    if captured is not None and (found.epoch < cycle.epoch or found.lsn < cycle.repository.kept_from(name)):
+    if cycle.repository.captured(name) is None:
+        return Readiness.READY
+    if found.epoch > cycle.epoch:
+        return Readiness.AHEAD
+    if found.epoch < cycle.epoch or found.lsn < cycle.repository.kept_from(name):
         return Readiness.OUTDATED
     return Readiness.READY
 
@@ -86,10 +91,8 @@ def what_is_missing(cycle: Cycle, target: str) -> str:
     found = readiness(cycle, target)
     if found is Readiness.READY:
         return ""
-    if found is Readiness.FORGOTTEN:
-        return f"{_forgotten(cycle, target).message}: {_forgotten(cycle, target).hint}"
-    if found is Readiness.FOREIGN and not _may_replace(cycle, target):
-        return f"{foreign(target, cycle.channel.name).message}: {foreign(target, cycle.channel.name).hint}"
+    if (error := _refusal(cycle, target, found)) is not None:
+        return f"{error.message}: {error.hint}"
     why = "it is new" if found is not Readiness.OUTDATED else "the trail no longer has what it lacks"
     if _waits(cycle, target):
         return f"{why} and waits for `ddlrepl activate` (new_targets: wait)"
@@ -108,10 +111,8 @@ def foreign(target: str, channel: str) -> TargetError:
 
 def _becomes_ready(cycle: Cycle, target: Target, until: Lsn | None) -> bool:
     found, name = readiness(cycle, target.name), target.name
-    if found is Readiness.FORGOTTEN:
-        return _failed(cycle, name, _forgotten(cycle, name))
-    if found is Readiness.FOREIGN and not _may_replace(cycle, name):
-        return _failed(cycle, name, foreign(name, cycle.channel.name))
+    if (refusal := _refusal(cycle, name, found)) is not None:
+        return _failed(cycle, name, refusal)
     if until is not None or _waits(cycle, name):
         why = f"it would show what is later than {until}" if until is not None else "`ddlrepl activate` loads it"
         cycle.new_targets[name] = f"not prepared yet: {why}"
@@ -160,9 +161,17 @@ def _waits(cycle: Cycle, target: str) -> bool:
     return is_asked and readiness(cycle, target) in (Readiness.NEW, Readiness.OUTDATED)
 
 
-def _may_replace(cycle: Cycle, target: str) -> bool:
-    return cycle.channel.target(target).existing_tables is ExistingTables.REPLACE
-
-
-def _forgotten(cycle: Cycle, target: str) -> TargetError:
-    return state.forgotten(f"target {target}", cycle.channel.name)
+def _refusal(cycle: Cycle, target: str, found: Readiness) -> TargetError | None:
+    """What a person has to do something about; None: nothing."""
+    may_replace = cycle.channel.target(target).existing_tables is ExistingTables.REPLACE
+    if found is Readiness.FORGOTTEN:
+        return state.forgotten(f"target {target}", cycle.channel.name)
+    if found is Readiness.FOREIGN and not may_replace:
+        return foreign(target, cycle.channel.name)
+    if found is Readiness.AHEAD:
+        return TargetError(
+            f"target {target} has started over, but the activation that did it was ended half way",
+            code="TGT-107",
+            hint="`ddlrepl activate` goes on with it: every table is loaded again",
+        )
+    return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.policies import Enrollment
+from airflow_ddlrepl.config.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
@@ -21,6 +21,7 @@ class EnrollOperator(DdlReplSparkOperator):
         and nothing else. (templated)
     :param start_moment: `now`; or where capture begins again in the log that the source holds: `oldest`, an ISO 8601
         moment with its offset, a position of the log. (templated)
+    :param trail: `keep`; or `new` when it is lost: another one begins, and every table is loaded again. (templated)
     :param refresh: load tables now; else the next cycle does. true or false. (templated)
     """
 
@@ -29,7 +30,13 @@ class EnrollOperator(DdlReplSparkOperator):
     is_live: ClassVar[bool] = False
     is_asked_for: ClassVar[bool] = True
 
-    template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "enrollment", "start_moment", "refresh")
+    template_fields: Sequence[str] = (
+        *DdlReplSparkOperator.template_fields,
+        "enrollment",
+        "start_moment",
+        "refresh",
+        "trail",
+    )
 
     def __init__(
         self,
@@ -37,10 +44,11 @@ class EnrollOperator(DdlReplSparkOperator):
         enrollment: Enrollment | str = "keep",
         start_moment: str = "now",
         refresh: bool | str = True,
+        trail: TrailChoice | str = "keep",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.enrollment, self.start_moment, self.refresh = enrollment, start_moment, refresh
+        self.enrollment, self.start_moment, self.refresh, self.trail = enrollment, start_moment, refresh, trail
 
     @property
     def _loads(self) -> bool:
@@ -53,12 +61,13 @@ class EnrollOperator(DdlReplSparkOperator):
 
     def arguments(self) -> list[str]:
         """What the app is given besides."""
+        trail = [] if self.trail == "keep" else ["--trail", self.trail]
         without = [] if self._loads else ["--no-refresh"]
-        return ["--enrollment", self.enrollment, "--start-moment", self.start_moment, *without]
+        return ["--enrollment", self.enrollment, "--start-moment", self.start_moment, *trail, *without]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """What the app does."""
         from airflow_ddlrepl.spark.jobs import activate
 
-        moment, wanted = self.start_moment, self.enrollment
-        return activate.run(channel, run_id, runner, enrollment=wanted, start_moment=moment, refresh=self._loads)
+        how = {"enrollment": self.enrollment, "start_moment": self.start_moment, "trail": self.trail}
+        return activate.run(channel, run_id, runner, refresh=self._loads, **how)

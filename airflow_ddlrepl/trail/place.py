@@ -220,7 +220,10 @@ def reached() -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise TrailError(
-            f"the trail's store does not exist: {error}", code="TRL-108", hint="create the bucket or folder"
+            f"the trail's store does not exist: {error}",
+            code="TRL-108",
+            hint="create the bucket or folder, or correct `trail` in the channel file; if what it held is lost,"
+            " `ddlrepl activate --new-trail` after that",
         ) from error
     except PermissionError as error:
         raise TrailError(

@@ -20,7 +20,7 @@ from airflow_ddlrepl.trail.place import Place, crc_text
 
 _CHUNK = 1 << 22
 OF_A_SEGMENT = re.compile(r"e(\d+)/data/([0-9a-f]{16})/")  # epoch, where it begins
-LOST = "If it is lost for good: `ddlrepl deactivate`, then `activate` with `existing_tables: replace` for the targets"
+LOST = "If it is lost for good: `ddlrepl activate --new-trail` begins another trail and loads every table again"
 
 
 class RowReader:

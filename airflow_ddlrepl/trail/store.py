@@ -127,7 +127,7 @@ class Trail(RowReader):
             segment = Segment.from_json(json.loads(data))
         except (ValueError, TrailError) as error:
             message = f"{path} is no manifest: {error}"
-            raise TrailError(message, code="TRL-106", at=low, hint="restore the file") from error
+            raise TrailError(message, code="TRL-106", at=low, hint=f"restore the file. {LOST}") from error
         if segment.channel != self.channel:
             raise TrailError(
                 f"{path} belongs to channel {segment.channel!r}",
@@ -192,6 +192,13 @@ class Trail(RowReader):
                 self.place.remove(path)
         return gone
 
+    def forget(self, before: int) -> int:
+        """Delete everything of the epochs before this one. Returns how many files that was."""
+        old = [path for path in self.place.walk() if (m := re.match(r"e(\d+)/", path)) and int(m[1]) < before]
+        for path in old:
+            self.place.remove(path)
+        return len(old)
+
     def tidy(self, segment: Segment) -> None:
         """Delete what killed runs wrote for a segment's window. It must be published: nobody else's can be, then."""
         named = {blob.path for blob in segment.blobs()}
@@ -226,7 +233,7 @@ class Trail(RowReader):
                 raise TrailError(
                     f"the folder {self.place.root} holds files but no {MARKER}",
                     code="TRL-104",
-                    hint="choose an empty folder for the trail",
+                    hint=f"choose an empty folder for the trail. {LOST}",
                 )
             text = json.dumps({"format": 1, "channel": self.channel}).encode()
             if self.place.put_if_absent(MARKER, text):

@@ -178,11 +178,13 @@ def test_json_is_the_only_thing_on_standard_output(run: Run, stages: FakeFlow, f
 
 def test_arguments_reach_the_flow(run: Run, stages: FakeFlow, file: Path) -> None:
     assert (
-        "activate () {'load': False, 'enrollment': 'keep', 'start': 'now'}" in run("activate", file, "--no-refresh").err
+        "activate () {'load': False, 'enrollment': 'keep', 'start': 'now', 'trail': 'keep'}"
+        in run("activate", file, "--no-refresh").err
     )
     assert "'start': Lsn('0/1A')" in run("activate", file, "--start-moment", "0/1A").err
     assert "'start': 'oldest'" in run("activate", file, "--start-moment", "oldest").err
     assert "CFG-111" in run("activate", file, "--start-moment", "2026-11-21 08:00").err
+    assert "'trail': 'new'" in run("activate", file, "--new-trail").err
     assert "'enrollment': 'only'" in run("activate", file, "--enrollment", "only").err
     assert run("activate", file, "--enrollment", "all").code == Exit.USAGE
     named = ("refresh", file, "--table", "a.b", "--table", "c.*")

@@ -25,7 +25,10 @@ def act(stage: str, file: Path, fail_at: str = "", how: str = "KILL", more: tupl
     if fail_at:
         os.environ |= {VARIABLE: fail_at, HOW: how}
     with flow.open_channel(file, InProcess()) as cycle:
-        getattr(flow, stage)(cycle, *more)
+        if stage == "begin_new_trail":
+            flow.activate(cycle, trail="new")
+        else:
+            getattr(flow, stage)(cycle, *more)
 
 
 def start(stage: str, file: Path, fail_at: str = "", *more: Any) -> Any:

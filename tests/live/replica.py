@@ -31,9 +31,9 @@ class Replica:
     def at_target(self, *statements: str) -> None:
         run(self.target, *statements)
 
-    def activate(self, enrollment: Any = "keep", start: str = "now") -> Any:
+    def activate(self, enrollment: Any = "keep", start: str = "now", trail: Any = "keep") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.activate(cycle, enrollment=enrollment, start=parse_start(start))
+            return flow.activate(cycle, enrollment=enrollment, start=parse_start(start), trail=trail)
 
     def replicate(self, until: str = "") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:

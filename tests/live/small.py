@@ -24,14 +24,14 @@ class SmallReplica(Replica):
 
     small: str = ""
 
-    def activate(self, enrollment: Any = "keep", start: str = "now") -> Any:
+    def activate(self, enrollment: Any = "keep", start: str = "now", trail: Any = "keep") -> Any:
         """As the page says: a superuser activates without loading, then the reading role takes over."""
         text = self.file.read_text()
         self.file.write_text(text.replace(self.small, self.source))
         with flow.open_channel(self.file, InProcess()) as cycle:
             flow.activate(cycle, load=False)
         self.file.write_text(text)
-        return super().activate(enrollment, start)
+        return super().activate(enrollment, start, trail)
 
 
 def small_replica(databases: Databases, folder: Path, **more: Any) -> SmallReplica:

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.model.work import InProcess
-from tests.live.refusing import edit, new_replica, refused
+from tests.live.refusing import new_replica, refused
 from tests.live.replica import Replica
 
 
@@ -84,22 +84,10 @@ def test_the_whole_trail_is_gone(replica: Replica) -> None:
     """Moved away and brought back."""
     trail = replica.file.parent / "trail"
     trail.rename(trail.with_name("elsewhere"))
-    assert "ddlrepl deactivate" in refused(replica, "replicate", "TRL-101").hint
+    assert "ddlrepl activate --new-trail" in refused(replica, "replicate", "TRL-101").hint
     tells_the_damage(replica, "TRL-101")
     shutil.rmtree(trail)
     trail.with_name("elsewhere").rename(trail)
-    replica.settle()
-
-
-def test_the_whole_trail_is_lost_for_good(replica: Replica) -> None:
-    """As the hint says."""
-    shutil.rmtree(replica.file.parent / "trail")
-    refused(replica, "replicate", "TRL-101")
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.deactivate(cycle)
-    assert refused(replica, "activate", "ADP-120")
-    edit(replica.file, "- name: warehouse\n", "- name: warehouse\n  existing_tables: replace\n")
-    replica.activate()
     replica.settle()
 
 

@@ -49,6 +49,7 @@ def test_status_tells_how_far_everything_is(make: Make) -> None:
     found = status(replica)
     done = found.to_json()
     assert done["targets"]["warehouse"]["lag_seconds"] == 0.0
+    assert done["trail"]["segments"] == 0 and done["trail"]["retained"]["segments"] >= 1  # nobody needs them
     assert done["targets"]["warehouse"]["position"] == done["captured"]
     runs = {run["stage"]: run for run in done["runs"]}
     assert {"activate", "capture", "adapt", "integrate", "replicate"} <= set(runs)

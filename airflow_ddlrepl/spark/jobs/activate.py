@@ -18,7 +18,8 @@ def run(
     enrollment: str = "keep",
     start_moment: str = "now",
     refresh: bool = True,
+    trail: str = "keep",
 ) -> dict[str, Any]:
     """What was done, ready for JSON. Raises ConfigError CFG-110 or CFG-111 when `start_moment` is neither."""
-    how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start_moment)}
+    how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start_moment), "trail": trail}
     return run_stage("activate", channel, run_id, runner, **how)
