@@ -27,7 +27,7 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: Note = 
     known = _known(table)
     partition = _partition(table.partition, facts)
     types = _types(table.types, known, note)
-    held = table.with_(name=name or table.name, partition=partition, key=_key(table.key, facts), types=types)
+    held = _with_named_keys(table, facts).with_(name=name or table.name, partition=partition, types=types)
     columns = tuple(_column(c, held, known, facts, note) for c in table.columns)
     used = {(c.type.schema, c.type.name) for c in columns if not c.type.is_builtin}
     return held.with_(columns=columns, types=held.types if used else ())
@@ -95,9 +95,13 @@ def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, 
     return column
 
 
-def _key(key: Key | None, facts: TargetFacts) -> Key | None:
-    """Under the name that the target's key has; empty when that is not known."""
-    found = facts.existing.key if facts.existing else None
+def _with_named_keys(table: Table, facts: TargetFacts) -> Table:
+    """Keys under the names that the target's keys have; empty when those are not known."""
+    key, deferrable = (facts.existing.key, facts.existing.deferrable_key) if facts.existing else (None, None)
+    return table.with_(key=_named(table.key, key), deferrable_key=_named(table.deferrable_key, deferrable))
+
+
+def _named(key: Key | None, found: Key | None) -> Key | None:
     return replace(key, name=found.name if found else "") if key else None
 
 

@@ -46,8 +46,14 @@ def _is_parents_key(change: ChangeKey, shape: Table, wanted: Table, facts: Targe
     if parent is None:
         return True
     if change.new is not None:
-        return _names(parent, parent.key) == _names(wanted, change.new)
-    return before is None or _names(shape, change.old) in (_names(parent, parent.key), _names(before, before.key))
+        return _names(parent, _key(parent, change)) == _names(wanted, change.new)
+    known = [_names(table, _key(table, change)) for table in (parent, before) if table is not None]
+    return before is None or _names(shape, change.old) in known
+
+
+def _key(table: Table, change: ChangeKey) -> Key | None:
+    """That of a table's keys that the change is about."""
+    return table.deferrable_key if change.is_deferrable else table.key
 
 
 def _is_mandatory(table: Table, column: str) -> bool:
@@ -86,13 +92,9 @@ def like_parent(table: Table, parent: Table | None) -> Table:
     columns = tuple(_like(ours.get(theirs.name), theirs) for theirs in parent.columns)
     if set(columns) == set(table.columns):
         return table
-    there = {column.id for column in columns}
     types = {of.oid: of for of in (*parent.types, *table.types)}
-    return table.with_(
-        columns=tuple(sorted(columns, key=lambda column: column.id)),
-        key=table.key if table.key and there.issuperset(table.key.columns) else None,
-        types=tuple(types.values()),
-    )
+    ordered = tuple(sorted(columns, key=lambda column: column.id))
+    return table.with_(columns=ordered, types=tuple(types.values())).with_keys_of({column.id for column in columns})
 
 
 def has_other_columns(before: Table, now: Table) -> bool:

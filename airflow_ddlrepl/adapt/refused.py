@@ -67,7 +67,7 @@ def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     render, standing, refusal = rendering.render, rendering.standing, rendering.case.facts.refusal
     assert refusal is not None
     aside = TableName(standing.name.schema, f"{stem(standing.name.name)}_{standing.id}")
-    bare = standing.with_(name=aside, key=None)
+    bare = standing.without_keys().with_(name=aside)
     sql = (
         *render.sql(CreateTable(bare), None),
         *render.rows_into(aside, standing),
@@ -76,5 +76,5 @@ def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     )
     said = f"{POLICY}={OnPreserveAlterTableFail.CREATE_AS_SELECT}"
     moved = Step(StepKind.SQL, f"{refusal.why}: the rows move into a new table", sql, policy=said, replaces=True)
-    steps, shape = replace(rendering, standing=standing.with_(key=None)).steps()
+    steps, shape = replace(rendering, standing=standing.without_keys()).steps()
     return (*(s for s in steps if s.shared), moved, *(s for s in steps if not s.shared)), shape

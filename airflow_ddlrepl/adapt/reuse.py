@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from airflow_ddlrepl.ddl.change import SchemaChange
@@ -20,11 +21,11 @@ def as_seen(existing: Table, wanted: Table) -> Table:
     ids = _column_ids(existing, wanted)
     types = {(t.schema, t.name): t for t in wanted.types}
     columns = tuple(sorted((_column(c, ids[c.id], wanted) for c in existing.columns), key=lambda c: c.id))
-    key = existing.key
     return wanted.with_(
         name=existing.name,
         columns=columns,
-        key=Key(tuple(ids[i] for i in key.columns), key.name, key.is_primary) if key else None,
+        key=_key(existing.key, ids),
+        deferrable_key=_key(existing.deferrable_key, ids),
         partition=replace(existing.partition, of=wanted.partition.of if wanted.partition else existing.partition.of)
         if existing.partition
         else None,
@@ -44,6 +45,10 @@ def _column_ids(existing: Table, wanted: Table) -> dict[int, int]:
     retyped = any(c.name in known and not _same_type(c, known[c.name]) for c in existing.columns)
     kept = {c.name for c in existing.columns if c.name in known and not (c.generated and retyped)}
     return {c.id: known[c.name].id if c.name in kept else -c.id for c in existing.columns}
+
+
+def _key(key: Key | None, ids: Mapping[int, int]) -> Key | None:
+    return replace(key, columns=tuple(ids[i] for i in key.columns)) if key else None
 
 
 def _same_type(one: Column, other: Column) -> bool:

@@ -97,9 +97,10 @@ def _shape(table: Table | None) -> Iterator[str]:
         return
     yield f"table {table.name}{' unlogged' if table.unlogged else ''}"
     yield from (f"  {_column(column)}" for column in table.columns)
-    if table.key:
-        names = ", ".join(column.name for column in table.key_columns())
-        yield f"  {'primary key' if table.key.is_primary else 'unique key'} ({names})"
+    for key in table.keys:
+        names = ", ".join(table.column(i).name for i in key.columns)
+        when = f" deferrable initially {key.deferrable}" if key.deferrable else ""
+        yield f"  {'primary key' if key.is_primary else 'unique key'} ({names}){when}"
     yield f"  replica identity {table.identity}"
     if table.partition_key:
         yield f"  partition by {table.partition_key}"

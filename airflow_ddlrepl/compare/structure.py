@@ -51,6 +51,8 @@ def _differences(wanted: Table, found: Table) -> Iterator[str]:
             yield f"column {name} is only at the target"
     if _key(wanted) != _key(found):
         yield f"key is ({_text(_key(found))}), should be ({_text(_key(wanted))})"
+    if _deferrable(wanted) != _deferrable(found):
+        yield f"deferrable key is {_deferrable(found)}, should be {_deferrable(wanted)}"
     if not partitioned_alike(wanted, found):
         yield f"partitioned {found.partition_key or 'not at all'}, should be {wanted.partition_key or 'not at all'}"
 
@@ -66,6 +68,13 @@ def _column(wanted: Column, found: Column) -> Iterator[str]:
 
 def _key(table: Table) -> tuple[str, ...]:
     return tuple(c.name for c in table.key_columns())
+
+
+def _deferrable(table: Table) -> str:
+    key = table.deferrable_key
+    return (
+        f"({_text(tuple(table.column(i).name for i in key.columns))}) initially {key.deferrable}" if key else "(none)"
+    )
 
 
 def _text(names: tuple[str, ...]) -> str:

@@ -19,8 +19,8 @@ class DropColumn(TableChange):
     column: Column
 
     def alter(self, table: Table) -> Table:
-        key = None if table.key and self.column.id in table.key.columns else table.key
-        return table.with_(columns=tuple(c for c in table.columns if c.id != self.column.id), key=key)
+        left = table.with_(columns=tuple(c for c in table.columns if c.id != self.column.id))
+        return left.with_keys_of({c.id for c in left.columns})
 
     def describe(self) -> str:
         return self.column.name

@@ -11,7 +11,7 @@ from typing import Any
 from airflow_ddlrepl.ddl.lexer import canonical
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 
@@ -73,11 +73,16 @@ def settled(table: Table) -> Table:
     """
     return table.with_(
         columns=tuple(_settled_column(c) for c in table.columns),
-        key=replace(table.key, name="") if table.key else None,
+        key=_unnamed(table.key),
+        deferrable_key=_unnamed(table.deferrable_key),
         partition=replace(table.partition, of_name=TableName("", "")) if table.partition else None,
         partition_key=canonical(table.partition_key) if table.partition_key else None,
         types=tuple(sorted((_settled_definition(t) for t in table.types), key=lambda t: t.oid)),
     )
+
+
+def _unnamed(key: Key | None) -> Key | None:
+    return replace(key, name="") if key else None
 
 
 @lru_cache(4096)

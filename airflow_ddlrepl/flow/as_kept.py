@@ -32,7 +32,7 @@ def kept_shape(whole: Table, columns: Sequence[str]) -> Table:
         return replace(column, nullable=True, default=None, missing=None, identity="", generated="")
 
     kept = tuple(plain(column) for column in whole.columns if column.name in columns)
-    return whole.with_(columns=kept, key=None, partition=None, partition_key=None)
+    return whole.without_keys().with_(columns=kept, partition=None, partition_key=None)
 
 
 def require_kept(table: Table, reads: Sequence[str], columns: Sequence[str]) -> None:

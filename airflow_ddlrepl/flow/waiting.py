@@ -26,8 +26,7 @@ def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> 
         return table
     first = next((revision.table for revision in history if revision.table is not None), table)
     known = {column.id for column in first.columns}
-    key = table.key if table.key and known.issuperset(table.key.columns) else None
-    return table.with_(columns=tuple(column for column in table.columns if column.id in known), key=key)
+    return table.with_(columns=tuple(column for column in table.columns if column.id in known)).with_keys_of(known)
 
 
 def waiting(channel: Channel, target: str, table: Table, present: Present) -> Standing:

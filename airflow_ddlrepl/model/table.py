@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Container
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -46,11 +47,15 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What tells one row from another: column ids in index order; name of the constraint or index."""
+    """What tells one row from another: column ids in index order; name of the constraint or index.
+
+    deferrable: "immediate" or "deferred", as its constraint starts out, or "" for one that is not deferrable.
+    """
 
     columns: tuple[int, ...]
     name: str
     is_primary: bool
+    deferrable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Table:
 
     id: the source's stable identity (pg_class.oid). key: the replication key: the replica identity
     index if one is set, else the primary key, else a unique index of non-null columns, else None.
+    deferrable_key: a primary key that is DEFERRABLE: within a transaction two rows may share it, so `key` is never it.
     partition_key: of a partitioned table, e.g. `RANGE (day)`; such a table holds no rows itself.
     types: definitions of the user-defined types that the columns use, dependencies first.
     storage: the file that holds the rows, another one whenever the server has written them all anew; no part of
@@ -84,6 +90,7 @@ class Table:
     partition_key: str | None = None
     types: tuple[TypeDefinition, ...] = ()
     storage: int | None = field(default=None, compare=False)
+    deferrable_key: Key | None = None
 
     @property
     def is_partitioned(self) -> bool:
@@ -109,6 +116,21 @@ class Table:
     def key_columns(self) -> tuple[Column, ...]:
         return tuple(self.column(i) for i in self.key.columns) if self.key else ()
 
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """The replication key, and the primary key that is none because it is deferrable."""
+        return tuple(key for key in (self.key, self.deferrable_key) if key is not None)
+
+    def without_keys(self) -> Table:
+        return self.with_(key=None, deferrable_key=None)
+
+    def with_keys_of(self, columns: Container[int]) -> Table:
+        """The table with those of its keys only whose columns are all among these."""
+        key, deferrable = (
+            k if k and all(i in columns for i in k.columns) else None for k in (self.key, self.deferrable_key)
+        )
+        return self.with_(key=key, deferrable_key=deferrable)
+
     def fingerprint(self) -> str:
         """Equal exactly when the shape is equal; 32 hex digits."""
         return hashlib.sha256(json.dumps({**self.to_json(), "storage": None}, sort_keys=True).encode()).hexdigest()[:32]
@@ -123,13 +145,14 @@ class Table:
             id=data["id"],
             name=TableName(*data["name"]),
             columns=tuple(_column(c) for c in {c["id"]: c for c in data["columns"]}.values()),
-            key=Key(**{**data["key"], "columns": tuple(data["key"]["columns"])}) if data.get("key") else None,
+            key=_key(data.get("key")),
             identity=Identity(data.get("identity", "default")),
             unlogged=data.get("unlogged", False),
             partition=_partition(data.get("partition")),
             partition_key=data.get("partition_key"),
             types=tuple(_definition(t) for t in {t["oid"]: t for t in data.get("types", ())}.values()),
             storage=data.get("storage"),
+            deferrable_key=_key(data.get("deferrable_key")),
         )
 
     def with_(self, **changes: Any) -> Table:
@@ -144,6 +167,10 @@ def _column(data: dict[str, Any]) -> Column:
 def _type(kind: str, **rest: Any) -> DataType:
     """Thousands of columns have the same few types."""
     return DataType(kind=TypeKind(kind), **rest)
+
+
+def _key(data: dict[str, Any] | None) -> Key | None:
+    return Key(**{**data, "columns": tuple(data["columns"])}) if data else None
 
 
 def _partition(data: dict[str, Any] | None) -> Partition | None:

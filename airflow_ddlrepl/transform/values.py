@@ -52,7 +52,7 @@ def transform_of(said: str, table: Table) -> Transform | None:
     gives = given(said, table)
     if not gives:
         return None
-    keys = table.key.columns if table.key else ()
+    keys = {number for key in table.keys for number in key.columns}
     for column in gives:
         if column.id in keys or column.generated:
             raise Unsupported(

@@ -54,6 +54,7 @@ def tables(draw: st.DrawFn, table_id: int = 1) -> Table:
         unlogged=draw(st.booleans()),
         partition=draw(st.sampled_from([None, *(Partition(9, TableName("public", "m"), b) for b in ("DEFAULT", "b"))])),
         types=tuple(types),
+        deferrable_key=draw(deferrable_keys(columns)),
     )
 
 
@@ -77,3 +78,10 @@ def keys(draw: st.DrawFn, columns: tuple[Column, ...]) -> Key | None:
     ids = [c.id for c in columns if not c.nullable and not c.generated]
     chosen = draw(st.lists(st.sampled_from(ids), unique=True, max_size=3)) if ids else []
     return Key(tuple(chosen), draw(st.sampled_from(["k", "l"])), draw(st.booleans())) if chosen else None
+
+
+@st.composite
+def deferrable_keys(draw: st.DrawFn, columns: tuple[Column, ...]) -> Key | None:
+    when = draw(st.sampled_from(["", "", "immediate", "deferred"]))
+    key = draw(keys(columns)) if when else None
+    return replace(key, is_primary=True, deferrable=when) if key else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connect import CONTENTION, passing
-from airflow_ddlrepl.engines.postgres.dependants import dependants
+from airflow_ddlrepl.engines.postgres.dependants import dependants, names_of_keys
 from airflow_ddlrepl.engines.postgres.names import literal, qualified
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.errors import CannotAdapt
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _INDEXES = """
 SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-WHERE i.indrelid = {table}::regclass AND c.relname <> {key}
+WHERE i.indrelid = {table}::regclass AND c.relname <> ALL ({keys})
   AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid)
 ORDER BY c.relname
 """
@@ -43,8 +43,7 @@ def own_indexes(cursor: Cursor[Any], standing: Table) -> list[str]:
             hint="nothing was changed; take off what is in the way and run again, or choose another"
             " on_preserve_alter_table_fail for this table",
         )
-    key = literal(found.key.name if found.key else "")
-    cursor.execute(_INDEXES.format(table=literal(qualified(standing.name)), key=key).encode())
+    cursor.execute(_INDEXES.format(table=literal(qualified(standing.name)), keys=names_of_keys(found)).encode())
     return [str(row[0]) for row in cursor.fetchall()]
 
 

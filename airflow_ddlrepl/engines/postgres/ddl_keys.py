@@ -1,4 +1,4 @@
-"""PostgreSQL's DDL for the replication key. Keys get no name of ours: the server finds a free one."""
+"""PostgreSQL's DDL for the replication key and a deferrable primary key. The server finds free names for them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from airflow_ddlrepl.ddl.change_key import ChangeKey
 from airflow_ddlrepl.engines.postgres.ddl_types import block
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table import Key, Table
 
 
 def key_sql(table: Table, name: TableName | None = None) -> list[str]:
-    """The statements that give the table (under another name, if said) its replication key; none without a key."""
-    if table.key is None:
-        return []
-    at, columns = qualified(name or table.name), ", ".join(quote(c.name) for c in table.key_columns())
-    if table.key.is_primary:
-        return [f"ALTER TABLE {at} ADD PRIMARY KEY ({columns})"]
-    return [f"CREATE UNIQUE INDEX ON {at} ({columns})"]
+    """The statements that give the table (under another name, if said) its keys; none without a key."""
+    return [_add(key, table, name or table.name) for key in table.keys]
 
 
 def change_key(change: ChangeKey, before: Table) -> list[str]:
     drop = _drop(change, before) if change.old is not None else []
-    return drop + key_sql(change.alter(before))
+    return drop + ([_add(change.new, before, before.name)] if change.new is not None else [])
+
+
+def _add(key: Key, table: Table, name: TableName) -> str:
+    at, columns = qualified(name), ", ".join(quote(table.column(i).name) for i in key.columns)
+    if not key.is_primary:
+        return f"CREATE UNIQUE INDEX ON {at} ({columns})"
+    when = f" DEFERRABLE INITIALLY {key.deferrable.upper()}" if key.deferrable else ""
+    return f"ALTER TABLE {at} ADD PRIMARY KEY ({columns}){when}"
 
 
 def _drop(change: ChangeKey, before: Table) -> list[str]:

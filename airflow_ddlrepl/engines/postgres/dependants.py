@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 # Whatever depends on the table, its row type or its parts, but for the parts that a table has of its own accord:
-# row type, TOAST table, defaults, NOT NULL constraints, the key of ours, sequences of identity columns.
+# row type, TOAST table, defaults, NOT NULL constraints, the keys of ours, sequences of identity columns.
 _DEPENDING = """
 WITH t AS (SELECT c.oid, c.reltype FROM pg_class c WHERE c.oid = {table}::regclass),
 key AS (
     SELECT i.indexrelid AS oid FROM pg_index i JOIN t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid
-    WHERE c.relname = {key}),
+    WHERE c.relname = ANY ({keys})),
 own(classid, objid) AS (
     SELECT 'pg_class'::regclass, t.oid FROM t
     UNION ALL SELECT 'pg_type'::regclass, y.oid FROM t JOIN pg_type y ON t.reltype IN (y.oid, y.typelem)
@@ -71,11 +71,16 @@ SELECT DISTINCT what FROM (
 def dependants(connection: Connection[Any], table: Table) -> list[str]:
     """What people (or partitioning) hung on the table, in words; empty: it may be replaced.
 
-    table: as inspected at the target; the index of its replication key counts as ours. Its defaults do, too.
+    table: as inspected at the target; the indexes of its keys count as ours. Its defaults do, too.
     """
-    names = {"table": literal(qualified(table.name)), "key": literal(table.key.name if table.key else "")}
+    names = {"table": literal(qualified(table.name)), "keys": names_of_keys(table)}
     queries = (_DEPENDING.format(**names), _WRITTEN.format(**names))
     return [what for query in queries for (what,) in connection.execute(query.encode())]
+
+
+def names_of_keys(table: Table) -> str:
+    """As an SQL array; its keys are those that the channel made."""
+    return f"ARRAY[{', '.join(literal(key.name) for key in table.keys)}]::name[]"
 
 
 def is_referenced(connection: Connection[Any], table: TableName) -> bool:

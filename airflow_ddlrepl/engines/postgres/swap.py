@@ -93,9 +93,10 @@ def finish_shadow(task: FinishTask) -> None:
 
     with session(task.target_dsn, application_name="ddlrepl refresh") as connection:
         shape = Present(connection).table(task.shadow)
+        done = key_sql(shape) if shape else []
         try:
             for statement in task.statements:
-                if shape is None or shape.key is None or not statement.startswith(("ALTER", "CREATE")):
+                if statement not in done:
                     connection.execute(statement.encode())
         except psycopg.Error as error:
             if (trouble := passing(error, "the target")) is not None:

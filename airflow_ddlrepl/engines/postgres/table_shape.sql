@@ -86,6 +86,18 @@ SELECT jsonb_build_object(
                       AND nn.conkey = ARRAY[ka.attnum])))
         ORDER BY (c.relreplident = 'i' AND i.indisreplident) DESC, i.indisprimary DESC, i.indnkeyatts, i.indexrelid
         LIMIT 1),
+    -- It can be made at a target as it is, whatever tells rows apart there.
+    'deferrable_key', (
+        SELECT jsonb_build_object(
+            'columns', to_jsonb((i.indkey::int2[])[0:i.indnkeyatts - 1]),
+            'name', k.conname,
+            'is_primary', true,
+            'deferrable', CASE WHEN k.condeferred THEN 'deferred' ELSE 'immediate' END)
+        FROM pg_index i
+        JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.conrelid = c.oid AND k.contype = 'p' AND k.condeferrable
+        WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisvalid
+        ORDER BY i.indexrelid DESC
+        LIMIT 1),
     -- User-defined types that the columns use, directly or nested, what they are made of first.
     'types', (
         WITH RECURSIVE used(oid, depth) AS (

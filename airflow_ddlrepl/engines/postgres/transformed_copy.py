@@ -37,7 +37,9 @@ def transformed_copy(
     Raises SourceError SRC-180 or TargetError TGT-180 where a side can't be read or written, and what `values` raises.
     """
     theirs = {column.id: column for column in source.columns}
-    held = shape.with_(name=NAME, key=source.key, columns=tuple(map(_bare, shape.columns)), partition=None)
+    held = shape.with_(
+        name=NAME, key=source.key, deferrable_key=None, columns=tuple(map(_bare, shape.columns)), partition=None
+    )
     pairs = [(theirs[c.id].name, c.name) for c in held.columns if c.id in theirs and not c.generated]
     with session(target_dsn, autocommit=True, application_name="ddlrepl compare") as connection, _refusals(source.name):
         connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
