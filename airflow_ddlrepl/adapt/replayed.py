@@ -106,8 +106,8 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
         return "ADP-150", f"what was run on {name} is not known: the change was found by inspection only"
     if event.statement is None and not reading.local:
         return "ADP-150", (
-            f"the text of this {event.tag} is not known: it stood with others in one query string, in a function that"
-            " does not tell it, or with a password"
+            f"the text of this {event.tag} is not known: it stood with others in a query string that can't be cut, in a"
+            " function that does not tell it, or with a password"
         )
     if of.adapted and not reading.local:
         others = ", ".join(map(str, of.adapted))

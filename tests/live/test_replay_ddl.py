@@ -235,7 +235,8 @@ def test_partitions(databases: Databases, tmp_path: Path) -> None:
 def test_a_text_that_is_not_known_is_refused_then_adapted(replica: Replica) -> None:
     replica.at_source("INSERT INTO t VALUES (21, 21, 'x')")
     replica.at_source(
-        "ALTER TABLE t ADD c int DEFAULT 7; ALTER TABLE t RENAME b TO bb", "INSERT INTO t VALUES (22, 1, 'y', 2)"
+        "ALTER TABLE t ADD c int DEFAULT 7; COMMIT; ALTER TABLE t RENAME b TO bb",
+        "INSERT INTO t VALUES (22, 1, 'y', 2)",
     )
     assert "not known" in refused(replica, "ADP-150")
     assert replica.rows("SELECT count(*) FROM t") == [(21,)]

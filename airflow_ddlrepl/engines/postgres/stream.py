@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from airflow_ddlrepl.ddl.query_string import ByTransaction
 from airflow_ddlrepl.engines.postgres.connect import arrow_connection
 from airflow_ddlrepl.engines.postgres.lineage import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.names import literal, quote
@@ -29,7 +30,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.types import binary_safe, wire_ty
 from airflow_ddlrepl.engines.postgres.pgoutput.walsender import set_all, stream
 from airflow_ddlrepl.errors import ConfigError, SourceError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
@@ -148,19 +149,26 @@ def _capture(task: RangeTask, writer: PartWriter) -> Part:
         encoding = _prepare(cursor, task)
         key = read_key(partial(_one, cursor), task.publication)
         decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, key)
+        events = ByTransaction()
         for messages in _messages(cursor, task):
             decoded = decoder.feed(messages)
             for layout, batch in decoded.rows:
                 writer.rows(layout, batch)
-            for event in decoded.events:
-                is_left = task.no_truncate and event.kind is EventKind.TRUNCATE
-                writer.event(replace(event, kind=EventKind.NO_TRUNCATE) if is_left else event)
+            for event in events.take(decoded.events):
+                _write(event, task, writer)
             if decoded.transactions is not None:
                 writer.transactions(decoded.transactions)
         decoder.finish()
+        for event in events.rest():
+            _write(event, task, writer)
     part = writer.finish(task.low, task.high, decoder.bytes_read)
     reach("capture.range")
     return part
+
+
+def _write(event: Event, task: RangeTask, writer: PartWriter) -> None:
+    is_left = task.no_truncate and event.kind is EventKind.TRUNCATE
+    writer.event(replace(event, kind=EventKind.NO_TRUNCATE) if is_left else event)
 
 
 @contextmanager

@@ -1,0 +1,162 @@
+"""The statements of one query string, and which of them each DDL record of its run stands for.
+
+A client may send many statements at once. The server runs them one after the other and knows the whole string only;
+each DDL statement that is not skipped leaves one record, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from airflow_ddlrepl.ddl.lexer import Kind, Token, placed_tokens
+from airflow_ddlrepl.ddl.statement import is_doubtful
+from airflow_ddlrepl.model.change import Event, EventKind
+
+RUN = "query_started"
+"""Of an event's settings: when the server got the query string of which the statement is one of many."""
+
+_SIMPLE = frozenset(
+    f"{verb} {what}" for verb in ("alter", "create", "drop") for what in ("table", "type", "domain", "index", "schema")
+)
+_BESIDE_CREATE = ("or", "replace", "global", "local", "unlogged", "unique")
+_TEMPORARY = ("temp", "temporary")
+_BEGINS, _ENDS = ("begin", "start"), ("commit", "end")
+_MOVES = (*_BEGINS, *_ENDS, "rollback", "abort", "savepoint", "release")
+_NAMED = ("ALTER TABLE", "CREATE TABLE", "CREATE TABLE AS", "DROP TABLE")
+
+
+class Statement(NamedTuple):
+    """text: as written, without its semicolon. tag: the command tag of its DDL record; empty: another one, or none."""
+
+    text: str
+    tag: str
+    words: tuple[Token, ...]
+
+
+def split(query: str) -> tuple[Statement, ...]:
+    """The statements of a query string; none where it can't be cut for certain.
+
+    That is where backslashes may end a string elsewhere, where a function's body stands without quotes (BEGIN ATOMIC),
+    and where a transaction begins or ends in the middle.
+    """
+    if is_doubtful(query):
+        return ()
+    found = tuple(_statement(query, piece) for piece in _pieces(query))
+    inner = found[_starts(found, 0, _BEGINS) : len(found) - _starts(found, -1, _ENDS)]
+    if any(_first(one) in _MOVES or _is_prepared(one) for one in inner) or any(_is_atomic(one) for one in found):
+        return ()
+    return found
+
+
+def with_statements(events: Sequence[Event]) -> list[Event]:
+    """The events of one transaction, those of query strings of many statements with the text of their own.
+
+    As many records of a command tag as the string has statements of it: then the first is the first one's, and so on.
+    Else some were skipped (IF EXISTS, temporary tables), and none of that tag is known.
+    """
+    runs: dict[tuple[str, str], list[int]] = {}
+    for at, event in enumerate(events):
+        if event.kind is EventKind.DDL and event.statement is None and event.query and RUN in event.settings:
+            runs.setdefault((str(event.settings[RUN]), event.query), []).append(at)
+    told = list(events)
+    for (_, query), places in runs.items():
+        statements = split(query)
+        for tag in {one.tag for one in statements if one.tag}:
+            ours = [one for one in statements if one.tag == tag]
+            theirs = [at for at in places if events[at].tag == tag]
+            pairs = list(zip(ours, theirs, strict=False))
+            if len(ours) == len(theirs) and all(_fits(one, events[at]) for one, at in pairs):
+                for one, at in pairs:
+                    told[at] = replace(events[at], statement=one.text)
+    return told
+
+
+class ByTransaction:
+    """Takes events in log order; gives them back transaction by transaction, as `with_statements` tells them."""
+
+    def __init__(self) -> None:
+        self._open: list[Event] = []
+
+    def take(self, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            if self._open and self._open[-1].xid != event.xid:
+                yield from self.rest()
+            self._open.append(event)
+
+    def rest(self) -> Iterator[Event]:
+        """Those of the last transaction."""
+        found, self._open = with_statements(self._open), []
+        yield from found
+
+
+def _pieces(query: str) -> Iterator[list[tuple[Token, int, int]]]:
+    """What stands between semicolons that are in no parentheses (those of a rule's commands are)."""
+    piece: list[tuple[Token, int, int]] = []
+    depth = 0
+    for placed in placed_tokens(query):
+        token = placed[0]
+        if token.kind is Kind.SIGN:
+            depth += (token.text in "([") - (token.text in ")]")
+        if token == Token(Kind.SIGN, ";") and depth <= 0:
+            if piece:
+                yield piece
+            piece, depth = [], 0
+        else:
+            piece.append(placed)
+    if piece:
+        yield piece
+
+
+def _statement(query: str, piece: list[tuple[Token, int, int]]) -> Statement:
+    words = tuple(token for token, _, _ in piece)
+    return Statement(query[piece[0][1] : piece[-1][2]], _tag(words), words)
+
+
+def _tag(words: Sequence[Token]) -> str:
+    """Of statements that can be about tables."""
+    texts = [word.text if word.kind is Kind.WORD else "" for word in words]
+    verb, rest = texts[0], texts[1:]
+    if verb == "create":
+        while rest and rest[0] in _BESIDE_CREATE:
+            rest = rest[1:]
+    if not rest or rest[0] in _TEMPORARY or f"{verb} {rest[0]}" not in _SIMPLE or rest[:3] == ["table", "all", "in"]:
+        return ""
+    tag = f"{verb} {rest[0]}".upper()
+    return f"{tag} AS" if tag == "CREATE TABLE" and _has_outside(words, "as") else tag
+
+
+def _has_outside(words: Sequence[Token], text: str) -> bool:
+    """Does the word stand outside of parentheses?"""
+    depth = 0
+    for word in words:
+        depth += (word.text == "(") - (word.text == ")") if word.kind is Kind.SIGN else 0
+        if not depth and word == Token(Kind.WORD, text):
+            return True
+    return False
+
+
+def _first(one: Statement) -> str:
+    return one.words[0].text if one.words[0].kind is Kind.WORD else ""
+
+
+def _starts(found: Sequence[Statement], at: int, words: Sequence[str]) -> int:
+    return int(bool(found) and _first(found[at]) in words)
+
+
+def _is_prepared(one: Statement) -> bool:
+    return [word.text for word in one.words[:2]] == ["prepare", "transaction"]
+
+
+def _is_atomic(one: Statement) -> bool:
+    pairs = zip(one.words, one.words[1:], strict=False)
+    return (Token(Kind.WORD, "begin"), Token(Kind.WORD, "atomic")) in pairs
+
+
+def _fits(one: Statement, event: Event) -> bool:
+    """Does the statement name a table that the record is about? True where the record names none."""
+    if one.tag not in _NAMED:
+        return True
+    names = {table.name.name for table in (*event.tables, *event.before)} | {name.name for _, name in event.dropped}
+    return not names or not names.isdisjoint(word.text for word in one.words if word.kind in (Kind.WORD, Kind.QUOTED))
