@@ -35,6 +35,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "example": "ddlrepl__{channel}",
         "default": "",
     },
+    "spark_ui_url": {
+        "description": "Address of the Spark UI (master or history server) that tasks link to. Empty: no link.",
+        "version_added": "0.1.0",
+        "type": "string",
+        "example": "https://spark-history.example.com",
+        "default": "",
+    },
     "result_dir": {
         "description": "Folder where apps leave their result for the task. Empty: the worker's temporary folder.",
         "version_added": "0.1.0",
@@ -68,8 +75,17 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_ddlrepl.operators.rewind",
                     "airflow_ddlrepl.operators.controls",
                     "airflow_ddlrepl.operators.enroll",
+                    "airflow_ddlrepl.operators.plan",
+                    "airflow_ddlrepl.operators.compare",
+                    "airflow_ddlrepl.operators.approve",
                 ],
             }
+        ],
+        "extra-links": [
+            "airflow_ddlrepl.operators.links.ChannelStatusLink",
+            "airflow_ddlrepl.operators.links.ExecutedSqlLink",
+            "airflow_ddlrepl.operators.links.DdlHistoryLink",
+            "airflow_ddlrepl.operators.links.SparkUiLink",
         ],
         "asset-uris": [{"schemes": ["ddlrepl"], "handler": None}],
         "bundles": [

@@ -1,9 +1,16 @@
-"""spark-submit compare.py --channel FILE --run ID --result FILE"""
+"""spark-submit compare.py [--table TABLE]… [--repair] --channel FILE --run ID --result FILE"""
 
+import argparse
 import sys
+from functools import partial
 
 from airflow_ddlrepl.spark.jobs import compare
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    sys.exit(main("compare", compare.run))
+    parser = argparse.ArgumentParser(prog="compare.py", add_help=False)
+    parser.add_argument("--table", action="append", default=[])
+    parser.add_argument("--repair", action="store_true")
+    given, rest = parser.parse_known_args()
+    job = compare.repair if given.repair else compare.run
+    sys.exit(main("compare", partial(job, tables=given.table), rest))

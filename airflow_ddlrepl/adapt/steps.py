@@ -41,6 +41,16 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Executed:
+    """A statement that a target has run for a schema change. table: at the source. at: the change's log position."""
+
+    table: str
+    at: str
+    sql: str
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """What a replayed text must have made of the target's table; None: it is gone. free: columns whose default there
     is the target's own. before: names of the columns that the channel has given it; others are people's.

@@ -8,8 +8,11 @@ from typing import Any
 
 from airflow.sdk import DAG
 
+from airflow_ddlrepl.channel_dags.compare import compare_dag
 from airflow_ddlrepl.channel_dags.controls import controls_dag
 from airflow_ddlrepl.channel_dags.enroll import enroll_dag
+from airflow_ddlrepl.channel_dags.plan import plan_dag
+from airflow_ddlrepl.channel_dags.refresh import refresh_dag
 from airflow_ddlrepl.channel_dags.replicate import replicate_dag
 from airflow_ddlrepl.channel_dags.rewind import rewind_dag
 from airflow_ddlrepl.channel_dags.unusable import Refusal, unusable_dag
@@ -85,7 +88,8 @@ def _repeated(name: str, files: Sequence[Path]) -> ConfigError:
 
 def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator[DAG]:
     yield replicate_dag(channel, file, **defaults)
-    yield enroll_dag(channel, file, **defaults)
+    for build in (enroll_dag, plan_dag, refresh_dag, compare_dag):
+        yield build(channel, file, **defaults)
     if channel.replays:
         yield rewind_dag(channel, file, **defaults)
     if channel.can_stop:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -16,6 +16,7 @@ from airflow_ddlrepl.adapt.arrive import JOINS
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Step, Timeline, whole
 from airflow_ddlrepl.capture.enroll import valid_at
+from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.config.policies import OnEnrollBreak
 from airflow_ddlrepl.engines.postgres.apply import TRUNCATED, Applied, StagedSlice, run_program
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
@@ -32,7 +33,7 @@ from airflow_ddlrepl.engines.postgres.staging import stage_all
 from airflow_ddlrepl.engines.postgres.state import read_state
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.discarding import discarded
 from airflow_ddlrepl.flow.planning import Refusals, planner
 from airflow_ddlrepl.flow.properties import changed, read_for
@@ -148,7 +149,10 @@ def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
     records, wait = _records(cycle, program) + left.records, cycle.channel.target(ahead.target).lock_timeout
     applied = run_program(*place, program, staged, records, epoch=cycle.epoch, token=cycle.token, lock_timeout=wait)
     applied.discarded += left.counts
+    applied.executed = [replace(one, target=ahead.target) for one in applied.executed]
     reach("integrate.committed")
+    for one in applied.executed:
+        log.info("target %s: %s at %s: %s", one.target, one.table, one.at, redact(one.sql))
     record(cycle, ahead.target)
     return applied
 

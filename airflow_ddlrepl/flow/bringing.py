@@ -8,7 +8,9 @@ from collections.abc import Callable, Container
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.facts import Refusal
+from airflow_ddlrepl.adapt.steps import Executed
 from airflow_ddlrepl.adapt.timeline import Program, State
+from airflow_ddlrepl.config.location import redact
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.errors import AlterRefused, TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
@@ -27,6 +29,8 @@ from airflow_ddlrepl.flow.target_readiness import has_new_target, prepared_targe
 from airflow_ddlrepl.model.position import LogKey, Lsn
 
 FOREIGN_KEY_BROKEN = "INT-104"
+MOST_STATEMENTS, STATEMENT_LENGTH = 200, 4000
+"""Of what a result says was executed; the log has all of it."""
 
 
 @stage("adapt")
@@ -62,7 +66,14 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
         seconds,
         dict(total.discarded),
         dict(cycle.new_targets),
+        executed(total),
     )
+
+
+def executed(total: Applied) -> tuple[Executed, ...]:
+    """Return the statements that were run, as a result shows them: without passwords, and cut where there are many."""
+    shown = total.executed[:MOST_STATEMENTS]
+    return tuple(replace(one, sql=redact(one.sql)[:STATEMENT_LENGTH]) for one in shown)
 
 
 def bring(
@@ -207,3 +218,4 @@ def _add(total: Applied, part: Applied) -> None:
     total.warnings += part.warnings
     total.notes += part.notes
     total.discarded += part.discarded
+    total.executed += part.executed

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from airflow_ddlrepl.adapt.steps import Executed
 from airflow_ddlrepl.model.position import Lsn
 
 
@@ -63,7 +64,7 @@ class Adapted(Printable):
     """What adapt did at each target: kinds of change, statements run, tables that wait for a refresh and why.
 
     discarded: changes that a target does not take, by table and reason. new_targets: by name, what became of targets
-    that were not prepared for the channel.
+    that were not prepared for the channel. executed: the statements, with their target.
     """
 
     changes: dict[str, int] = field(default_factory=dict)
@@ -74,6 +75,7 @@ class Adapted(Printable):
     seconds: float = 0.0
     discarded: dict[str, int] = field(default_factory=dict)
     new_targets: dict[str, str] = field(default_factory=dict)
+    executed: tuple[Executed, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,91 @@ def _behind(held: HeldControl) -> Iterator[str]:
         yield _rest(held.changes, MOST_STATEMENTS).strip()
 
 
+def differences_text(channel: str, found: Mapping[str, Any], run_id: str) -> str:
+    """Return what a comparison found, and what a repair would do. found: as Comparison.to_json has it."""
+    unlike = [one for one in found["tables"] if one["differences"]]
+    mended, waiting = ([one for one in unlike if one["waits"] is waits] for waits in (False, True))
+    rows = [
+        (
+            code(one["table"]),
+            code(one["target"]),
+            *(f"{'at least ' if one['is_partial'] else ''}{one[kind]:,}" for kind in ("missing", "extra", "different")),
+            str(len(one["structure"])),
+        )
+        for one in unlike[:MOST_TABLES]
+    ]
+    log = link("log of the task compare", "dags", dag_id(channel, "compare"), "runs", run_id, "tasks", "compare")
+    parts = ["### What will be lost", _overwritten(mended), "### What differs"]
+    parts.append(
+        table(("Table", "At the target", "Missing", "Extra", "Different", "Shape"), rows) if rows else "Nothing."
+    )
+    parts += [_rest(unlike, MOST_TABLES).strip()] if len(unlike) > MOST_TABLES else []
+    if lines := found["found"]:
+        parts += [block("\n".join(" ".join(line.split()) for line in lines[:MOST_STATEMENTS]))]
+        parts += [_rest(lines, MOST_STATEMENTS).strip()] if len(lines) > MOST_STATEMENTS else []
+    if waiting:
+        parts.append(f"{bold('Not repaired, the next run brings them')}: {_names([one['table'] for one in waiting])}")
+    if left := found["left_out"]:
+        parts.append(f"{bold('Not compared')}: {_names(list(left))}")
+    parts += [
+        "### What to look at",
+        f"The {log}. What was written at the source and is not replicated yet differs, too.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _overwritten(mended: Sequence[Mapping[str, Any]]) -> str:
+    if not mended:
+        return "Nothing: no table will be repaired."
+    extra, different = (sum(one[kind] for one in mended) for kind in ("extra", "different"))
+    names = _names([one["target"] for one in mended])
+    return f"**Rows deleted at the targets: {extra:,}, overwritten: {different:,}**, in {names}"
+
+
+def plan_text(channel: str, plan: Mapping[str, Any], run_id: str) -> str:
+    """Return what the next cycle would do. plan: as Planned.to_json has it."""
+    log = link("log of the task plan", "dags", dag_id(channel, "plan"), "runs", run_id, "tasks", "plan")
+    head = f"From {code(plan['from'])} to {code(plan['to'])} of the source's log."
+    parts = ["### What will be lost", _hazards(plan["targets"]), "### What will be done", head]
+    for target, plans in plan["targets"].items():
+        parts += _planned(target, plans)
+    return "\n\n".join([*parts, "### What to look at", f"The {log}."]) + "\n"
+
+
+def _hazards(targets: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    found = [(target, one, hazard) for target, plans in targets.items() for one in plans for hazard in one["hazards"]]
+    lines = [f"- {code(one['target'])} at {code(target)}: {bold(hazard)}" for target, one, hazard in found]
+    more = [f"- … and {len(lines) - MOST_TABLES} more"] if len(lines) > MOST_TABLES else []
+    return "\n".join(lines[:MOST_TABLES] + more) or "Nothing that the plans know of."
+
+
+def _planned(target: str, plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if not plans:
+        yield f"Target {code(target)}: no schema change."
+        return
+    yield f"Target {code(target)}:"
+    rows = [
+        (
+            code(one["table"]),
+            code(one["target"]),
+            "; ".join(map(plain, one["changes"])),
+            "; ".join(map(plain, one["policies"])),
+            f"about {one['rows_to_move']:,} rows" if one["needs_refresh"] else "no",
+        )
+        for one in plans[:MOST_TABLES]
+    ]
+    yield table(("Table", "At the target", "Changes", "Policies", "Loaded again"), rows) + _rest(plans, MOST_TABLES)
+    steps = [(one["target"], step) for one in plans for step in one["steps"]]
+    for name, step in steps[:MOST_STATEMENTS]:
+        if step["sql"]:
+            yield f"{code(name)}: {plain(step['why'])}"
+            yield block(";\n".join(step["sql"]) + ";", "sql")
+        else:
+            yield f"{code(name)}: {bold(step['kind'])}: {plain(step['why'])}"
+    if len(steps) > MOST_STATEMENTS:
+        yield _rest(steps, MOST_STATEMENTS).strip()
+
+
 def _rest(all_of_them: Sequence[object], shown: int) -> str:
     more = len(all_of_them) - shown
     return f"\n\n… and {more} more: see the log of the task before this one." if more > 0 else ""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import Context
+from airflow.sdk import BaseOperatorLink, Context
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from airflow_ddlrepl.config.channel import Channel
@@ -26,6 +26,7 @@ from airflow_ddlrepl.hooks.local_app import LocalAppHook, reason_for_submit
 from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink, SparkUiLink
 from airflow_ddlrepl.operators.report import failed, nothing_to_do, told
 from airflow_ddlrepl.spark.outcome import Outcome, error_to_json
 from airflow_ddlrepl.spark.private_file import properties_file
@@ -66,6 +67,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
     template_fields: Sequence[str] = ("channel", *SparkSubmitOperator.template_fields)
     ui_color = "#d6eaf2"
+    operator_extra_links: Sequence[BaseOperatorLink] = (ChannelStatusLink(), DdlHistoryLink(), SparkUiLink())
 
     _conn_id: str
     _spark_binary: str | None

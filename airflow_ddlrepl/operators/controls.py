@@ -11,6 +11,7 @@ from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.operators.approvals import controls_text
+from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
 from airflow_ddlrepl.operators.report import failed
 
 
@@ -26,6 +27,7 @@ class ExplainControlsOperator(BaseOperator):
 
     template_fields: Sequence[str] = ("channel", "control")
     ui_color = "#d6eaf2"
+    operator_extra_links = (ChannelStatusLink(), DdlHistoryLink())
 
     def __init__(self, *, channel: str, control: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -58,6 +60,7 @@ class RemoveControlsOperator(BaseOperator):
 
     template_fields: Sequence[str] = ("channel", "controls")
     ui_color = "#d6eaf2"
+    operator_extra_links = (ChannelStatusLink(), DdlHistoryLink())
 
     def __init__(self, *, channel: str, controls: Sequence[Mapping[str, Any]], **kwargs: Any) -> None:
         super().__init__(**kwargs)

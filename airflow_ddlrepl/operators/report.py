@@ -10,6 +10,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.outcome import Outcome
 
+LOGGED = ("executed",)
+"""What the app has logged already, one line each."""
+
 
 def failed(error: DdlReplError) -> AirflowException:
     """What a person has to mend fails the task for good; what may pass is left to its retries."""
@@ -25,7 +28,7 @@ def told(outcome: Outcome) -> Iterator[str]:
     """Log lines: one head, then one line per thing that the stage counted; empty things are left out."""
     yield f"{outcome.stage} of channel {outcome.channel}: done in {outcome.seconds:.1f} s"
     for name, value in outcome.summary.items():
-        if value or value == 0:
+        if name not in LOGGED and (value or value == 0):
             yield f"  {name.replace('_', ' ')}: {spelled(value)}"
 
 

@@ -18,6 +18,7 @@ from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.model.work import InProcess, Runner
 from airflow_ddlrepl.operators.approvals import rewind_text
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
 
 
 class PlanRewindOperator(BaseOperator):
@@ -33,6 +34,7 @@ class PlanRewindOperator(BaseOperator):
 
     template_fields: Sequence[str] = ("channel", "to", "into", "tables")
     ui_color = "#d6eaf2"
+    operator_extra_links = (ChannelStatusLink(), DdlHistoryLink())
 
     def __init__(self, *, channel: str, to: str, into: str, tables: str = "", **kwargs: Any) -> None:
         super().__init__(**kwargs)

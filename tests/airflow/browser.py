@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,9 +32,12 @@ def opened(url: str) -> Iterator[Page]:
         chromium.close()
 
 
-def trigger(page: Page, dag_id: str, fields: Mapping[str, str], *, unpause: bool = False) -> list[str]:
+def trigger(
+    page: Page, dag_id: str, fields: Mapping[str, str], boxes: Sequence[str] = (), *, unpause: bool = False
+) -> list[str]:
     """Opens the form that triggers the DAG, fills in these fields alone and submits it; returns what the form objects.
 
+    boxes: names of fields that are checked.
     unpause: leave the box checked, so that the run begins.
     """
     page.goto(f"/dags/{dag_id}")
@@ -47,6 +50,8 @@ def trigger(page: Page, dag_id: str, fields: Mapping[str, str], *, unpause: bool
     for name, value in fields.items():
         form.locator(f"#element_{name}").fill(value)
         form.locator(f"#element_{name}").blur()
+    for name in boxes:
+        form.locator(f"#element_{name}").locator("xpath=ancestor-or-self::label").first.click()
     page.wait_for_timeout(500)
     if submit.is_disabled():
         return [message.inner_text() for message in form.get_by_text("required").all()] or ["it can't be submitted"]

@@ -14,6 +14,9 @@ from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.bundles import ChannelDagBundle
 from airflow_ddlrepl.errors import ConfigError
 
+KINDS = ("compare", "enroll", "plan", "refresh", "replicate")
+"""The DAGs that every channel has."""
+
 CHANNEL = """
 channel: {name}
 source:
@@ -59,8 +62,9 @@ def test_a_folder_gives_a_dag_per_file(tmp_path: Path) -> None:
     write_channel(tmp_path, "one")
     write_channel(tmp_path, "two", file="two.yml")
     (tmp_path / "notes.txt").write_text("no channel")
-    kinds = [f"ddlrepl__{name}__{kind}" for name in ("one", "two") for kind in ("replicate", "enroll")]
-    assert list(build_channel_dags(tmp_path)) == kinds
+    assert sorted(build_channel_dags(tmp_path)) == [
+        f"ddlrepl__{name}__{kind}" for name in ("one", "two") for kind in KINDS
+    ]
 
 
 def test_one_name_in_two_files_is_refused(tmp_path: Path) -> None:
@@ -80,7 +84,7 @@ def test_a_pool_for_each_channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("AIRFLOW__DDLREPL__POOL", "one__{channel}")
     file = write_channel(tmp_path, more=REPLAYS)
     dags = build_channel_dags(file).values()
-    assert len(dags) == 3
+    assert len(dags) == len(KINDS) + 1
     assert {task.pool for dag in dags for task in dag.tasks} == {"one__shop"}
     assert {task.pool for dag in build_channel_dags(file, pool="mine").values() for task in dag.tasks} == {"mine"}
     monkeypatch.delenv("AIRFLOW__DDLREPL__POOL")
@@ -92,7 +96,7 @@ def test_bundle_builds_the_configured_channels(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
     bag = DagBag(ChannelDagBundle(name="ddlrepl").path, bundle_path=ChannelDagBundle(name="ddlrepl").path)
     assert bag.import_errors == {}
-    assert sorted(bag.dags) == ["ddlrepl__shop__enroll", "ddlrepl__shop__replicate"]
+    assert sorted(bag.dags) == [f"ddlrepl__shop__{kind}" for kind in KINDS]
 
 
 def test_a_broken_channel_file_shows_as_import_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +118,7 @@ def test_a_broken_channel_file_stops_no_other_channel(
     write_channel(tmp_path, "b", wrong)
     monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
     bag = DagBag(ChannelDagBundle(name="ddlrepl").path, bundle_path=ChannelDagBundle(name="ddlrepl").path)
-    assert sorted(bag.dags) == [f"ddlrepl__{name}__{kind}" for name in "ac" for kind in ("enroll", "replicate")]
+    assert sorted(bag.dags) == [f"ddlrepl__{name}__{kind}" for name in "ac" for kind in KINDS]
     ((place, told),) = bag.import_errors.items()
     assert place.endswith("refused.py")
     assert "b.yaml" in told and wrong[:5] in told
@@ -126,7 +130,7 @@ def test_of_two_files_with_one_name_neither_is_used(tmp_path: Path, monkeypatch:
     write_channel(tmp_path, "other")
     monkeypatch.setenv("AIRFLOW__DDLREPL__CHANNELS", str(tmp_path))
     bag = DagBag(ChannelDagBundle(name="ddlrepl").path, bundle_path=ChannelDagBundle(name="ddlrepl").path)
-    assert sorted(bag.dags) == ["ddlrepl__other__enroll", "ddlrepl__other__replicate"]
+    assert sorted(bag.dags) == [f"ddlrepl__other__{kind}" for kind in KINDS]
     assert "CFG-403" in next(iter(bag.import_errors.values()))
 
 
@@ -143,7 +147,7 @@ def test_two_line_file(tmp_path: Path) -> None:
     )
     bag = DagBag(tmp_path, bundle_path=tmp_path)
     assert bag.import_errors == {}
-    assert sorted(bag.dags) == ["ddlrepl__shop__enroll", "ddlrepl__shop__replicate"]
+    assert sorted(bag.dags) == [f"ddlrepl__shop__{kind}" for kind in KINDS]
 
 
 def two_line_file(folder: Path, channels: Path, function: str = "build_channel_dags") -> DagBag:
@@ -161,7 +165,7 @@ def test_a_typo_in_one_channel_file_stops_no_other_channel_of_the_two_line_file(
         write_channel(tmp_path, name, more)
     bag = two_line_file(tmp_path / "dags", tmp_path)
     assert bag.import_errors == {}
-    good = [f"ddlrepl__{name}__{kind}" for name in "ac" for kind in ("enroll", "replicate")]
+    good = [f"ddlrepl__{name}__{kind}" for name in "ac" for kind in KINDS]
     assert sorted(bag.dags) == sorted([*good, "ddlrepl__b.yaml__unusable"])
     dag = bag.dags["ddlrepl__b.yaml__unusable"]
     assert dag.dag_display_name == "b.yaml can't be used"

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -28,6 +29,7 @@ NEEDED = {"rewind": {"to": "0/1"}}
 """Fields that have no default, by kind of DAG."""
 
 STOPS = "ALTER TABLE orders ALTER remark TYPE varchar(9) USING left(remark, 9)"
+REPLICATE = "ddlrepl__ui__replicate"
 UNUSABLE = "ddlrepl__typo.yaml__unusable"
 TWO_LINES = "from airflow_ddlrepl import build_channel_dags\nglobals().update(build_channel_dags({folder!r}))\n"
 
@@ -39,15 +41,24 @@ class Ui:
     airflow: Asked
     page: Page
     channel: Path
-    position: str
-    """Of the source's log, to go back to: after two schema changes."""
+    source: str
+    target: str
 
     def dags(self) -> list[str]:
-        return sorted(dag["dag_id"] for dag in self.airflow.get("/api/v2/dags")["dags"])
+        return sorted(dag["dag_id"] for dag in self.ask("/api/v2/dags")["dags"])
 
     def runs(self, dag_id: str) -> list[dict[str, object]]:
-        found: list[dict[str, object]] = self.airflow.get(f"/api/v2/dags/{dag_id}/dagRuns")["dag_runs"]
+        found: list[dict[str, object]] = self.ask(f"/api/v2/dags/{dag_id}/dagRuns")["dag_runs"]
         return found
+
+    def ask(self, path: str) -> Any:
+        """What the API answers; on a busy machine not at once."""
+        return wait_for(path, lambda: self.airflow.get(path), 120, lambda: None)
+
+    def awaits_input(self, path: str) -> bool:
+        """path: of the task, as `approvals` has it."""
+        task = self.airflow.get(f"/api/v2/{path.format('dagRuns', 'taskInstances')}")
+        return str((task or {}).get("state")) == "awaiting_input"
 
 
 @pytest.fixture(scope="module")
@@ -61,24 +72,33 @@ def ui(pg18: PrivateServer) -> Iterator[Ui]:
         for name, value in connections.items():
             patch.setenv(name, value)
         channel = write_channels(home)
-        position = history(source, channel)
+        shop.run_sql(source, shop.BEFORE)
+        shop.activate(channel)
         with Asked(home, metadata, environment | connections) as airflow, browser.opened(airflow.url) as page:
             airflow.wait_for_dag("ddlrepl__ui__replicate")
-            yield Ui(airflow, page, channel, position)
+            yield Ui(airflow, page, channel, source, target)
     for database in DATABASES:
         pg18.drop_database(database)
 
 
-def history(source: str, channel: Path) -> str:
-    """Rows and schema changes that were replicated, then one that a target waits in front of; where those end."""
-    shop.run_sql(source, shop.BEFORE)
-    shop.activate(channel)
-    shop.run_sql(source, shop.CHANGES)
-    shop.replicate(channel)
-    position = shop.position(source)
-    shop.run_sql(source, ["INSERT INTO orders VALUES (60, 'later')", STOPS])
+@pytest.fixture(scope="module")
+def replicated(ui: Ui) -> str:
+    """A run that has replicated schema changes; then a row is missing, and the target waits in front of a change."""
+    shop.run_sql(ui.source, shop.CHANGES)
+    assert browser.trigger(ui.page, REPLICATE, {}, unpause=True) == []
+    run = str(ui.runs(REPLICATE)[0]["dag_run_id"])
+    assert ui.airflow.wait_for_run(REPLICATE, run, 240) == "success", ui.airflow.task_logs()
+    shop.run_sql(ui.target, ["DELETE FROM customers WHERE id = 2"])
+    return run
+
+
+@pytest.fixture(scope="module")
+def position(ui: Ui, replicated: str) -> str:
+    """Of the source's log, to go back to: before the change that the target waits in front of."""
+    position = shop.position(ui.source)
+    shop.run_sql(ui.source, ["INSERT INTO orders VALUES (60, 'later')", STOPS])
     with pytest.raises(ControlStop):
-        shop.replicate(channel)
+        shop.replicate(ui.channel)
     return position
 
 
@@ -95,39 +115,77 @@ def write_channels(home: Path) -> Path:
     return file
 
 
-def approval(ui: Ui, kind: str, fields: dict[str, str]) -> Page:
-    """The page that asks for the approval of a run that was started by the form."""
-    dag_id = f"ddlrepl__ui__{kind}"
-    assert browser.trigger(ui.page, dag_id, fields, unpause=True) == []
-    (run,) = ui.runs(dag_id)
-    task = f"/api/v2/dags/{dag_id}/dagRuns/{run['dag_run_id']}/taskInstances/approve"
+WITH_APPROVAL: dict[str, tuple[str, ...]] = {"rewind": (), "controls": (), "compare": ("repair",), "plan": ("ask",)}
+"""DAGs that ask, and the boxes to check so that they do."""
 
-    def waits() -> bool:
-        return str((ui.airflow.get(task) or {}).get("state")) == "awaiting_input"
 
-    wait_for(f"approve of {dag_id}", waits, 120, lambda: None)
-    ui.page.goto(f"/dags/{dag_id}/runs/{run['dag_run_id']}/tasks/approve/required_actions")
+@pytest.fixture(scope="module")
+def approvals(ui: Ui, position: str) -> dict[str, str]:
+    """Runs that were started by the form and wait for a person: the paths of their pages, by kind of DAG."""
+    paths = {}
+    for kind, boxes in WITH_APPROVAL.items():
+        dag_id, fields = f"ddlrepl__ui__{kind}", {"to": position} if kind == "rewind" else {}
+        assert browser.trigger(ui.page, dag_id, fields, boxes, unpause=True) == []
+        (run,) = ui.runs(dag_id)
+        paths[kind] = f"dags/{dag_id}/{{}}/{run['dag_run_id']}/{{}}/approve"
+    for kind, path in paths.items():
+        wait_for(f"approve of {kind}", lambda path=path: ui.awaits_input(path), 240, lambda: None)  # type: ignore[misc]
+    return paths
+
+
+def shown(ui: Ui, path: str) -> Page:
+    """The page that asks for an approval."""
+    ui.page.goto(f"/{path.format('runs', 'tasks')}/required_actions")
     expect(ui.page.get_by_role("button", name="Approve")).to_be_visible()
+    expect(ui.page.get_by_role("heading", name="What will be lost")).to_be_visible()
     return ui.page
 
 
-def test_an_approval_of_a_rewind_can_be_read(ui: Ui) -> None:
-    page = approval(ui, "rewind", {"to": ui.position})
+def test_tasks_link_to_the_page_of_their_channel(ui: Ui, replicated: str) -> None:
+    """Status, SQL and history, as the run has left them."""
+    ui.page.goto(f"/dags/{REPLICATE}/runs/{replicated}/tasks/adapt/details")
+    for name in ("Channel status", "DDL history", "Executed SQL"):
+        expect(ui.page.get_by_role("link", name=name)).to_be_visible()
+    assert ui.page.get_by_role("link", name="Spark UI").count() == 0
+    ui.page.goto(str(ui.page.get_by_role("link", name="Executed SQL").get_attribute("href")))
+    sql = ui.page.locator("#sql-body")
+    expect(sql.get_by_text('ALTER TABLE "public"."orders" ADD COLUMN "price" numeric(10,2)')).to_be_visible()
+    expect(sql.get_by_role("row", name="warehouse public.orders")).to_have_count(2)
+    expect(ui.page.locator("#status-body").get_by_text("warehouse").first).to_be_visible()
+    expect(ui.page.locator("#history-body").get_by_role("row", name="public.customers new")).to_be_visible()
+    browser.picture(ui.page, "channel-page", 1200)
+
+
+def test_an_approval_of_a_rewind_can_be_read(ui: Ui, approvals: dict[str, str]) -> None:
+    page = shown(ui, approvals["rewind"])
     browser.picture(page, "approve-rewind", 1400)
-    expect(page.get_by_role("heading", name="What will be lost")).to_be_visible()
     expect(page.get_by_role("row", name="public.orders safe (keep) 50 at")).to_be_visible()
     blocks = page.locator("code.language-sql")
     assert [block.inner_text() for block in blocks.all()] == [shop.CHANGES[n] for n in (5, 1, 2)]
     assert page.get_by_role("link", name="log of the task plan").get_attribute("href")
 
 
-def test_an_approval_of_controls_can_be_read(ui: Ui) -> None:
-    page = approval(ui, "controls", {})
+def test_an_approval_of_controls_can_be_read(ui: Ui, approvals: dict[str, str]) -> None:
+    page = shown(ui, approvals["controls"])
     browser.picture(page, "approve-controls", 1000)
     expect(page.get_by_role("row", name="1 warehouse")).to_be_visible()
     expect(page.locator("code.language-sql")).to_have_text(STOPS)
     lost = page.locator("strong, b", has_text="Rows that are at the target already may differ from the source")
     expect(lost).to_be_visible()
+
+
+def test_an_approval_of_a_repair_can_be_read(ui: Ui, approvals: dict[str, str]) -> None:
+    page = shown(ui, approvals["compare"])
+    browser.picture(page, "approve-compare", 1000)
+    expect(page.get_by_role("row", name="public.customers public.customers 1 0 0 0")).to_be_visible()
+    expect(page.locator("strong, b", has_text="Rows deleted at the targets: 0, overwritten: 0")).to_be_visible()
+
+
+def test_an_approval_of_a_plan_can_be_read(ui: Ui, approvals: dict[str, str]) -> None:
+    page = shown(ui, approvals["plan"])
+    browser.picture(page, "approve-plan", 1000)
+    expect(page.get_by_role("row", name="public.orders public.orders")).to_be_visible()
+    expect(page.locator("strong, b", has_text="control")).to_be_visible()
 
 
 def test_every_form_is_submitted_with_its_defaults(ui: Ui) -> None:
@@ -149,7 +207,7 @@ def test_a_field_without_a_default_is_asked_for(ui: Ui) -> None:
 def test_a_broken_channel_file_is_seen_and_stops_no_other(ui: Ui) -> None:
     """Of the two-line file as a DAG; of the bundle as an import error. Airflow's own DAG processor has read both."""
     assert {UNUSABLE, "ddlrepl__ui__replicate"} <= set(ui.dags())
-    (error,) = ui.airflow.get("/api/v2/importErrors")["import_errors"]
+    (error,) = ui.ask("/api/v2/importErrors")["import_errors"]
     assert (error["bundle_name"], error["filename"]) == ("ddlrepl", "refused.py")
     assert "other.yaml:2: unknown key sorce" in error["stack_trace"]
     ui.page.goto(f"/dags/{UNUSABLE}/docs")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.refused import MEND
 from airflow_ddlrepl.adapt.replayed import unlike
-from airflow_ddlrepl.adapt.steps import Expected, StepKind, TablePlan
+from airflow_ddlrepl.adapt.steps import Executed, Expected, StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Step
 from airflow_ddlrepl.engines.postgres.anew import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.connect import passing, session
@@ -32,7 +32,7 @@ from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.record import Record
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class StagedSlice:
 class Applied:
     """What a program did: rows by kind, changes by kind, statements run, warnings; notes: what each change means.
 
-    discarded: changes that the target does not take, by table and reason.
+    discarded: changes that the target does not take, by table and reason. executed: what was run for schema changes.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -67,6 +67,7 @@ class Applied:
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     discarded: Counter[str] = field(default_factory=Counter)
+    executed: list[Executed] = field(default_factory=list)
 
 
 def run_program(
@@ -258,6 +259,8 @@ class _Run:
                 refused.is_text = step.runs_text
                 raise refused from None
             self.applied.statements += 1
+            name = str(step.plan.name) if step.plan else ""
+            self.applied.executed.append(Executed(name, str(Lsn(step.key.lsn)), statement))
             reach("integrate.altered")
 
     def _empty(self, names: Sequence[TableName], *, restart: bool) -> None:

@@ -1,7 +1,8 @@
-"""Compare: the tables of source and target, row by row where they differ."""
+"""Compare: the tables of source and target, row by row where they differ; and write what differs, when asked to."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from airflow_ddlrepl.config.channel import Channel
@@ -9,6 +10,11 @@ from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.spark.jobs.stage import run_stage
 
 
-def run(channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-    """What was done, ready for JSON."""
-    return run_stage("compare", channel, run_id, runner)
+def run(channel: Channel, run_id: str, runner: Runner, *, tables: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what differs, ready for JSON. tables: patterns; none: all of the channel."""
+    return run_stage("compare", channel, run_id, runner, tables)
+
+
+def repair(channel: Channel, run_id: str, runner: Runner, *, tables: Sequence[str] = ()) -> dict[str, Any]:
+    """Write what differs, row by row, and return what differs afterwards, ready for JSON."""
+    return run_stage("repair", channel, run_id, runner, tables)

@@ -1,0 +1,51 @@
+"""The DAG that tells what the next cycle would do to the targets' tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import DAG, Param
+
+from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, channel_dag
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.operators.approve import ApproveWhenOperator
+from airflow_ddlrepl.operators.markdown import dag_id
+from airflow_ddlrepl.operators.plan import PlanOperator
+
+ASK = "shows the plan and asks; approved, a run of the replicate DAG is started"
+
+
+def plan_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """Started by hand: the plan; when that is wanted, a person's approval, and a run of the replicate DAG."""
+    with channel_dag(
+        channel,
+        "plan",
+        defaults,
+        description=f"Tells what the next cycle of {channel.name} would do to the targets' tables; changes nothing",
+        doc_md=_about(channel, file),
+        params={"ask": Param(False, type="boolean", title="Replicate after an approval", description=ASK)},
+    ) as dag:
+        plan = PlanOperator(task_id="plan", channel=str(file.absolute()))
+        approve = ApproveWhenOperator(
+            task_id="approve",
+            wanted="{{ params.ask }}",
+            subject=f"Run the next cycle of {channel.name} by this plan?",
+            body="{{ ti.xcom_pull(task_ids='plan', key='text') }}",
+            defaults="Reject",
+            response_timeout=ANSWER_WITHIN,
+        )
+        replicate = TriggerDagRunOperator(task_id="replicate", trigger_dag_id=dag_id(channel.name, "replicate"))
+        plan >> approve >> replicate
+    return dag
+
+
+def _about(channel: Channel, file: Path) -> str:
+    return f"""What the next cycle of channel **{channel.name}** (`{file.name}`) would do to the targets' tables: the
+exact SQL, its hazards, the rows that a refresh would move, as `ddlrepl plan` prints it. Nothing is changed. The log of
+`plan` has it.
+
+With `ask` the task `approve` shows the plan and waits for a person (rejected after a day); approved, `replicate` starts
+a run of `ddlrepl__{channel.name}__replicate`, which also takes what has been committed since.
+"""

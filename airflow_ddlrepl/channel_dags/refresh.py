@@ -1,0 +1,38 @@
+"""The DAG that loads tables again, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import DAG
+
+from airflow_ddlrepl.channel_dags.dag import channel_dag, params, text
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.operators.refresh import RefreshOperator
+
+TABLES = "schema.table, one per line; *.* for all; empty: those that wait for it"
+OPTIONS = (
+    "-gr row by row, only what differs; with it -v the differences as SQL, -mdi no deletes and inserts; -p2: targets"
+)
+
+
+def refresh_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """Started by hand: loads the tables that are named, or those that wait for it."""
+    with channel_dag(
+        channel,
+        "refresh",
+        defaults,
+        description=f"Loads tables of {channel.name} again",
+        doc_md=_about(channel, file),
+        params={"tables": text("Tables", TABLES), "options": text("Options", OPTIONS)},
+    ) as dag:
+        RefreshOperator(task_id="refresh", channel=str(file.absolute()), **params("tables", "options"))
+    return dag
+
+
+def _about(channel: Channel, file: Path) -> str:
+    return f"""Loads tables of channel **{channel.name}** (`{file.name}`) again, as `ddlrepl refresh` does: those that
+are named, with the options of this run; or those that wait for it, with `refresh_options` of the channel file. Rows and
+schema changes that come meanwhile are merged by the next run of `ddlrepl__{channel.name}__replicate`.
+"""

@@ -1,0 +1,31 @@
+"""Asks a person, where there is something to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airflow.providers.standard.operators.hitl import ApprovalOperator
+from airflow.sdk import Context
+from airflow.sdk.exceptions import AirflowSkipException
+
+
+class ApproveWhenOperator(ApprovalOperator):
+    """Asks for an approval when there is something to decide, and is skipped, with all after it, when there is not.
+
+    :param wanted: a number or text; empty, 0 or false: there is nothing to decide. (templated)
+
+    All parameters of ApprovalOperator hold.
+    """
+
+    template_fields: Sequence[str] = (*ApprovalOperator.template_fields, "wanted")
+
+    def __init__(self, *, wanted: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.wanted = wanted
+
+    def execute(self, context: Context) -> Any:
+        """Waits for the answer."""
+        if str(self.wanted).strip().lower() in ("", "0", "false", "none"):
+            raise AirflowSkipException("there is nothing to decide")
+        return super().execute(context)

@@ -1,0 +1,108 @@
+"""Compares the tables of source and targets; and writes what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from airflow.sdk import Context
+
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.operators.approvals import MOST_TABLES, differences_text
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.operators.rewind import lines_of
+
+MOST_LINES = 200
+"""Differences that an XCom names; the log has all that the comparison names."""
+
+
+class CompareOperator(DdlReplSparkOperator):
+    """Compares the tables of source and targets, columns and rows; fails with CMP-101 when they are not equal.
+
+    XCom: differences, found (by name), rows, tables (those that differ), compared (how many), left_out; under the key
+    `text` as a person reads them (Markdown).
+
+    :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
+    :param on_difference: `fail`; or `go_on` where a repair can do something about it. (templated)
+    """
+
+    stage: ClassVar[str] = "compare"
+    app: ClassVar[str] = "compare"
+    is_live: ClassVar[bool] = False
+    is_asked_for: ClassVar[bool] = True
+
+    template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "tables", "on_difference")
+
+    def __init__(self, *, tables: str = "", on_difference: str = "fail", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.tables, self.on_difference = tables, on_difference
+
+    def arguments(self) -> list[str]:
+        """What the app is given besides."""
+        return [word for table in lines_of(self.tables) for word in ("--table", table)]
+
+    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
+        """What the app does."""
+        from airflow_ddlrepl.spark.jobs import compare
+
+        return compare.run(channel, run_id, runner, tables=lines_of(self.tables))
+
+    def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
+        if self.on_difference not in ("fail", "go_on"):
+            raise ConfigError(f"on_difference is {self.on_difference!r}", code="CFG-138", hint="it is fail or go_on")
+        found = super()._run(channel, context)
+        if "differences" not in found:
+            raise DdlReplError(
+                f"the comparison of channel {channel.name} has left no result that this worker can read",
+                code="CMP-102",
+                hint="set `[ddlrepl] result_dir` to a folder that the Spark driver and this worker share",
+            )
+        context["ti"].xcom_push(key="text", value=differences_text(channel.name, found, str(context["run_id"])))
+        goes_on = self.on_difference == "go_on" and any(
+            one["differences"] and not one["waits"] for one in found["tables"]
+        )
+        if (found["differences"] or found["left_out"]) and not goes_on:
+            raise _unequal(channel, found)
+        return _brief(found)
+
+
+class RepairOperator(CompareOperator):
+    """Writes what differs at the targets, row by row, and compares again; fails with CMP-101 when they are not equal.
+
+    XCom: as of CompareOperator, of the second comparison; repaired (tables).
+
+    :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
+    """
+
+    is_live: ClassVar[bool] = True
+
+    def arguments(self) -> list[str]:
+        """What the app is given besides."""
+        return ["--repair", *super().arguments()]
+
+    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
+        """What the app does."""
+        from airflow_ddlrepl.spark.jobs import compare
+
+        return compare.repair(channel, run_id, runner, tables=lines_of(self.tables))
+
+
+def _unequal(channel: Channel, found: Mapping[str, Any]) -> DdlReplError:
+    named = [*found["found"], *(f"{table} was not compared: {why}" for table, why in found["left_out"].items())]
+    more = f" and {len(named) - 10} lines more" if len(named) > 10 else ""
+    return DdlReplError(
+        f"channel {channel.name}: {found['differences']} differences between source and targets, and"
+        f" {len(found['left_out'])} tables that were not compared: {'; '.join(named[:10])}{more}",
+        code="CMP-101",
+        hint="rows that are not replicated yet count, too: let a run of the replicate DAG end first; then"
+        " `ddlrepl compare FILE --repair`, or this DAG with `repair`, writes what differs",
+    )
+
+
+def _brief(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The result without the tables that are equal."""
+    unlike = [table for table in found["tables"] if table["differences"]]
+    lines = found["found"]
+    return {**found, "compared": len(found["tables"]), "tables": unlike[:MOST_TABLES], "found": lines[:MOST_LINES]}

@@ -1,0 +1,64 @@
+"""Buttons on the page of a task: the channel's status, the SQL that was run, the history of its DDL, the Spark UI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from airflow.sdk import BaseOperatorLink
+
+from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.hooks.settings import option
+from airflow_ddlrepl.operators.markdown import page
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+    from airflow.sdk.types import TaskInstanceKey
+
+# Airflow asks for a link in the worker, at the end of the task, and stores it as an XCom; an empty one is not shown.
+
+
+class ChannelStatusLink(BaseOperatorLink):
+    """Where the channel and its targets stand, as the newest run has left it."""
+
+    name = "Channel status"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        return channel_page(operator, "status")
+
+
+class ExecutedSqlLink(BaseOperatorLink):
+    """The statements that this run has executed at the targets."""
+
+    name = "Executed SQL"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        return channel_page(operator, "sql", run=ti_key.run_id)
+
+
+class DdlHistoryLink(BaseOperatorLink):
+    """Which tables of the targets have come, gone or changed, by which run."""
+
+    name = "DDL history"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        return channel_page(operator, "history")
+
+
+class SparkUiLink(BaseOperatorLink):
+    """The Spark UI (of the master, or the history server) that `[ddlrepl] spark_ui_url` names."""
+
+    name = "Spark UI"
+
+    def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        return option("spark_ui_url")
+
+
+def channel_page(operator: BaseOperator, part: str, **more: str) -> str:
+    """Return the address of our page of the operator's channel; nothing where its file can't be read."""
+    try:
+        channel = load_channel(str(getattr(operator, "channel", ""))).name
+    except ConfigError:
+        return ""
+    return f"{page('ddlrepl', 'channel')}?{urlencode({'channel': channel, **more})}#{part}"

@@ -1,0 +1,168 @@
+"""What a person starts beside the cycle: a plan, a refresh, a comparison and its repair; and what adapt has run."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
+
+from airflow_ddlrepl import build_channel_dags
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
+from airflow_ddlrepl.operators.approve import ApproveWhenOperator
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
+from airflow_ddlrepl.operators.plan import PlanOperator
+from airflow_ddlrepl.spark.jobs.stage import run_stage
+from airflow_ddlrepl.spark.outcome import Outcome
+from tests.airflow import shop
+from tests.airflow.test_controls import Task
+
+CHANGE = "ALTER TABLE orders ADD COLUMN price numeric(10, 2)"
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The app's work is done in this process."""
+
+    def submitted(operator: DdlReplSparkOperator, place: Any, channel: Channel, context: Any) -> Outcome:
+        summary = json.loads(json.dumps(operator.job(channel, str(context["run_id"]), InProcess()), default=str))
+        return Outcome(operator.stage, channel.name, "run", 0.1, summary)
+
+    monkeypatch.setattr(DdlReplSparkOperator, "_submitted", submitted)
+
+
+@pytest.fixture
+def file(databases: Any, tmp_path: Path, in_process: None) -> Iterator[Path]:
+    """A channel that is activated, its 50 rows loaded."""
+    file = shop.write_channel(tmp_path, tmp_path, "shop", databases.source, databases.target)
+    shop.run_sql(databases.source, shop.BEFORE)
+    shop.activate(file)
+    yield file
+
+
+def run(kind: Callable[..., Any], file: Path, **options: Any) -> tuple[Any, Task]:
+    task = Task()
+    return kind(task_id="stage", channel=str(file), **options).execute({"run_id": "manual__1", "ti": task}), task
+
+
+def spoil(target: str) -> None:
+    """One row each that is missing, extra and different."""
+    shop.run_sql(target, [
+        "DELETE FROM orders WHERE id = 7", "INSERT INTO orders VALUES (900, 'extra')",
+        "UPDATE orders SET note = 'other' WHERE id = 9",
+    ])  # fmt: skip
+
+
+def test_a_comparison_that_differs_fails_with_what_differs(file: Path, databases: Any) -> None:
+    found, _ = run(CompareOperator, file)
+    assert (found["differences"], found["compared"], found["tables"]) == (0, 1, [])
+    spoil(databases.target)
+    task = Task()
+    with pytest.raises(AirflowFailException, match=r"(?s)CMP-101: .*3 differences.*public\.orders: missing row \(7\)"):
+        CompareOperator(task_id="compare", channel=str(file)).execute({"run_id": "manual__1", "ti": task})
+    assert task.pushed["ddlrepl_error"]["code"] == "CMP-101"
+    assert "| `public.orders` | `public.orders` | 1 | 1 | 1 | 0 |" in task.pushed["text"]
+    assert shop.rows(databases.target, "orders") != shop.rows(databases.source, "orders")
+
+
+def test_a_repair_is_shown_before_it_is_done(file: Path, databases: Any) -> None:
+    spoil(databases.target)
+    found, task = run(CompareOperator, file, on_difference="go_on")
+    assert found["differences"] == 3 and [table["table"] for table in found["tables"]] == ["public.orders"]
+    assert "**Rows deleted at the targets: 1, overwritten: 1**, in `public.orders`" in task.pushed["text"]
+    assert "public.orders: different row (9) in note" in task.pushed["text"]
+    repaired, _ = run(RepairOperator, file, tables="public.orders")
+    assert (repaired["repaired"], repaired["differences"]) == (["public.orders"], 0)
+    assert shop.rows(databases.target, "orders") == shop.rows(databases.source, "orders")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"differences": 0, "tables": [], "left_out": {"public.gen": "it has no key"}},
+        {"differences": 1, "tables": [{"table": "public.t", "target": "public.t", "waits": True}], "left_out": {}},
+    ],
+)
+def test_what_no_repair_can_do_fails_also_where_one_is_wanted(
+    file: Path, monkeypatch: pytest.MonkeyPatch, found: dict[str, Any]
+) -> None:
+    """A table that could not be compared, and one that is not there yet."""
+    counts = {"missing": 0, "extra": 0, "different": 0, "is_partial": False, "structure": ["no"], "differences": 1}
+    tables = [counts | table for table in found["tables"]]
+    summary = {"found": [], "rows": 0, **found, "tables": tables}
+    monkeypatch.setattr(CompareOperator, "job", lambda *_: summary)
+    with pytest.raises(AirflowFailException, match=r"CMP-101"):
+        run(CompareOperator, file, on_difference="go_on")
+
+
+def test_a_comparison_without_a_result_is_no_equal_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CompareOperator, "_submitted", lambda *_: None)
+    with pytest.raises(AirflowFailException, match=r"(?s)CMP-102.*result_dir"):
+        run(CompareOperator, file)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_asked"), [("0", False), ("False", False), ("", False), ("3", True), ("True", True)]
+)
+def test_a_person_is_asked_where_there_is_something_to_decide(
+    wanted: str, is_asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ApproveWhenOperator.__mro__[1], "execute", lambda *_: "asked")
+    operator = ApproveWhenOperator(task_id="approve", subject="?", wanted=wanted)
+    if is_asked:
+        assert operator.execute({}) == "asked"
+    else:
+        with pytest.raises(AirflowSkipException, match="nothing to decide"):
+            operator.execute({})
+
+
+def test_a_plan_shows_the_sql_and_changes_nothing(file: Path, databases: Any) -> None:
+    found, task = run(PlanOperator, file)
+    assert found["changes"] == 0 and "Target `warehouse`: no schema change." in task.pushed["text"]
+    shop.run_sql(databases.source, [CHANGE, "ALTER TABLE orders DROP COLUMN note"])
+    found, task = run(PlanOperator, file)
+    assert found["changes"] == 2 and list(found["targets"]) == ["warehouse"]
+    assert '```sql\nALTER TABLE "public"."orders" ADD COLUMN "price" numeric(10,2);\n```' in task.pushed["text"]
+    assert shop.rows(databases.target, "orders")[0] == ("id", "note")
+    with pytest.raises(AirflowFailException, match="CFG-100"):
+        run(PlanOperator, file.with_name("other.yaml"))
+
+
+def test_adapt_says_each_statement_with_its_target(
+    file: Path, databases: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.run_sql(databases.source, [CHANGE])
+    run_stage("capture", load_channel(file), "one", InProcess())
+    with caplog.at_level(logging.INFO):
+        found, _ = run(AdaptDDLOperator, file)
+    (one,) = found["executed"]
+    assert (one["target"], one["table"]) == ("warehouse", "public.orders")
+    assert one["sql"] == 'ALTER TABLE "public"."orders" ADD COLUMN "price" numeric(10,2)'
+    assert f"target warehouse: public.orders at {one['at']}: {one['sql']}" in caplog.text
+
+
+def test_the_forms_reach_the_tasks(file: Path) -> None:
+    dags = build_channel_dags(file)
+    refresh = dags["ddlrepl__shop__refresh"].get_task("refresh")
+    refresh.render_template_fields({"params": {"tables": "public.orders", "options": "-gr -v"}})
+    assert refresh.arguments() == ["--table", "public.orders", "--options=-gr -v"]
+    for repair, then in ((False, "fail"), (True, "go_on")):
+        compare = build_channel_dags(file)["ddlrepl__shop__compare"].get_task("compare")
+        compare.render_template_fields({"params": {"tables": None, "repair": repair}})
+        assert (compare.arguments(), compare.on_difference) == ([], then)
+    repair_task = dags["ddlrepl__shop__compare"].get_task("repair")
+    repair_task.render_template_fields({"params": {"tables": "public.orders", "repair": True}})
+    assert repair_task.arguments() == ["--repair", "--table", "public.orders"]
+    plan = dags["ddlrepl__shop__plan"]
+    assert plan.get_task("replicate").trigger_dag_id == "ddlrepl__shop__replicate"
+    for kind in ("plan", "compare"):
+        approve = dags[f"ddlrepl__shop__{kind}"].get_task("approve")
+        assert approve.defaults == ["Reject"] and approve.response_timeout is not None
