@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.sdk import Asset, AssetAlias, Context
+from airflow.sdk import Asset, Context
 
 
 def data_asset(channel: str) -> Asset:
@@ -25,11 +25,6 @@ def schema_asset(channel: str) -> Asset:
     return _asset(channel, "schema")
 
 
-def outlet(asset: Asset) -> AssetAlias:
-    """What a task has as outlet when it tells of the asset only sometimes; an asset itself is told of every time."""
-    return AssetAlias(asset.name)
-
-
 def last_told(context: Context, asset: Asset) -> Mapping[str, Any] | None:
     """The extra of the asset's newest event; None when there is none. The asset must be an inlet of the task."""
     newest = list(context["inlet_events"][asset].ascending(False).limit(1))
@@ -37,8 +32,8 @@ def last_told(context: Context, asset: Asset) -> Mapping[str, Any] | None:
 
 
 def tell(context: Context, asset: Asset, extra: Mapping[str, Any]) -> None:
-    """One event, when the task has succeeded."""
-    context["outlet_events"][outlet(asset)].add(asset, extra=dict(extra))
+    """Give the event that the asset gets when the task has succeeded its extra. The asset must be an outlet."""
+    context["outlet_events"][asset].extra = dict(extra)
 
 
 def _asset(channel: str, what: str) -> Asset:

@@ -9,7 +9,7 @@ from typing import Any
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, CronDataIntervalTimetable, TriggerRule
 
-from airflow_ddlrepl.assets import data_asset, outlet, schema_asset
+from airflow_ddlrepl.assets import data_asset, schema_asset
 from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
@@ -37,9 +37,8 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         adapt = AdaptDDLOperator(task_id="adapt", channel=where)
         refresh = RefreshOperator(task_id="refresh", channel=where, trigger_rule=GOES_ON)
         assets = [data_asset(channel.name), schema_asset(channel.name)]
-        outlets = [outlet(asset) for asset in assets]
         integrate = IntegrateOperator(
-            task_id="integrate", channel=where, inlets=assets, outlets=outlets, trigger_rule=GOES_ON
+            task_id="integrate", channel=where, inlets=assets, outlets=assets, trigger_rule=GOES_ON
         )
         stages = [capture, adapt, refresh, integrate]
         for earlier, later in combinations(stages, 2):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 import uuid
@@ -27,8 +26,8 @@ from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink, SparkUiLink
-from airflow_ddlrepl.operators.report import failed, nothing_to_do, told
-from airflow_ddlrepl.spark.outcome import Outcome, error_to_json
+from airflow_ddlrepl.operators.report import failure, nothing_to_do, told
+from airflow_ddlrepl.spark.outcome import Outcome
 from airflow_ddlrepl.spark.private_file import properties_file
 from airflow_ddlrepl.spark.runner import SparkRunner
 from airflow_ddlrepl.spark.settings import SparkSettings
@@ -188,12 +187,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         return hook if self._is_submitted else LocalAppHook(hook)
 
     def _failure(self, error: DdlReplError, context: Context) -> AirflowException:
-        reason = error_to_json(error)
-        task = context.get("ti")
-        if task is not None:
-            task.xcom_push(key="ddlrepl_error", value=json.loads(json.dumps(reason, default=str)))
         self.log.error("%s failed: %s", self.stage, error)
-        return failed(error)
+        return failure(error, context)
 
 
 def _leave_alone(channel: Channel) -> None:

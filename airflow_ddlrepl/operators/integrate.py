@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from airflow.sdk import Context
 
-from airflow_ddlrepl.assets import data_asset, last_told, outlet, schema_asset, tell
+from airflow_ddlrepl.assets import data_asset, last_told, schema_asset, tell
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator, is_driver
 
@@ -16,21 +16,28 @@ class IntegrateOperator(DdlReplSparkOperator):
     """Merges the captured rows into the targets, exactly once.
 
     XCom: rows (inserted, updated, deleted), positions (by target); under the key `status` where the channel stands,
-    as `ddlrepl status --json` prints it. With a channel's assets as inlets and their `outlet` as outlets it tells
-    of those that have news, whichever task or earlier run brought it.
+    as `ddlrepl status --json` prints it. With a channel's assets as inlets and as outlets it sends an event of those
+    that have news, whichever task or earlier run brought it.
     """
 
     stage: ClassVar[str] = "integrate"
     app: ClassVar[str] = "integrate"
 
+    outlets: list[Any]
+
     def finish(self, channel: Channel, context: Context) -> None:
-        """The channel's status, and the events of its assets."""
+        """The channel's status, and the events of its assets.
+
+        Airflow sends an event for each outlet of a task that succeeds: an asset without news is none of this run.
+        """
         from airflow_ddlrepl import flow
 
         assets = {"data": data_asset(channel.name), "schema": schema_asset(channel.name)}
-        ours = {kind: asset for kind, asset in assets.items() if outlet(asset) in self.outlets}
+        ours = {kind: asset for kind, asset in assets.items() if asset in self.outlets}
+        before = {kind: last_told(context, asset) for kind, asset in ours.items()}
+        self.outlets = [one for one in self.outlets if one not in ours.values()]
         try:
-            found = flow.news(channel, **{kind: last_told(context, asset) for kind, asset in ours.items()})
+            found = flow.news(channel, **before)
         except ModuleNotFoundError as missing:
             if not is_driver(missing):
                 raise
@@ -45,4 +52,5 @@ class IntegrateOperator(DdlReplSparkOperator):
             extra = getattr(found, kind)
             if extra is not None:
                 self.log.info("%s of channel %s: there is news", kind, channel.name)
+                self.outlets.append(asset)
                 tell(context, asset, extra)

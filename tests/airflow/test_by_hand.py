@@ -132,8 +132,10 @@ def test_a_plan_shows_the_sql_and_changes_nothing(file: Path, databases: Any) ->
     assert found["changes"] == 2 and list(found["targets"]) == ["warehouse"]
     assert '```sql\nALTER TABLE "public"."orders" ADD COLUMN "price" numeric(10,2);\n```' in task.pushed["text"]
     assert shop.rows(databases.target, "orders")[0] == ("id", "note")
+    task = Task()
     with pytest.raises(AirflowFailException, match="CFG-100"):
-        run(PlanOperator, file.with_name("other.yaml"))
+        PlanOperator(task_id="plan", channel=str(file.with_name("other.yaml"))).execute({"run_id": "1", "ti": task})
+    assert task.pushed["ddlrepl_error"]["code"] == "CFG-100"
 
 
 def test_adapt_says_each_statement_with_its_target(
