@@ -20,7 +20,7 @@ from tests.airflow.asked import Asked
 from tests.airflow.conftest import BUNDLES, airflow_environment
 from tests.airflow.test_controls import BREAKS
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.xdist_group("standalone")]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500), pytest.mark.xdist_group("standalone")]
 
 FOLDER = {"name": "dags-folder", "classpath": "airflow.dag_processing.bundles.local.LocalDagBundle", "kwargs": {}}
 DATABASES = ("ui_source", "ui_target", "ui_past", "ui_airflow")
@@ -87,7 +87,7 @@ def replicated(ui: Ui) -> str:
     shop.run_sql(ui.source, shop.CHANGES)
     assert browser.trigger(ui.page, REPLICATE, {}, unpause=True) == []
     run = str(ui.runs(REPLICATE)[0]["dag_run_id"])
-    assert ui.airflow.wait_for_run(REPLICATE, run, 240) == "success", ui.airflow.task_logs()
+    assert ui.airflow.wait_for_run(REPLICATE, run, 480) == "success", ui.airflow.task_logs()
     shop.run_sql(ui.target, ["DELETE FROM customers WHERE id = 2"])
     return run
 
@@ -129,7 +129,7 @@ def approvals(ui: Ui, position: str) -> dict[str, str]:
         (run,) = ui.runs(dag_id)
         paths[kind] = f"dags/{dag_id}/{{}}/{run['dag_run_id']}/{{}}/approve"
     for kind, path in paths.items():
-        wait_for(f"approve of {kind}", lambda path=path: ui.awaits_input(path), 240, lambda: None)  # type: ignore[misc]
+        wait_for(f"approve of {kind}", lambda path=path: ui.awaits_input(path), 480, lambda: None)  # type: ignore[misc]
     return paths
 
 
@@ -154,6 +154,15 @@ def test_tasks_link_to_the_page_of_their_channel(ui: Ui, replicated: str) -> Non
     expect(ui.page.locator("#status-body").get_by_text("warehouse").first).to_be_visible()
     expect(ui.page.locator("#history-body").get_by_role("row", name="public.customers new")).to_be_visible()
     browser.picture(ui.page, "channel-page", 1200)
+
+
+def test_the_page_of_an_asset_names_its_producer(ui: Ui, replicated: str) -> None:
+    for name in ("data", "schema"):
+        (asset,) = ui.ask(f"/api/v2/assets?name_pattern=ddlrepl__ui__{name}")["assets"]
+        producers = [(task["dag_id"], task["task_id"]) for task in asset["producing_tasks"]]
+        assert producers == [(REPLICATE, "integrate")]
+        events = ui.ask(f"/api/v2/assets/events?asset_id={asset['id']}")["asset_events"]
+        assert [event["source_run_id"] for event in events] == [replicated]
 
 
 def test_an_approval_of_a_rewind_can_be_read(ui: Ui, approvals: dict[str, str]) -> None:
