@@ -23,7 +23,7 @@ class Exit(IntEnum):
 class DdlReplError(Exception):
     """Something went wrong that a person can act on.
 
-    code: stable, e.g. "SRC-101". table/at: the object and the log position, when known.
+    code: stable, e.g. "SRC-101". target/table/at: where it happened, and the log position, when known.
     hint: the next step. retryable: the same call may succeed later without any change.
     """
 
@@ -34,6 +34,7 @@ class DdlReplError(Exception):
         message: str,
         *,
         code: str,
+        target: object = None,
         table: object = None,
         at: object = None,
         hint: str = "",
@@ -42,13 +43,16 @@ class DdlReplError(Exception):
         super().__init__(message)
         self.message = message
         self.code = code
+        self.target = None if target is None else str(target)
         self.table = None if table is None else str(table)
         self.at = None if at is None else str(at)
         self.hint = hint
         self.retryable = retryable
 
     def __str__(self) -> str:
-        place = "".join(f" [{label} {value}]" for label, value in (("table", self.table), ("at", self.at)) if value)
+        target = None if self.target and f"target {self.target}" in self.message else self.target
+        known = (("target", target), ("table", self.table), ("at", self.at))
+        place = "".join(f" [{label} {value}]" for label, value in known if value)
         hint = f"\n  hint: {self.hint}" if self.hint else ""
         return f"{self.code}: {self.message}{place}{hint}"
 

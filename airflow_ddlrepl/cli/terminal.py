@@ -82,7 +82,7 @@ def perform(work: Callable[[], Result], *, as_json: bool, judge: Callable[[Any],
             code = error.exit_code
             _complain(str(error), error)
             if as_json:
-                fields = ("code", "message", "table", "at", "hint", "retryable")
+                fields = ("code", "message", "target", "table", "at", "hint", "retryable")
                 write(_json({"error": {name: _safe(getattr(error, name)) for name in fields}}))
         except Exception as error:  # noqa: BLE001 - the one place where the shell meets what nobody expected
             code = Exit.FAILED

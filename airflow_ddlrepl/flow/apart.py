@@ -31,14 +31,15 @@ class Apart:
     errors: list[DdlReplError] = field(default_factory=list)
 
     @contextmanager
-    def one(self) -> Iterator[None]:
-        """One of them."""
+    def one(self, target: str | None = None) -> Iterator[None]:
+        """One of them. target: the one that it is about; its errors name it."""
         try:
             yield
         except Exception as error:
             told = error if isinstance(error, DdlReplError) else explained(error)
             if told is None or not (isinstance(told, OF_ONE) or told.code.startswith(OF_A_SERVER)):
                 raise
+            told.target = told.target or target
             told.__cause__ = error.__cause__ if told is error else error
             self.errors.append(told)
 

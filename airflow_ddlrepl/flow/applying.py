@@ -174,7 +174,8 @@ def raise_stop(cycle: Cycle, target: str, program: Program) -> None:
         code="CTL-101",
         table=program.stop.name,
         at=program.high,
-        hint=f"everything before it is applied; deal with it, then `ddlrepl controls remove {row.id}`",
+        hint="everything before it is applied; deal with it, then in Airflow the DAG"
+        f" ddlrepl__{cycle.channel.name}__controls, or `ddlrepl controls remove CHANNEL.yaml {row.id}`",
     )
 
 

@@ -45,7 +45,7 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
     refreshes: dict[str, str] = {}
     apart = Apart()
     for target in prepared_targets(cycle, until):
-        with apart.one():
+        with apart.one(target.name):
             program = bring(cycle, target.name, _to_last_change, total, until)
             for table_id, standing in program.standings.items():
                 if standing.state is State.PENDING:
@@ -92,7 +92,7 @@ def bring(
     record(cycle, target)
     while True:
         program, is_whole, applied = reread_where_lost(cycle, lambda: _advance(cycle, target, wanted, until, only))
-        _add(total, applied)
+        _add(total, applied, target)
         if is_whole:
             return program
         reach("integrate.first_commit")
@@ -179,7 +179,7 @@ def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
     positions: dict[str, Lsn] = {}
     apart = Apart()
     for target in prepared_targets(cycle, until):
-        with apart.one():
+        with apart.one(target.name):
             program = bring(cycle, target.name, to_the_end, total, until)
             positions[target.name] = program.high
             raise_stop(cycle, target.name, program)
@@ -211,11 +211,11 @@ def _all(cycle: Cycle) -> list[Stretch]:
     return [stretch(cycle, target.name) for target in ready_targets(cycle)]
 
 
-def _add(total: Applied, part: Applied) -> None:
+def _add(total: Applied, part: Applied, target: str) -> None:
     total.rows += Counter(part.rows)
     total.changes += Counter(part.changes)
     total.statements += part.statements
     total.warnings += part.warnings
-    total.notes += part.notes
+    total.notes += [f"target {target}: {note}" for note in part.notes]
     total.discarded += part.discarded
     total.executed += part.executed

@@ -83,7 +83,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
     asked: dict[str, dict[int, RefreshRow]] = {}
     apart = Apart()
     for target in prepared_targets(cycle):
-        with apart.one():
+        with apart.one(target.name):
             record(cycle, target.name)
             if patterns:
                 ask(cycle, target.name, patterns, options)
@@ -91,7 +91,7 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
             waiting = cycle.repository.pending_refreshes(cycle.channel.name, target.name)
             asked[target.name] = {row.table_id: row for row in waiting}
     for name, loaded in _each(cycle, asked):
-        with apart.one():
+        with apart.one(name):
             for standing, count in loaded():
                 rows[str(standing.name)] = count
                 row = asked[name].get(standing.table_id)

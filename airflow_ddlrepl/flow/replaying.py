@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
@@ -31,8 +30,7 @@ from airflow_ddlrepl.flow.recording import record
 from airflow_ddlrepl.flow.refreshing import shadow_stem
 from airflow_ddlrepl.flow.rereading import reread_where_lost
 from airflow_ddlrepl.flow.restoring import Restore
-from airflow_ddlrepl.flow.survey import waiting_tables
-from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.flow.survey import names_on_the_way, waiting_tables
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
 
@@ -214,11 +212,7 @@ def _reserve(cycle: Cycle, cursor: Cursor[Any], into: str, way: Course, standing
 
     standing: what is there already, and may have to go aside.
     """
-    target_name = cycle.channel.target_name
-    shapes = [*standing, *(shape.with_(name=target_name(into, shape.name)) for shape in way.shapes)]
-    tables = {name for shape in shapes for name in (shape.name, kept_aside(shape))}
-    types = {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
-    reserve(cursor, cycle.channel.holder(into), tables, types)
+    reserve(cursor, cycle.channel.holder(into), *names_on_the_way(cycle, into, way, standing))
 
 
 def _bring(cycle: Cycle, into: str, high: Lsn, way: Course, total: Applied) -> None:

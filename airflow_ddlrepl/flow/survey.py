@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.timeline import Program, Standing, State, Step
 from airflow_ddlrepl.engines.postgres.present import Cleared, Present
+from airflow_ddlrepl.engines.postgres.replayed import NONE, Obstacles, in_the_way
 from airflow_ddlrepl.engines.postgres.state import read_state
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.applying import look, reason
 from airflow_ddlrepl.flow.course import Course
 from airflow_ddlrepl.flow.cycle import Cycle
@@ -19,7 +21,9 @@ from airflow_ddlrepl.flow.restricting import condition_at
 from airflow_ddlrepl.flow.saving import standing_at
 from airflow_ddlrepl.flow.transforming import transform_at
 from airflow_ddlrepl.flow.waiting import waiting
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table import Table
 
 KEEP = "safe (keep)"
 ANY = "safe (keep or regenerate)"
@@ -44,6 +48,7 @@ class RewindPlanned:
     """A rewind before it is done. tables: verdict, rows to load, changes of shape on the way, by table.
 
     segments, bytes: of the trail, that are read. removed: what an earlier rewind left at the target.
+    in_the_way: what stands there and is not known to be an earlier rewind's: the rewind refuses to remove it.
     live: the target whose tables those are put in the places of.
     """
 
@@ -56,10 +61,20 @@ class RewindPlanned:
     removed: list[str]
     stopped: str
     live: str = ""
+    in_the_way: Obstacles = NONE
 
     @property
     def is_possible(self) -> bool:
-        return all(table["verdict"] != UNSAFE for table in self.tables)
+        return self.refusal() is None
+
+    def refusal(self) -> DdlReplError | None:
+        """Why the rewind can't be done: REW-105 for what is in the way, REW-102 for rows that can't be known."""
+        if self.in_the_way.found:
+            return self.in_the_way.error()
+        if unsafe := [f"{table['table']}: {table['reason']}" for table in self.tables if table["verdict"] == UNSAFE]:
+            why = f"the rows of some tables at {self.high} can't be known: {'; '.join(unsafe)}"
+            return DdlReplError(why, code="REW-102", at=self.high, hint="choose another moment, or fewer tables")
+        return None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -70,6 +85,7 @@ class RewindPlanned:
             "segments": self.segments,
             "bytes": self.bytes,
             "removed": self.removed,
+            "in_the_way": [f"{kind} {name}" for kind, name in self.in_the_way.found],
             "stopped": self.stopped,
             "live": self.live,
         }
@@ -79,6 +95,8 @@ class RewindPlanned:
             f"into {self.target}: the log from {self.low} to {self.high}, {self.segments} segments, {self.bytes} bytes",
             f"removed there first: {', '.join(self.removed) or 'nothing'}",
         ]
+        if self.in_the_way.found:
+            lines += str(self.in_the_way.error()).splitlines()
         for table in self.tables:
             rows = "no load" if table["rows"] is None else f"{table['rows']} rows loaded at {table['loaded_at']}"
             lines.append(f"{table['table']}: {table['verdict']}, {rows}")
@@ -141,7 +159,11 @@ def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanne
             }
         )
     extent = cycle.repository.extent(cycle.channel.name, way.low, way.high)
-    return RewindPlanned(into, way.low, way.high, tables, *extent, _there(cycle, into), found.stopped)
+    there = _there(cycle, into)
+    names = names_on_the_way(cycle, into, way)
+    stands = in_the_way(cycle.target_connection(into), cycle.channel.holder(into), names, there)
+    removed = sorted(map(str, there))
+    return RewindPlanned(into, way.low, way.high, tables, *extent, removed, found.stopped, in_the_way=stands)
 
 
 def as_last_loaded(cycle: Cycle, way: Course) -> dict[int, str]:
@@ -198,10 +220,23 @@ def _said(program: Program) -> str:
     return f"at {program.high}, before a change of {program.stop.name}: {whys}"
 
 
-def _there(cycle: Cycle, into: str) -> list[str]:
-    """What is cleared away first."""
+def names_on_the_way(
+    cycle: Cycle, into: str, way: Course, standing: Sequence[Table] = ()
+) -> tuple[set[TableName], set[TableName]]:
+    """The names of tables and of types that a replay needs: of all shapes on the way, and where tables are kept aside.
+
+    standing: what is there already, and may have to go aside.
+    """
+    target_name = cycle.channel.target_name
+    shapes = [*standing, *(shape.with_(name=target_name(into, shape.name)) for shape in way.shapes)]
+    tables = {name for shape in shapes for name in (shape.name, kept_aside(shape))}
+    return tables, {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
+
+
+def _there(cycle: Cycle, into: str) -> list[TableName]:
+    """The tables that are cleared away first."""
     try:
         found = read_state(cycle.target_connection(into), cycle.channel.holder(into))
     except TargetError:
         return []
-    return sorted(str(one.name) for one in found.standings.values() if one.state is not State.NEW)
+    return [one.name for one in found.standings.values() if one.state is not State.NEW]

@@ -119,7 +119,7 @@ def _becomes_ready(cycle: Cycle, target: Target, until: Lsn | None) -> bool:
         log.warning("target %s is %s, and gets no rows: %s", name, found.value, why)
         return False
     apart = Apart()
-    with apart.one():
+    with apart.one(name):
         cycle.new_targets[name] = _prepared(cycle, name, found)
     for error in apart.errors:
         return _failed(cycle, name, error)

@@ -26,7 +26,7 @@ from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink, SparkUiLink
-from airflow_ddlrepl.operators.report import failure, nothing_to_do, told
+from airflow_ddlrepl.operators.report import failed, nothing_to_do, told
 from airflow_ddlrepl.spark.outcome import Outcome
 from airflow_ddlrepl.spark.private_file import properties_file
 from airflow_ddlrepl.spark.runner import SparkRunner
@@ -92,7 +92,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
                 self.finish(channel, context)
                 return told
         except DdlReplError as error:
-            raise self._failure(error, context) from None
+            raise failed(self.stage, error, context) from None
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
         if not self.is_asked_for and not self._has_work(channel):
@@ -185,10 +185,6 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
         return hook if self._is_submitted else LocalAppHook(hook)
-
-    def _failure(self, error: DdlReplError, context: Context) -> AirflowException:
-        self.log.error("%s failed: %s", self.stage, error)
-        return failure(error, context)
 
 
 def _leave_alone(channel: Channel) -> None:

@@ -42,7 +42,7 @@ class ExplainControlsOperator(BaseOperator):
             with connections_file(channel):
                 found = flow.held_controls(channel, number(self.control))
         except DdlReplError as error:
-            raise failed(error) from None
+            raise failed("explanation of the controls", error, context) from None
         text = "\n\n".join(one.text() for one in found)
         self.log.info("%s", text)
         context["ti"].xcom_push(key="text", value=controls_text(channel.name, found))
@@ -75,7 +75,7 @@ class RemoveControlsOperator(BaseOperator):
             with connections_file(channel):
                 rows = flow.remove_seen(channel, self.controls)
         except DdlReplError as error:
-            raise failed(error) from None
+            raise failed("removal of the controls", error, context) from None
         for row in rows:
             self.log.info("control %s is removed: %s goes on with the next run", row.id, row.target)
         return {"removed": [row.id for row in rows]}

@@ -14,7 +14,7 @@ from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.operators.approvals import plan_text
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
-from airflow_ddlrepl.operators.report import failure
+from airflow_ddlrepl.operators.report import failed
 
 
 class PlanOperator(BaseOperator):
@@ -44,7 +44,7 @@ class PlanOperator(BaseOperator):
             with connections_file(channel), flow.Cycle(channel, InProcess(), run_id) as cycle:
                 found = flow.plan(cycle)
         except DdlReplError as error:
-            raise failure(error, context) from None
+            raise failed("plan", error, context) from None
         self.log.info("%s", found.text())
         plan = dict(json.loads(json.dumps(found.to_json(), default=str)))
         context["ti"].xcom_push(key="text", value=plan_text(channel.name, plan, run_id))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,21 +13,23 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.outcome import Outcome, error_to_json
 
+log = logging.getLogger("airflow.task.ddlrepl")
+
 LOGGED = ("executed",)
 """What the app has logged already, one line each."""
 
 
-def failed(error: DdlReplError) -> AirflowException:
-    """What a person has to mend fails the task for good; what may pass is left to its retries."""
+def failed(what: str, error: DdlReplError, context: Context) -> AirflowException:
+    """Leave the reason in the log and under the XCom `ddlrepl_error`; the exception to raise.
+
+    What a person has to mend fails the task for good; what may pass is left to its retries.
+    """
+    task = context.get("ti")
+    if task is not None:
+        task.xcom_push(key="ddlrepl_error", value=json.loads(json.dumps(error_to_json(error), default=str)))
+    log.error("%s failed: %s", what, error)
     kind = AirflowException if error.retryable else AirflowFailException
     return kind(str(error))
-
-
-def failure(error: DdlReplError, context: Context) -> AirflowException:
-    """Leave the reason in the XCom `ddlrepl_error`, and return what ends the task."""
-    if (task := context.get("ti")) is not None:
-        task.xcom_push(key="ddlrepl_error", value=json.loads(json.dumps(error_to_json(error), default=str)))
-    return failed(error)
 
 
 def nothing_to_do(stage: str, channel: str) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from airflow.sdk import BaseOperator, Context
-from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
@@ -19,6 +18,7 @@ from airflow_ddlrepl.model.work import InProcess, Runner
 from airflow_ddlrepl.operators.approvals import rewind_text
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
+from airflow_ddlrepl.operators.report import failed
 
 
 class PlanRewindOperator(BaseOperator):
@@ -49,11 +49,11 @@ class PlanRewindOperator(BaseOperator):
             with connections_file(channel), flow.Cycle(channel, InProcess(), str(context["run_id"])) as cycle:
                 plan = flow.plan_rewind(cycle, parse_until(self.to), self.into, lines_of(self.tables))
         except DdlReplError as error:
-            raise AirflowFailException(str(error)) from None
+            raise failed("plan of the rewind", error, context) from None
         self.log.info("%s", plan.text())
         context["ti"].xcom_push(key="text", value=rewind_text(channel.name, plan.to_json(), str(context["run_id"])))
-        if not plan.is_possible:
-            raise AirflowFailException("the rewind can't be done; the plan in the log says why")
+        if (reason := plan.refusal()) is not None:
+            raise failed("plan of the rewind", reason, context)
         return dict(json.loads(json.dumps(plan.to_json(), default=str)))
 
 

@@ -13,7 +13,7 @@ from airflow_ddlrepl import errors
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.folders import private_folder
 
-FIELDS = ("message", "code", "table", "at", "hint", "retryable")
+FIELDS = ("message", "code", "target", "table", "at", "hint", "retryable")
 
 
 @dataclass(frozen=True)
@@ -75,5 +75,5 @@ def error_from_json(data: Mapping[str, Any]) -> DdlReplError:
     """The error as it was raised; a kind that this version does not know becomes the general one."""
     kind = getattr(errors, data["kind"], DdlReplError)
     kind = kind if isinstance(kind, type) and issubclass(kind, DdlReplError) else DdlReplError
-    values = {name: data[name] for name in FIELDS if name != "message"}
+    values = {name: data[name] for name in FIELDS if name in data and name != "message"}
     return kind(data["message"], **values)

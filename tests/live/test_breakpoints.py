@@ -63,7 +63,8 @@ def test_a_breakpoint(replica: Replica, capsys: pytest.CaptureFixture[str]) -> N
     found = sorted(controls(replica), key=lambda c: c.id)
     assert {c.target for c in found} == {"warehouse", "lake"}
     assert len({c.key for c in found}) == 1
-    assert f"ddlrepl controls remove {found[0].id}`" in error.hint
+    assert f"ddlrepl controls remove CHANNEL.yaml {found[0].id}`" in error.hint
+    assert "DAG ddlrepl__shop__controls" in error.hint
 
     refused(replica, "replicate", "CTL-101", Exit.CONTROL)
     assert ids(replica.target) == [1, 2, 3, 4, 5, 6]

@@ -12,6 +12,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import CannotAdapt, ControlStop
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.replayable import captured, read, replayable
+from tests.live.replica import run
 
 
 def test_a_table_of_somebody_else_is_in_the_way(databases: Any, past: str, tmp_path: Path) -> None:
@@ -22,7 +23,9 @@ def test_a_table_of_somebody_else_is_in_the_way(databases: Any, past: str, tmp_p
     with psycopg.connect(past) as connection:
         connection.execute("CREATE TABLE t (mine text)")
         connection.execute("INSERT INTO t VALUES ('precious')")
-    with pytest.raises(CannotAdapt, match=r"REW-105: a table public\.t that the rewind did not make"):
+    plan = replica.plan_rewind(now)
+    assert not plan.is_possible and plan.to_json()["in_the_way"] == ["table public.t"]
+    with pytest.raises(CannotAdapt, match=r"REW-105: what the rewind did not make .*: table public\.t\n"):
         replica.rewind(now)
     assert read(past, "SELECT * FROM t") == [("precious",)]
 
@@ -46,12 +49,43 @@ def test_a_table_of_somebody_else_under_a_name_that_a_rewind_did_not_come_to(
     with flow.open_channel(replica.file, InProcess()) as cycle:
         (control,) = cycle.repository.controls("shop", "past")
         cycle.repository.remove_control("shop", control.id)
-    with pytest.raises(CannotAdapt, match=r"REW-105: a (table|type) public\.(u|mood) that the rewind did not make"):
+    with pytest.raises(CannotAdapt, match=r"REW-105: .* table public\.u, type public\.mood\n"):
         replica.rewind(now)
     assert read(past, "SELECT mine FROM u") == []
     with psycopg.connect(past) as connection:
         connection.execute("DROP TABLE u")
         connection.execute("DROP TYPE mood")
+    replica.rewind(now)
+    assert read(past, "SELECT id FROM t") == [(1,)]
+
+
+def test_what_a_rewind_left_before_the_channel_was_deactivated(databases: Any, past: str, tmp_path: Path) -> None:
+    """The plan names it, and the statements that remove it; with them the rewind goes on."""
+    targets = [{"name": "warehouse", "location": databases.target, "existing_tables": "replace"}]
+    replica = replayable(databases, tmp_path, location=past, targets=targets)
+    replica.at_source(
+        "CREATE TYPE mood AS ENUM ('a')",
+        "CREATE TABLE t (id int PRIMARY KEY, m mood)",
+        "CREATE TABLE u (id int PRIMARY KEY)",
+        "INSERT INTO t VALUES (1, 'a')",
+    )
+    replica.activate()
+    replica.rewind(captured(replica))
+    assert replica.plan_rewind(captured(replica)).removed == ["public.t", "public.u"]
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        flow.deactivate(cycle)
+    replica.activate()
+    now = captured(replica)
+    plan = replica.plan_rewind(now)
+    told = ["table public.t", "table public.u", "type public.mood"]
+    assert plan.to_json()["in_the_way"] == told and plan.removed == [] and not plan.is_possible
+    statements = 'DROP TABLE "public"."t", "public"."u"; DROP TYPE "public"."mood"'
+    assert statements in plan.text()
+    with pytest.raises(CannotAdapt, match="REW-105") as caught:
+        replica.rewind(now)
+    assert statements in caught.value.hint
+    run(past, *statements.split("; "))
+    assert replica.plan_rewind(now).is_possible
     replica.rewind(now)
     assert read(past, "SELECT id FROM t") == [(1,)]
 
@@ -65,7 +99,7 @@ def test_beside_the_target_without_schemas_of_its_own(databases: Any, tmp_path: 
     replica.at_source("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (1)")
     now = captured(replica)
     for table in ("t", "u"):
-        with pytest.raises(CannotAdapt, match=f"REW-105: a table public.{table} "):
+        with pytest.raises(CannotAdapt, match=rf"REW-105: .* table public\.{table}\n  hint: give the replay"):
             replica.rewind(now, tables=[f"public.{table}"])
     replica.check_equal()
     assert replica.rows("SELECT * FROM u") == [(1,)]
@@ -78,7 +112,7 @@ def test_types_of_the_live_tables_are_not_a_rewinds_to_change(databases: Any, tm
     before = captured(replica)
     replica.at_source("ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'", "INSERT INTO t VALUES (1, 'quiet')")
     captured(replica)
-    with pytest.raises(CannotAdapt, match=r"REW-105: a type public\.mood "):
+    with pytest.raises(CannotAdapt, match=r"REW-105: .*: type public\.mood\n  hint: give the replay"):
         replica.rewind(before)
     assert replica.rows("SELECT enum_range(NULL::mood)::text") == [("{quiet}",)]
     replica.check_equal()

@@ -205,7 +205,7 @@ class _Run:
             return
         for change in step.plan.changes:
             self.applied.changes[change.split(" ", 1)[0]] += 1
-        self.applied.notes += step.plan.hazards
+        self.applied.notes += [f"{step.plan.name}: {hazard}" for hazard in step.plan.hazards]
         indexes: list[str] = []
         for part in step.plan.steps:
             if part.kind is StepKind.WARN:

@@ -28,7 +28,7 @@ from airflow_ddlrepl.errors import DdlReplError, TargetError, UnreadableRows
 from airflow_ddlrepl.model.names import TableName
 
 UNIQUE, EXCLUSION, FOREIGN_KEY = "23505", "23P01", "23503"
-UNREADABLE = "22P02"
+UNREADABLE, NO_RIGHT, CHECK, BY_TRIGGER = "22P02", "42501", "23514", "P0001"
 REPAIR = "see what differs: ddlrepl compare --repair; or load the table again: ddlrepl refresh --table"
 
 
@@ -227,6 +227,7 @@ def _told(name: TableName | None, cursor: Any) -> Iterator[None]:
 def _refused(name: TableName | None, error: Any) -> DdlReplError:
     if (trouble := passing(error, "the target")) is not None:
         return trouble
+    name = name or _named(error)
     detail = " ".join(str(error).split())
     state = getattr(error, "sqlstate", None) or ""
     if state in (UNIQUE, EXCLUSION):
@@ -242,8 +243,28 @@ def _refused(name: TableName | None, error: Any) -> DdlReplError:
         f"the target refuses rows: {detail}",
         code="INT-105",
         table=name,
-        hint="was the table changed by hand? ddlrepl plan shows how its shape should be",
+        hint=_mend(state),
         retryable=state.startswith(("08", "40", "53", "55", "57")),
+    )
+
+
+def _named(error: Any) -> TableName | None:
+    """The table that the server names beside its message, if it does."""
+    diagnosis = getattr(error, "diag", None)
+    if diagnosis is None or not diagnosis.table_name:
+        return None
+    return TableName(diagnosis.schema_name or "", diagnosis.table_name)
+
+
+def _mend(state: str) -> str:
+    """What helps where the target refuses rows."""
+    if state == NO_RIGHT:
+        return "give the role of the target's location its rights on the table again"
+    if state in (CHECK, BY_TRIGGER):
+        return "drop the constraint or trigger that somebody made there, and run again"
+    return (
+        "was the target's table changed by hand? ddlrepl compare CHANNEL.yaml --repair gives it its columns and rows"
+        " again; where a column has another type: ddlrepl refresh CHANNEL.yaml --table schema.table"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from psycopg import Cursor
 
     from airflow_ddlrepl.engines.postgres.connect import Connection
-
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS ddlrepl.replayed_names (
@@ -36,7 +36,7 @@ SELECT 'type', n.nspname, t.typname
 FROM pg_type t
 JOIN pg_namespace n ON n.oid = t.typnamespace
 JOIN unnest(%(type_schemas)s::text[], %(type_names)s::text[]) w(s, t) ON n.nspname = w.s AND t.typname = w.t
-LIMIT 1
+ORDER BY 1, 2, 3
 """
 _UNUSED = """
 DELETE FROM ddlrepl.replayed_names r WHERE r.channel = %s AND NOT EXISTS (
@@ -48,6 +48,42 @@ DELETE FROM ddlrepl.replayed_names r WHERE r.channel = %s AND NOT EXISTS (
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Obstacles:
+    """What stands under the names that a rewind needs, and is not known to be an earlier rewind's.
+
+    found: `table`, `type` or another `relation`, with its name. is_shared: tables of others stand in the database, too.
+    """
+
+    found: tuple[tuple[str, TableName], ...] = ()
+    is_shared: bool = False
+
+    def __str__(self) -> str:
+        return ", ".join(f"{kind} {name}" for kind, name in self.found)
+
+    def error(self) -> CannotAdapt:
+        """REW-105."""
+        own = (
+            "give the replay a database of its own; beside other tables it needs `schemas` of its own, and tables with"
+            " types of users can't be there, because types keep their schemas"
+        )
+        left = f"if an earlier rewind left it there, before `ddlrepl deactivate`: {self._removal()}\n        else "
+        return CannotAdapt(
+            f"what the rewind did not make stands where it would build its own tables: {self}",
+            code="REW-105",
+            hint=own if self.is_shared else left + own,
+        )
+
+    def _removal(self) -> str:
+        """The statements that remove the tables and types among them, tables first."""
+        named = [(kind, qualified(name)) for kind, name in self.found]
+        kinds = {kind: ", ".join(name for of, name in named if of == kind) for kind in ("table", "type")}
+        return "; ".join(f"DROP {kind.upper()} {names}" for kind, names in kinds.items() if names)
+
+
+NONE = Obstacles()
+
+
 def reserve(cursor: Cursor[Any], holder: str, tables: Iterable[TableName], types: Iterable[TableName]) -> None:
     """What will stand under these names is the replay's; it is told by them which tables and types are.
 
@@ -55,25 +91,51 @@ def reserve(cursor: Cursor[Any], holder: str, tables: Iterable[TableName], types
     emptied, altered or renamed.
     """
     wanted, spelled = set(tables) - _reserved(cursor, holder, False), set(types) - _reserved(cursor, holder, True)
-    row = cursor.execute(
-        _TAKEN,
-        {
-            "schemas": [name.schema for name in wanted],
-            "names": [name.name for name in wanted],
-            "type_schemas": [name.schema for name in spelled],
-            "type_names": [name.name for name in spelled],
-        },
-    ).fetchone()
-    if row is not None:
-        raise CannotAdapt(
-            f"a {row[0]} {row[1]}.{row[2]} that the rewind did not make stands where it would build its own",
-            code="REW-105",
-            hint="give the replay a database of its own; beside other tables it needs `schemas` of its own,"
-            " and tables with types of users can't be there, because types keep their schemas",
-        )
+    if (obstacles := _obstacles(cursor, holder, wanted, spelled)).found:
+        raise obstacles.error()
     rows = [(holder, is_type, *name) for is_type, names in ((False, wanted), (True, spelled)) for name in names]
     if rows:
         cursor.executemany("INSERT INTO ddlrepl.replayed_names VALUES (%s, %s, %s, %s)", rows)
+
+
+def in_the_way(
+    connection: Connection[Any], holder: str, names: tuple[set[TableName], set[TableName]], ours: Collection[TableName]
+) -> Obstacles:
+    """What a rewind would find under the names of its tables and types and may not remove. Changes nothing.
+
+    ours: tables that the rewind removes first.
+    """
+    tables, types = names
+    with connection.cursor() as cursor:
+        if _exists(cursor, "ddlrepl.replayed_names"):
+            tables, types = tables - _reserved(cursor, holder, False), types - _reserved(cursor, holder, True)
+        return _obstacles(cursor, holder, tables - set(ours), types)
+
+
+def _obstacles(
+    cursor: Cursor[Any], holder: str, tables: Collection[TableName], types: Collection[TableName]
+) -> Obstacles:
+    names = {
+        "schemas": [name.schema for name in tables],
+        "names": [name.name for name in tables],
+        "type_schemas": [name.schema for name in types],
+        "type_names": [name.name for name in types],
+    }
+    found = tuple((kind, TableName(*name)) for kind, *name in cursor.execute(_TAKEN, names).fetchall())
+    return Obstacles(found, bool(found) and _is_shared(cursor, holder))
+
+
+def _is_shared(cursor: Cursor[Any], holder: str) -> bool:
+    """Does a target or a replay of somebody else stand in this database, too?"""
+    if not _exists(cursor, "ddlrepl.position"):
+        return False
+    row = cursor.execute("SELECT EXISTS (SELECT FROM ddlrepl.position WHERE channel <> %s)", [holder]).fetchone()
+    return bool(row and row[0])
+
+
+def _exists(cursor: Cursor[Any], relation: str) -> bool:
+    row = cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [relation]).fetchone()
+    return bool(row and row[0])
 
 
 def clear(cursor: Cursor[Any], holder: str, standings: Iterable[Standing]) -> None:
