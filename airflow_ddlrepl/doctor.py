@@ -17,6 +17,7 @@ from airflow_ddlrepl.spark.installation import inspect_installation
 
 PYTHON = ((3, 11), (3, 13))
 PACKAGES = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyarrow", "pandas", "sqlalchemy")
+LONG_SECONDS = 5.0  # a transaction that is open for longer is worth a word
 DRIVERS = {"psycopg": "psycopg", "adbc_driver_postgresql": "adbc-driver-postgresql"}
 
 
@@ -87,7 +88,7 @@ def drivers() -> Iterator[Finding]:
 
 
 def servers(channel: Channel) -> Iterator[Finding]:
-    """The source with every right that is missing, and whether each target answers."""
+    """The source with every right that is missing, what would keep an activation waiting, and each target's answer."""
     yield from _asked("source", channel.source.location, lambda dsn: _source(channel, dsn))
     for target in channel.places:
         yield from _asked(f"target {target.name}", target.location, _target)
@@ -105,6 +106,7 @@ def _asked(what: str, location: str, ask: Any) -> Iterator[Finding]:
 
 
 def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
+    from airflow_ddlrepl.engines.postgres import slots
     from airflow_ddlrepl.engines.postgres.connect import describe, session
     from airflow_ddlrepl.engines.postgres.rights import missing_rights
     from airflow_ddlrepl.engines.postgres.scope import Scope
@@ -114,6 +116,9 @@ def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
         yield from ((False, problem.what, problem.sql) for problem in problems)
         if not problems:
             yield True, f"{describe(dsn)} answers and has every right", ""
+        if slots.state(connection, channel.slot) is None:
+            for what, end in slots.blockers(connection, LONG_SECONDS):
+                yield False, f"an activation would wait for a transaction that is open: {what}", f"let it end, or {end}"
 
 
 def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:

@@ -67,3 +67,36 @@ def test_a_server_that_does_not_answer(databases: Any) -> None:
     (found,) = bad(run_doctor(channel)).values()
     assert found.fix
     assert "s3cret" not in found.text()
+
+
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_a_transaction_that_an_activation_would_wait_for(
+    databases: Any, monkeypatch: pytest.MonkeyPatch, is_prepared: bool
+) -> None:
+    """Named with its process, user and age; not when it is young, nor when the channel has its slot."""
+    channel = read_channel(CHANNEL.format(source=databases.source, target=databases.target))
+    gid = f"forgotten {databases.source[-8:]}"
+    with connect(databases.source) as connection:
+        connection.execute("CREATE TABLE t (i int PRIMARY KEY)")
+    with connect(databases.source, autocommit=False, application_name="report") as other:
+        other.execute("INSERT INTO t VALUES (1)")
+        pid = other.info.backend_pid
+        if is_prepared:
+            other.execute(f"PREPARE TRANSACTION '{gid}'".encode())
+        else:
+            assert bad(run_doctor(channel)) == {}
+        monkeypatch.setattr(doctor, "LONG_SECONDS", 0.0)
+        found = bad(run_doctor(channel))
+        other.rollback()
+    assert list(found) == ["source"]
+    told = f"prepared transaction '{gid}' (user " if is_prepared else f"process {pid} (user "
+    assert told in found["source"].detail and " since 2" in found["source"].detail
+    assert (f"COMMIT PREPARED '{gid}';" if is_prepared else f"pg_terminate_backend({pid})") in found["source"].fix
+    with connect(databases.source) as connection:
+        if is_prepared:
+            connection.execute(f"ROLLBACK PREPARED '{gid}'".encode())
+        connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [channel.slot])
+        with connect(databases.source, autocommit=False) as other:
+            other.execute("INSERT INTO t VALUES (2)")
+            assert bad(run_doctor(channel)) == {}
+            other.rollback()

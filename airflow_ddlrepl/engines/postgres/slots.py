@@ -25,14 +25,16 @@ SELECT s.plugin, s.database, s.confirmed_flush_lsn::text, s.wal_status, s.active
 FROM pg_replication_slots s WHERE s.slot_name = %s
 """
 _BLOCKERS_SQL = """
-SELECT format('process %s (user %s, database %s, application %s, %s since %s)',
-              pid, usename, datname, quote_literal(application_name), state, xact_start),
-       format('SELECT pg_terminate_backend(%s);', pid)
+SELECT format('process %%s (user %%s, database %%s, application %%s, %%s since %%s)', pid, usename, datname,
+              quote_literal(application_name), coalesce(state, 'open'),
+              coalesce(xact_start::text, 'a time that this role may not see')),
+       format('SELECT pg_terminate_backend(%%s);', pid)
 FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+  AND coalesce(clock_timestamp() - xact_start >= make_interval(secs => %s), true)
 UNION ALL
-SELECT format('prepared transaction %s (user %s, database %s, since %s)',
+SELECT format('prepared transaction %%s (user %%s, database %%s, since %%s)',
               quote_literal(gid), owner, database, prepared),
-       format('COMMIT PREPARED %s;', quote_literal(gid))
+       format('COMMIT PREPARED %%s;', quote_literal(gid))
 FROM pg_prepared_xacts
 """
 
@@ -60,6 +62,15 @@ def state(connection: Connection[Any], name: str) -> Slot | None:
     plugin, database, confirmed, wal_status, _, is_here, reason = row
     invalid = reason or ("its log has been removed" if wal_status == "lost" else "")
     return Slot(plugin or "", database, Lsn.parse(confirmed or "0/0"), invalid, bool(is_here))
+
+
+def blockers(connection: Connection[Any], seconds: float = 0) -> list[tuple[str, str]]:
+    """Transactions that the creation of a slot would wait for, each with the statement that ends it.
+
+    It waits for every transaction of the server that has written something, prepared ones included. seconds: only those
+    that have been open for so long; where the role may not see since when, all.
+    """
+    return [(what, sql) for what, sql in connection.execute(_BLOCKERS_SQL, [seconds]).fetchall()]
 
 
 def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
@@ -166,7 +177,7 @@ def no_replication(connection: Connection[Any]) -> SourceError:
 
 
 def _blocked(connection: Connection[Any], name: str) -> SourceError:
-    rows = connection.execute(_BLOCKERS_SQL).fetchall()
+    rows = blockers(connection)
     who = "; ".join(what for what, _ in rows) or "transactions that have ended in the meantime"
     return SourceError(
         f"the slot {name} can't be created while transactions are open that began before it: {who}",
