@@ -12,7 +12,7 @@ VERSION ?= 18
 # Every test that starts a process would compile the product anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-pg15 setup-chromium dist demo test unit lint bench chaos requirements clean
+.PHONY: help setup setup-pg15 setup-chromium dist demo test test-readme unit lint bench chaos requirements clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ demo: setup ## replicate Airflow's own database through all its migrations, comp
 
 test: lint setup-pg15 setup-chromium ## lint and all tests
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup
+
+test-readme: setup ## the README's way into Airflow, with a wheel that pip installs with all that it needs; minutes
+	DDLREPL_FRESH_INSTALL=1 $(BIN)/python -m pytest -n 0 tests/airflow/test_readme.py
 
 lint: setup ## ruff, mypy, import contracts
 	$(BIN)/ruff check .

@@ -49,10 +49,11 @@ class Standalone:
     """`with Standalone(home, database, environment) as airflow`: healthy inside, gone with all its processes after.
 
     database: libpq URL of an empty one. environment: more variables; those of this process hold but Airflow's own.
+    python: of the environment in which Airflow is installed.
     """
 
-    def __init__(self, home: Path, database: str, environment: Mapping[str, str]) -> None:
-        self.home = home
+    def __init__(self, home: Path, database: str, environment: Mapping[str, str], python: str = sys.executable) -> None:
+        self.home, self.python = home, python
         port, worker_logs, trigger_logs = free_ports(3)
         self.url = f"http://127.0.0.1:{port}"
         state = database.replace("postgresql://", "postgresql+psycopg://")
@@ -73,7 +74,7 @@ class Standalone:
             "AIRFLOW__DAG_PROCESSOR__PARSING_PROCESSES": "1",
             "AIRFLOW__CORE__PARALLELISM": "2",
             "AIRFLOW__API__WORKERS": "1",
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "PATH": os.pathsep.join([str(Path(python).parent), os.environ["PATH"]]),
             **environment,
         }
         self.log = home / "standalone.log"
@@ -81,7 +82,7 @@ class Standalone:
     def __enter__(self) -> Self:
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "airflow", "standalone"],
+                [self.python, "-m", "airflow", "standalone"],
                 env=self.environment, stdout=log, stderr=subprocess.STDOUT, cwd=self.home, start_new_session=True,
             )  # fmt: skip
         try:
@@ -97,7 +98,7 @@ class Standalone:
     def command(self, *arguments: str) -> str:
         """`airflow …` as a user types it."""
         done = subprocess.run(
-            [sys.executable, "-m", "airflow", *arguments],
+            [self.python, "-m", "airflow", *arguments],
             env=self.environment, capture_output=True, text=True, timeout=180,
         )  # fmt: skip
         if done.returncode:
