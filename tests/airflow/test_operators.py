@@ -349,6 +349,20 @@ def test_a_control_found_before_spark_fails_the_task(channel: str, monkeypatch: 
         run(IntegrateOperator, channel)
 
 
+def test_a_run_with_nothing_to_do_names_what_is_left_out(
+    channel: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work_is(monkeypatch, lambda channel, stage: False)
+    left_out = [{"table": "public.t", "since": "0/17A", "why": "it is unlogged"}]
+    news = News({"channel": "shop", "left_out": left_out}, None, None)
+    monkeypatch.setattr(sys.modules["airflow_ddlrepl.flow"], "news", lambda channel: news)
+    task = Task()
+    IntegrateOperator(task_id="stage", channel=channel).execute({"run_id": "manual__1", "ti": task})
+    assert task.pushed["status"]["left_out"] == left_out
+    said = "public.t is left out since 0/17A, its rows do not reach the targets: it is unlogged"
+    assert said in capsys.readouterr().out
+
+
 def test_an_app_that_died_is_tried_again(channel: str, submitted: Submitted, spark_submit: str) -> None:
     submitted.code = 137
     with pytest.raises(AirflowException, match="Error code is: 137") as caught:
