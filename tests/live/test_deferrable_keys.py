@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.model.work import InProcess
 from tests.live.replica import Replica
 from tests.live.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
 
@@ -146,3 +148,13 @@ def test_compare_finds_that_it_is_not_there(make: Make) -> None:
     replica = make(table(DEFERRED), ROWS)
     replica.at_target("ALTER TABLE t DROP CONSTRAINT t_pkey")
     assert "deferrable key is (none)" in replica.compare().text()
+
+
+def test_a_repair_brings_it_back(make: Make) -> None:
+    replica = make(table(DEFERRED), ROWS)
+    replica.at_target("ALTER TABLE t DROP CONSTRAINT t_pkey", "UPDATE t SET v = 'wrong' WHERE id = 2")
+    assert replica.compare().differences
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        flow.repair(cycle)
+    replica.settle()
+    assert key_of(replica) == f"PRIMARY KEY (id) {DEFERRED}"
