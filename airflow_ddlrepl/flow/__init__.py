@@ -7,7 +7,9 @@ with open_channel("shop.yml", runner) as cycle:
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.load import load_channel
@@ -29,8 +31,15 @@ from airflow_ddlrepl.flow.status import status
 from airflow_ddlrepl.flow.until import Until, limit, require_past
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess, Runner
+from airflow_ddlrepl.repository.rows import RunStatus
 
 NEWS = {"capture": has_news, "adapt": has_changes, "refresh": has_loads, "integrate": has_rows}
+STAGES: dict[str, Callable[[Cycle], Any]] = {
+    "capture": capture,
+    "adapt": adapt,
+    "refresh": refresh,
+    "integrate": integrate,
+}
 
 
 def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> Cycle:
@@ -72,13 +81,28 @@ def _refresh(cycle: Cycle, high: Lsn | None) -> Refreshed:
     return Refreshed()
 
 
-def has_work(channel: Channel, stage: str) -> bool:
-    """Is there anything to do for a stage? Cheap: no Spark, no rows read. stage: capture, adapt, refresh, integrate."""
-    with Cycle(channel, InProcess(), f"look-{int(time.time())}") as cycle:
+def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
+    """Is there anything to do for a stage? Cheap: no Spark, no rows read. stage: capture, adapt, refresh, integrate.
+
+    run_id: of the run that the stage is part of. Where there is nothing to do but to say that a target does not answer,
+    or that a stage which had failed is well now, the stage is run here.
+    """
+    with Cycle(channel, InProcess(), run_id or f"look-{int(time.time())}") as cycle:
+        cycle.stage = stage
         try:
-            return NEWS[stage](cycle) or bool(cycle.failed_targets)
+            if NEWS[stage](cycle):
+                return True
         except TrailError:
             return True  # the stage mends the trail, or says why it can't
+        if cycle.failed_targets or (run_id and _has_failed(cycle)):
+            STAGES[stage](cycle)
+        return False
+
+
+def _has_failed(cycle: Cycle) -> bool:
+    """Did the stage fail when this run came to it before?"""
+    rows = cycle.repository.runs(cycle.channel.name, cycle.run_id)
+    return any(row.stage == cycle.stage and row.status is RunStatus.FAILED for row in rows)
 
 
 __all__ = [

@@ -62,6 +62,7 @@ def activate(
     if enrollment == "only":
         return Activated(cycle.captured(), contradicted=_regenerated(cycle), reread=_start_again(cycle, start))
     cycle.require_own_databases()
+    cycle.raise_failed_target()
     position, tables = _activated(cycle, trail)
     hold(cycle)
     reread = _start_again(cycle, start)
@@ -76,8 +77,6 @@ def _activated(cycle: Cycle, trail: TrailChoice) -> tuple[Lsn, Sequence[Table]]:
     """Source, targets and repository agree on where the channel begins and which tables it has: these are returned."""
     captured = cycle.repository.captured(cycle.channel.name)
     is_new_trail = captured is not None and (trail == "new" or _has_begun_one(cycle))
-    if is_new_trail:
-        cycle.raise_failed_target()
     anew = is_log_lost(cycle) if is_new_trail else is_lost(cycle)
     if captured is not None and not anew:
         cycle.source.require_log(captured)

@@ -14,7 +14,7 @@ from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.pattern import is_selected, quoted
 from airflow_ddlrepl.config.refresh_options import BY_ROW
 from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import errors, session
+from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_tables
 from airflow_ddlrepl.engines.postgres.exported import LOCK_TIMEOUT, PAGE_BYTES
 from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
@@ -38,8 +38,7 @@ def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
     tasks: list[CompareTask] = []
     reports: list[TableReport] = []
     for target in cycle.channel.targets:
-        with session(cycle.target_dsn(target.name)) as connection:
-            found = state.find_state(connection, cycle.channel.name)
+        found = state.find_state(cycle.target_connection(target.name), cycle.channel.name)
         standings = found.standings if found else {}
         for table in _tables(cycle, patterns):
             standing = standings.get(table.id)

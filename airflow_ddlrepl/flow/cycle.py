@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.channel import Channel, Target
 from airflow_ddlrepl.config.location import redact, resolve
-from airflow_ddlrepl.engines.postgres.connect import running, session
+from airflow_ddlrepl.engines.postgres.connect import AGAIN_SECONDS, running, session
 from airflow_ddlrepl.engines.postgres.reuse import reusing
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connect import Connection
 
 log = logging.getLogger("ddlrepl")
+UNREACHABLE = "CON-"  # how the codes of what does not answer begin
 
 
 def _this_run() -> str:
@@ -62,6 +63,8 @@ class Cycle:
         self._sessions = ExitStack()
         self.failed_targets: dict[str, DdlReplError] = {}
         self.ready_targets: set[str] = set()
+        self.away_targets: set[str] = set()
+        self.stage = ""
         self.new_targets: dict[str, str] = {}
 
     @cached_property
@@ -104,19 +107,38 @@ class Cycle:
     def targets(self) -> Iterator[Target]:
         """The targets that answer. What is wrong with another one is in `failed_targets`, and the run's end raises it.
 
-        Two targets that are one database: only the first is a target (TargetError TGT-105).
+        One that an earlier stage of this run has failed for is looked at once more, quickly, and left out without
+        another error. Two targets that are one database: only the first is a target (TargetError TGT-105).
         """
         for target in self.channel.targets:
-            if target.name in self.failed_targets:
+            if target.name in self.failed_targets or target.name in self.away_targets:
                 continue
             try:
                 self.target_connection(target.name)
                 self._require_own_database(target.name)
             except (Unreachable, ConfigError, TargetError) as error:
-                log.error("target %s is left out: %s", target.name, error)
-                self.failed_targets[target.name] = error
+                self._leave_out(target.name, error)
                 continue
             yield target
+
+    def _leave_out(self, name: str, error: DdlReplError) -> None:
+        if isinstance(error, Unreachable) and name in self.reported_targets:
+            log.warning("target %s still does not answer, as an earlier stage of this run has said", name)
+            self.away_targets.add(name)
+            return
+        log.error("target %s is left out: %s", name, error)
+        error.retryable = False  # the next run looks again: the others do not wait for it
+        self.failed_targets[name] = error
+
+    @cached_property
+    def reported_targets(self) -> frozenset[str]:
+        """The targets that do not answer as an earlier stage of this run has found: it has failed for them."""
+        if self.run_id in (this_holder(), _this_run()):  # a process that does all stages, or one of them for itself
+            return frozenset()
+        rows = self.repository.errors_of_run(self.channel.name, self.run_id, but=self.stage)
+        said = [row.message for row in rows if row.code.startswith(UNREACHABLE)]
+        names = (target.name for target in self.channel.targets)
+        return frozenset(name for name in names if any(text.startswith(named(name)) for text in said))
 
     def require_own_databases(self) -> None:
         """Raises TargetError TGT-105 when two of the targets that answer are one database."""
@@ -145,11 +167,17 @@ class Cycle:
         for error in self.failed_targets.values():
             raise error
 
+    def keep_failed_targets(self) -> None:
+        """Record what is wrong with the targets that the stage left out, whatever else it ends with."""
+        for error in self.failed_targets.values():
+            self.keep_error(self.stage, error, error)
+
     def target_connection(self, name: str) -> Connection[Any]:
         """A connection for looking at a target, open as long as this cycle; in autocommit mode."""
         if name not in self._connections or self._connections[name].closed:
             try:
-                self._connections[name] = session(self.target_dsn(name))
+                limit = AGAIN_SECONDS if name in self.reported_targets else None
+                self._connections[name] = session(self.target_dsn(name), limit=limit)
             except (Unreachable, ConfigError) as error:
                 raise about_target(name, error) from None
         return self._connections[name]
@@ -242,8 +270,13 @@ class Cycle:
             self.repository.close()
 
 
+def named(target: str) -> str:
+    """How the message of an error about a target begins."""
+    return f"target {target}: "
+
+
 def about_target(name: str, error: DdlReplError) -> DdlReplError:
     """The error with the target's name before it."""
-    kind, where = type(error), f"target {name}"
-    text = error.message if error.message.startswith(where) else f"{where}: {error.message}"
+    kind, where = type(error), named(name)
+    text = error.message if error.message.startswith(where) else f"{where}{error.message}"
     return kind(text, code=error.code, table=error.table, at=error.at, hint=error.hint, retryable=error.retryable)

@@ -35,16 +35,18 @@ class News:
     schema: dict[str, Any] | None
 
 
-def news(channel: Channel, data: Told | None = None, schema: Told | None = None) -> News:
+def news(channel: Channel, data: Told | None = None, schema: Told | None = None, run_id: str = "") -> News:
     """data, schema: what was told last; None: nothing yet, then all that the targets have is new.
 
     What is told depends on the targets alone, not on runs: what a run brought before it failed is told later.
-    Raises what `status` raises, and Unreachable when the source or a target does not answer.
+    Raises what `status` raises, and Unreachable when the source or a target does not answer; one that an earlier stage
+    of the run has failed for is told of when it answers again.
     """
-    with Cycle(channel, InProcess()) as cycle:
+    with Cycle(channel, InProcess(), run_id) as cycle:
         cycle.source.clock()
-        for target in channel.targets:
-            cycle.target_connection(target.name)
+        for _ in cycle.targets():
+            pass
+        cycle.raise_failed_target()
         found = status(cycle).to_json()
         return News(found, _data(cycle, found, data or {}), _schema(cycle, schema or {}))
 
@@ -56,6 +58,7 @@ def _data(cycle: Cycle, status: Mapping[str, Any], told: Told) -> dict[str, Any]
         for name, found in status["targets"].items()
         if found["position"] is not None
     }
+    now |= {name: told for name, told in before.items() if name in cycle.away_targets}
     missing = {one["table"]: one["why"] for one in status["left_out"]}
     is_news = missing.keys() != told.get("left_out", {}).keys()
     if not is_news and not any(_has_more(cycle, now[name], before.get(name, {})) for name in now):
@@ -88,6 +91,8 @@ def _schema(cycle: Cycle, told: Told) -> dict[str, Any] | None:
         found = state.read_state(cycle.target_connection(target.name), cycle.channel.name)
         targets[target.name] = list(_tables(found, history, before))
         changed += [{"target": target.name, **row} for row in _changed(before, targets[target.name], history)]
+    before = told.get("targets", {})
+    targets |= {name: rows for name, rows in before.items() if name in cycle.away_targets}
     return {"channel": cycle.channel.name, "changed": changed, "targets": targets} if changed else None
 
 

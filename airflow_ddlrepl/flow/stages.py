@@ -33,9 +33,15 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
             is_outermost = not cycle.token
 
             def whole() -> Result:
-                result = work(cycle, *args, **kwargs)
-                if is_outermost:
-                    cycle.raise_failed_target()
+                if not is_outermost:
+                    return work(cycle, *args, **kwargs)
+                cycle.stage = name
+                try:
+                    result = work(cycle, *args, **kwargs)
+                finally:
+                    with _never_in_the_way():
+                        cycle.keep_failed_targets()
+                cycle.raise_failed_target()
                 return result
 
             alone = _old_objects_left_alone() if is_outermost else nullcontext()

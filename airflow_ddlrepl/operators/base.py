@@ -95,7 +95,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             raise failed(self.stage, error, context) from None
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
-        if not self.is_asked_for and not self._has_work(channel):
+        if not self.is_asked_for and not self._has_work(channel, str(context["run_id"])):
             self.log.info("%s: nothing to do, Spark was not started", self.stage)
             return nothing_to_do(self.stage, channel.name)
         place = spark_place(self._conn_id or option("spark_conn_id"), SparkSettings.of(channel))
@@ -110,12 +110,12 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             self.log.info("%s", line)
         return {"stage": self.stage, "channel": outcome.channel, "worked": True, **outcome.summary}
 
-    def _has_work(self, channel: Channel) -> bool:
+    def _has_work(self, channel: Channel, run_id: str) -> bool:
         """True also where this worker has no database driver: then the app has to look."""
         from airflow_ddlrepl import flow
 
         try:
-            return bool(flow.has_work(channel, self.stage))
+            return bool(flow.has_work(channel, self.stage, run_id))
         except ModuleNotFoundError as missing:
             if is_driver(missing):
                 return True

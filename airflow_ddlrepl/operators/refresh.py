@@ -29,8 +29,8 @@ class RefreshOperator(DdlReplSparkOperator):
         super().__init__(**kwargs)
         self.tables, self.options = tables, options
 
-    def _has_work(self, channel: Channel) -> bool:
-        return bool(lines_of(self.tables) or self.options.strip()) or super()._has_work(channel)
+    def _has_work(self, channel: Channel, run_id: str) -> bool:
+        return bool(lines_of(self.tables) or self.options.strip()) or super()._has_work(channel, run_id)
 
     def arguments(self) -> list[str]:
         """What the app is given besides."""

@@ -57,6 +57,16 @@ class Runs(Base):
         with self._database.read() as connection:
             return [_error(row) for row in connection.execute(query)]
 
+    def errors_of_run(self, channel: str, run_id: str, but: str = "") -> list[ErrorRow]:
+        """The errors of a run's stages that have failed and did not run again since. but: a stage that is left out."""
+        joined = (
+            (runs.c.channel == errors.c.channel) & (runs.c.run_id == errors.c.run_id) & (runs.c.stage == errors.c.stage)
+        )
+        query = select(errors).join(runs, joined).where(errors.c.channel == channel, errors.c.run_id == run_id)
+        query = query.where(runs.c.status == RunStatus.FAILED, errors.c.created >= runs.c.started, runs.c.stage != but)
+        with self._database.read() as connection:
+            return [_error(row) for row in connection.execute(query.order_by(errors.c.id))]
+
     def error_count(self, channel: str) -> int:
         """How many errors are kept."""
         with self._database.read() as connection:

@@ -86,7 +86,7 @@ def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> No
     """Stands in for the flow: these tests are about what the operator does with its answer."""
     flow = ModuleType("airflow_ddlrepl.flow")
     flow.has_work = has_work  # type: ignore[attr-defined]
-    flow.news = lambda channel: News({"channel": channel.name, "left_out": []}, None, None)  # type: ignore[attr-defined]
+    flow.news = lambda channel, **_: News({"channel": channel.name, "left_out": []}, None, None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", flow)
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
 
@@ -96,7 +96,7 @@ def channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     for name in ("shop_db", "warehouse_db"):
         told = {"conn_type": "postgres", "host": "db", "login": "app", "password": SECRET, "schema": name}
         monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(told))
-    work_is(monkeypatch, lambda channel, stage: True)
+    work_is(monkeypatch, lambda channel, stage, run_id: True)
     path = tmp_path / "shop.yaml"
     path.write_text(CHANNEL)
     return str(path)
@@ -248,7 +248,7 @@ def test_nothing_to_do_starts_no_spark(
 
     monkeypatch.setattr(SparkSubmitHook, "submit", refuse)
     asked = []
-    work_is(monkeypatch, lambda channel, stage: asked.append(stage))
+    work_is(monkeypatch, lambda channel, stage, run_id: asked.append(stage))
     told, _ = run(kind, channel)
     assert told == {"stage": kind.stage, "channel": "shop", "worked": False}
     assert asked == [kind.stage]
@@ -352,7 +352,7 @@ def test_a_control_found_before_spark_fails_the_task(channel: str, monkeypatch: 
 def test_a_run_with_nothing_to_do_names_what_is_left_out(
     channel: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    work_is(monkeypatch, lambda channel, stage: False)
+    work_is(monkeypatch, lambda channel, stage, run_id: False)
     left_out = [{"table": "public.t", "since": "0/17A", "why": "it is unlogged"}]
     news = News({"channel": "shop", "left_out": left_out}, None, None)
     monkeypatch.setattr(sys.modules["airflow_ddlrepl.flow"], "news", lambda channel: news)

@@ -15,7 +15,12 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, DiskFull, Unreacha
 if TYPE_CHECKING:
     from psycopg import Connection as Connection
 
-CONNECT_TIMEOUT_SECONDS = 15
+CONNECT_SECONDS = 8
+"""How long a server has to answer where the location's URL says nothing else (`connect_timeout`)."""
+
+AGAIN_SECONDS = 2
+"""How long one has that has not answered a short while ago."""
+
 # Else a run waits for hours for a server that is gone without a word; what the location's URL says comes first.
 _KEEPALIVE = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
 EITHER = "the source or a target"
@@ -61,28 +66,33 @@ def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
     return opened
 
 
-def _connected(kind: Any, dsn: str, autocommit: bool, application_name: str) -> Any:
+def _connected(kind: Any, dsn: str, autocommit: bool, application_name: str, limit: int | None = None) -> Any:
+    """limit: seconds that the server has, whatever the location says."""
     import psycopg
     from psycopg.conninfo import make_conninfo
 
-    place = describe(dsn)
+    place, given = describe(dsn), parameters(dsn)
+    seconds = limit or int(given.pop("connect_timeout", CONNECT_SECONDS))
     try:
         return kind.connect(
-            make_conninfo("", **{**_KEEPALIVE, **parameters(dsn)}),
+            make_conninfo("", **{**_KEEPALIVE, **given}),
             autocommit=autocommit,
             application_name=application_name,
-            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            connect_timeout=seconds,
             client_encoding="utf8",
         )
     except psycopg.OperationalError as error:
         raise _unreachable(place, str(error)) from None
 
 
-def session(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
+def session(
+    dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl", limit: int | None = None
+) -> Connection[tuple[Any, ...]]:
     """As `connect`, for statements of ours: nobody's function or operator of a built-in's name can take its place.
 
     Its statements and transactions take as long as they take, and it may be idle in between; it waits for no lock
-    longer than LOCK_TIMEOUT. Inside `reusing` it may be one that was closed.
+    longer than LOCK_TIMEOUT. Inside `reusing` it may be one that was closed. limit: seconds that the server has to
+    answer, whatever the location says.
     """
     import psycopg
 
@@ -93,7 +103,7 @@ def session(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
         except psycopg.Error:  # it was ended since
             opened.discard()
     else:
-        opened = _connected(reuse.kind(), dsn, True, "ddlrepl")
+        opened = _connected(reuse.kind(), dsn, True, "ddlrepl", limit)
         opened.location = dsn
         _settle(opened, application_name)
     opened.set_autocommit(autocommit)
@@ -144,7 +154,7 @@ def _with_safe_settings(dsn: str) -> Any:
 def _asking_for_them(dsn: str) -> str:
     from psycopg.conninfo import make_conninfo
 
-    parts = {**_KEEPALIVE, **parameters(dsn)}
+    parts = {"connect_timeout": str(CONNECT_SECONDS), **_KEEPALIVE, **parameters(dsn)}
     options = f"{parts.get('options', '')} -c search_path=pg_catalog,pg_temp -c array_nulls=on".strip()
     return make_conninfo("", **{**parts, "options": options})
 
