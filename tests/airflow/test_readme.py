@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -91,6 +92,7 @@ def test_the_readme_leads_into_airflow(databases: Any, more: dict[str, str], hom
         assert any("warehouse" in text for line, text in printed.items() if " status " in line)
         equal(databases.source, databases.target)
         the_typo_stops_no_other_channel(airflow, user, more)
+        a_target_that_is_added_later(airflow, user, databases, more, channels)
 
 
 def environment(home: Path, python: Path) -> dict[str, str]:
@@ -146,3 +148,18 @@ def the_typo_stops_no_other_channel(airflow: Asked, user: readme.Reader, more: d
     user.types("airflow dags trigger ddlrepl__stock__replicate")
     wait_for_last_run(airflow, "ddlrepl__stock__replicate")
     equal(more["stock"], more["copy"])
+
+
+def a_target_that_is_added_later(
+    airflow: Asked, user: readme.Reader, databases: Any, more: dict[str, str], channels: Path
+) -> None:
+    """The next cycle prepares and loads it; the target that was there gets its rows."""
+    file = channels / "shop.yaml"
+    file.write_text(file.read_text().replace("adapt_ddl:", SECOND_TARGET + "adapt_ddl:"))
+    shop.run_sql(databases.source, ["ALTER TABLE customers ADD COLUMN town text DEFAULT 'Rome'"])
+    user.types(f"airflow dags trigger {DAG}")
+    wait_for_last_run(airflow, DAG)
+    equal(databases.source, databases.target)
+    equal(databases.source, more["archive"])
+    told = json.loads(user.types(f"airflow ddlrepl status --json {file}"))
+    assert set(told["targets"]) == {"warehouse", "archive"}
