@@ -113,6 +113,10 @@ class Standalone:
         except (urllib.error.URLError, ConnectionError, TimeoutError, ValueError):
             return None
 
+    def wait_for_answer(self, path: str) -> Any:
+        """Return JSON of the REST API; a server that is busy is asked again for two minutes."""
+        return wait_for(path, lambda: self.get(path), 120, self._still_runs)
+
     def wait_for_dag(self, dag_id: str, schedule: str = "") -> None:
         """schedule: as it is shown."""
 

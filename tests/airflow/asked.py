@@ -40,5 +40,5 @@ class Asked(Standalone):
 
     def returned(self, dag_id: str, run_id: str, task_id: str) -> Any:
         path = f"/api/v2/dags/{dag_id}/dagRuns/{run_id}/taskInstances/{task_id}/xcomEntries/return_value"
-        value = self.get(path)["value"]
+        value = self.wait_for_answer(path)["value"]
         return json.loads(value) if isinstance(value, str) else value

@@ -127,7 +127,7 @@ def others(user: readme.Reader, channels: Path, more: dict[str, str]) -> None:
 
 def wait_for_last_run(airflow: Asked, dag: str, state: str = "success") -> None:
     """The newest run of the DAG ends so."""
-    runs = airflow.get(f"/api/v2/dags/{dag}/dagRuns?order_by=-id&limit=1")["dag_runs"]
+    runs = airflow.wait_for_answer(f"/api/v2/dags/{dag}/dagRuns?order_by=-id&limit=1")["dag_runs"]
     assert airflow.wait_for_run(dag, runs[0]["dag_run_id"], 420) == state, airflow.task_logs()
 
 
@@ -138,9 +138,9 @@ def equal(source: str, target: str) -> None:
 
 def the_typo_stops_no_other_channel(airflow: Asked, user: readme.Reader, more: dict[str, str]) -> None:
     """Its own DAG says what is wrong, with the line; the other channels have theirs."""
-    found = {dag["dag_id"]: dag for dag in airflow.get("/api/v2/dags?limit=100")["dags"]}
+    found = {dag["dag_id"]: dag for dag in airflow.wait_for_answer("/api/v2/dags?limit=100")["dags"]}
     assert {DAG, "ddlrepl__stock__replicate", "ddlrepl__shop__enroll"} <= set(found)
-    broken = airflow.get("/api/v2/dags/ddlrepl__typo.yaml__unusable/details")
+    broken = airflow.wait_for_answer("/api/v2/dags/ddlrepl__typo.yaml__unusable/details")
     assert broken["dag_display_name"] == "typo.yaml can't be used"
     assert re.search(r"typo\.yaml:6: .*tragets", broken["doc_md"]), broken["doc_md"]
     shop.run_sql(more["stock"], shop.CHANGES)
