@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -57,8 +58,16 @@ class SparkUiLink(BaseOperatorLink):
 
 def channel_page(operator: BaseOperator, part: str, **more: str) -> str:
     """Return the address of our page of the operator's channel; nothing where its file can't be read."""
-    try:
-        channel = load_channel(str(getattr(operator, "channel", ""))).name
-    except ConfigError:
+    channel = _name(str(getattr(operator, "channel", "")))
+    if not channel:
         return ""
     return f"{page('ddlrepl', 'channel')}?{urlencode({'channel': channel, **more})}#{part}"
+
+
+@lru_cache(maxsize=1)
+def _name(file: str) -> str:
+    """Return the channel's name; nothing where the file can't be read. A task asks for it once per link."""
+    try:
+        return load_channel(file).name
+    except ConfigError:
+        return ""
