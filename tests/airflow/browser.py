@@ -52,7 +52,7 @@ def trigger(
         form.locator(f"#element_{name}").fill(value)
         form.locator(f"#element_{name}").blur()
     for name in boxes:
-        form.locator(f"#element_{name}").locator("xpath=ancestor-or-self::label").first.click()
+        form.locator(f'[id="switch:element_{name}"]').click()
     page.wait_for_timeout(500)
     if submit.is_disabled():
         return [message.inner_text() for message in form.get_by_text("required").all()] or ["it can't be submitted"]

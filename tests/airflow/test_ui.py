@@ -153,7 +153,8 @@ def test_tasks_link_to_the_page_of_their_channel(ui: Ui, replicated: str) -> Non
     expect(sql.get_by_role("row", name="warehouse public.orders")).to_have_count(2)
     expect(ui.page.locator("#status-body").get_by_text("warehouse").first).to_be_visible()
     expect(ui.page.locator("#history-body").get_by_role("row", name="public.customers new")).to_be_visible()
-    browser.picture(ui.page, "channel-page", 1200)
+    ui.page.evaluate("scrollTo(0, 0)")
+    browser.picture(ui.page, "channel-page", 1500)
 
 
 def test_the_page_of_an_asset_names_its_producer(ui: Ui, replicated: str) -> None:
