@@ -15,7 +15,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.spark.runner import SparkRunner
-from benchmarks import cycles, keys, long_trail, many, memory, ours, ratios, replays
+from benchmarks import cycles, keys, long_trail, many, memory, ours, ratios, replays, scheduled
 from benchmarks.pairs import show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind
 
@@ -37,6 +37,7 @@ MEASURES: dict[str, Callable[[ratios.Bench, Kind, argparse.Namespace], None]] = 
     "small": lambda bench, kind, given: show_seconds(cycles.small(bench, kind, given.connect)),
     "many": lambda bench, _kind, _given: show(many.tables(bench)),
     "replay": lambda bench, kind, given: show(replays.replays(bench, kind, scaled(REPLAY, given))),
+    "airflow": lambda bench, _kind, _given: show_seconds(scheduled.runs(bench)),
     "plan": lambda bench, kind, given: show_seconds(long_trail.plans(bench, kind, scaled(SEGMENTS, given))),
 }
 OF_EACH_KIND = ("changes", "keys", "refresh")

@@ -13,6 +13,7 @@ from airflow_ddlrepl.channel_dags.controls import controls_dag
 from airflow_ddlrepl.channel_dags.enroll import enroll_dag
 from airflow_ddlrepl.channel_dags.plan import plan_dag
 from airflow_ddlrepl.channel_dags.refresh import refresh_dag
+from airflow_ddlrepl.channel_dags.replay import replay_dag
 from airflow_ddlrepl.channel_dags.replicate import replicate_dag
 from airflow_ddlrepl.channel_dags.rewind import rewind_dag
 from airflow_ddlrepl.channel_dags.unusable import Refusal, unusable_dag
@@ -92,5 +93,7 @@ def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator
         yield build(channel, file, **defaults)
     if channel.replays:
         yield rewind_dag(channel, file, **defaults)
+    if channel.replays and channel.schedule:
+        yield replay_dag(channel, file, **defaults)
     if channel.can_stop:
         yield controls_dag(channel, file, **defaults)

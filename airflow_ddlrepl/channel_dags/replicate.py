@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import DAG, CronDataIntervalTimetable, TriggerRule
+from airflow.sdk import DAG, CronTriggerTimetable, TriggerRule
 
 from airflow_ddlrepl.assets import data_asset, schema_asset
 from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
@@ -15,11 +15,13 @@ from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
+from airflow_ddlrepl.operators.markdown import dag_id
 from airflow_ddlrepl.operators.refresh import RefreshOperator
-from airflow_ddlrepl.operators.replay import ReplayOperator
 
 # A stage that fails has gone as far as it could: what stops one target or table keeps no other from later stages.
 GOES_ON = TriggerRule.ALL_DONE_MIN_ONE_SUCCESS
+# A backfill is about the past: it is refused here, and `replay` has it.
+RUNS = ("scheduled", "manual", "operator_triggered", "asset_triggered", "asset_materialization")
 
 
 def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
@@ -30,7 +32,8 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         defaults,
         description=f"Replicates {channel.name} together with its schema changes",
         doc_md=_documentation(channel, file),
-        schedule=CronDataIntervalTimetable(channel.schedule, timezone="UTC") if channel.schedule else None,
+        schedule=CronTriggerTimetable(channel.schedule, timezone="UTC") if channel.schedule else None,
+        allowed_run_types=RUNS,
     ) as dag:
         where = str(file.absolute())
         capture = CaptureOperator(task_id="capture", channel=where)
@@ -44,9 +47,6 @@ def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         for earlier, later in combinations(stages, 2):
             earlier >> later
         stages >> EmptyOperator(task_id="end")  # the run has failed when one of them has
-        if channel.replays:  # beside the others: in a backfill it alone works, otherwise it alone is skipped
-            into = f"{{{{ (dag_run.conf or {{}}).get('into', '{channel.replays[0].name}') }}}}"
-            ReplayOperator(task_id="replay", channel=where, into=into, max_active_tis_per_dag=1)
     return dag
 
 
@@ -66,9 +66,8 @@ Other DAGs can wait for what arrives (asset `{data_asset(channel.name).name}`) o
 
 
 def _about_backfills(channel: Channel) -> str:
-    if not channel.replays:
+    if not (channel.replays and channel.schedule):
         return ""
     return f"""
-A backfill leaves the targets and their positions alone: `replay` brings **{channel.replays[0].name}** (or the replay
-that its conf names as `into`) from the start of each interval to its end. One run at a time keeps them in order.
+Backfills replay the past somewhere else: `{dag_id(channel.name, "replay")}`.
 """

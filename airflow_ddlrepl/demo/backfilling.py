@@ -1,4 +1,4 @@
-"""The demo's last act: a backfill of the channel's DAG, by a real scheduler, replays the demo in two intervals."""
+"""The demo's last act: a backfill of the channel, by a real scheduler, replays the demo in two intervals."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from airflow_ddlrepl.demo.standalone import Standalone
 from airflow_ddlrepl.errors import DdlReplError
 
 DAG = "ddlrepl__demo__replicate"
+REPLAY = "ddlrepl__demo__replay"
 MINUTE = timedelta(minutes=1)
 PATIENCE = 900.0
 
@@ -48,7 +49,8 @@ def backfill(channel: Path, state: str, source: str, past: str, since: datetime)
         airflow.wait_for_dag(DAG, schedule)
         airflow.command("dags", "unpause", DAG, "--yes")
         airflow.wait_for_interval(DAG, end, PATIENCE)
-        states = airflow.backfill(DAG, start, middle, PATIENCE)
+        airflow.command("dags", "unpause", REPLAY, "--yes")
+        states = airflow.backfill(REPLAY, start, middle, PATIENCE)
         if list(states.values()) != ["success", "success"]:
             raise DdlReplError(f"the backfill ended with {states}: {airflow.task_logs()}", code="DEM-104")
     intervals = tuple(f"{a:%H:%M} to {b:%H:%M}" for a, b in ((start, middle), (middle, end)))

@@ -139,7 +139,7 @@ class Standalone:
     def backfill(self, dag_id: str, start: datetime, last: datetime, seconds: float) -> dict[str, str]:
         """`airflow backfill create` for the intervals that start in between; the final state of each run, by id."""
         span = ("--from-date", start.isoformat(), "--to-date", last.isoformat())
-        again = ("--reprocess-behavior", "completed")  # their scheduled runs were live
+        again = ("--reprocess-behavior", "completed")
         self.command("backfill", "create", "--dag-id", dag_id, *span, *again, "--max-active-runs", "1")
         path = f"/api/v2/dags/{dag_id}/dagRuns?run_type=backfill"
         found = (self.get(path) or {})["dag_runs"]

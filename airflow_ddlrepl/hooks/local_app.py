@@ -10,13 +10,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk.exceptions import AirflowException
 
 from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.hooks.forked import Forked, can_fork
 from airflow_ddlrepl.hooks.settings import option
 from airflow_ddlrepl.hooks.spark_place import SparkPlace
 from airflow_ddlrepl.spark.private_file import private_file
@@ -99,16 +101,48 @@ class LocalAppHook(SparkSubmitHook):
     What spark-submit would be given reaches the app as a file that only its owner may read, never as arguments.
     """
 
-    def __init__(self, given: SparkSubmitHook) -> None:
+    def __init__(self, given: SparkSubmitHook, place: SparkPlace, fresh: bool) -> None:
+        """fresh: the app wants an interpreter of its own, not a copy of this one."""
         self.__dict__.update(vars(given))
-        self._given_environment = dict(given._env_vars or {})
+        self._place, self._fresh = place, fresh
 
     def submit(self, application: str = "", **kwargs: Any) -> None:
         """Run the app to its end; its lines go to the task's log. Raises AirflowException when it fails."""
+        arguments = [str(one) for one in self._application_args or ()]
+        self.log.info("app: %s", self._mask_cmd([application, *arguments]))
         with private_file(json.dumps(self._properties()), ".conf") as conf:
-            ours = {CONF_FILE: str(conf), PROPERTIES_FILE: self._properties_file or "", STARTED_BY: str(os.getpid())}
-            self._env = {**ours, **self._given_environment}
-            super().submit(application, start_new_session=True, **kwargs)
+            environment = {**self._environment(str(conf)), **(self._env_vars or {})}
+            self._submit_sp = self._started(application, arguments, environment)
+            self._process_spark_submit_log(iter(self._submit_sp.stdout))
+            code = self._submit_sp.wait()
+        try:
+            if code:
+                raise AirflowException(f"the app {application} failed. Error code is: {code}.{self._submit_log_tail}")
+        finally:
+            self._run_post_submit_commands()
+
+    def _started(self, application: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Any:
+        """A copy of this process has imported already what the app imports, which takes a second or two."""
+        if not self._fresh and can_fork():
+            return Forked(application, arguments, environment)
+        return subprocess.Popen(
+            [sys.executable, application, *arguments],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+
+    def _environment(self, conf: str) -> dict[str, str]:
+        return {
+            "DDLREPL_SPARK_MASTER": self._place.master,
+            "DDLREPL_SPARK_REMOTE": "",
+            CONF_FILE: conf,
+            PROPERTIES_FILE: self._properties_file or "",
+            STARTED_BY: str(os.getpid()),
+        }
 
     def on_kill(self) -> None:
         """End the app with all that it has started: its JVM, and that one's Python workers."""
@@ -117,11 +151,6 @@ class LocalAppHook(SparkSubmitHook):
             _end(self._submit_sp)
         self._run_post_submit_commands()
 
-    def _build_spark_submit_command(self, application: str) -> list[str]:
-        command = [sys.executable, application, *(self._application_args or ())]
-        self.log.info("app: %s", self._mask_cmd(command))
-        return command
-
     def _properties(self) -> dict[str, str]:
         """Parameters win over `conf`, as they do for spark-submit."""
         asked = {name: getattr(self, attribute) for attribute, name in PROPERTIES.items()}
@@ -129,7 +158,7 @@ class LocalAppHook(SparkSubmitHook):
         return {str(name): str(value) for name, value in given.items() if name != "spark.master"}
 
 
-def _end(app: subprocess.Popen[Any]) -> None:
+def _end(app: Any) -> None:
     """SIGTERM for the whole group; SIGKILL when it does not end in time."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
         try:

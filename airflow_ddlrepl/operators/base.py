@@ -74,9 +74,10 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     env_vars: dict[str, Any] | None
     properties_file: str | None
     _is_submitted: bool = True
+    _place: SparkPlace
 
     def __init__(self, *, channel: str, conn_id: str | None = None, **kwargs: Any) -> None:
-        kwargs.setdefault("application", str(files("airflow_ddlrepl.spark_apps") / f"{self.app}.py"))
+        kwargs.setdefault("application", own_app(self.app))
         kwargs.setdefault("name", f"ddlrepl {self.stage}")
         super().__init__(conn_id=conn_id or "", **kwargs)
         self.channel = channel
@@ -154,7 +155,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         how = f"by spark-submit: {reason}" if reason else "as a Python process"
         self.log.info("%s of channel %s runs on %s, %s", self.stage, channel.name, place.master, how)
         self._conn_id, self._hook, self.application_args = place.conn_id, None, arguments
-        self._is_submitted = bool(reason)
+        self._is_submitted, self._place = bool(reason), place
         try:
             with self._prepared(place, channel):
                 super().execute(context)
@@ -170,7 +171,6 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     def _prepared(self, place: SparkPlace, channel: Channel) -> Iterator[None]:
         """The parameters of SparkSubmitOperator as its hook needs them; the app reads the channel's `conf` itself."""
         if not self._is_submitted:
-            self.env_vars = merged({"DDLREPL_SPARK_MASTER": place.master, "DDLREPL_SPARK_REMOTE": ""}, self.env_vars)
             yield
             return
         environment = {**os.environ, **place.environment(), **(self.env_vars or {})}
@@ -184,7 +184,9 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
-        return hook if self._is_submitted else LocalAppHook(hook)
+        if self._is_submitted:
+            return hook
+        return LocalAppHook(hook, self._place, fresh=bool(self.env_vars) or self.application != own_app(self.app))
 
 
 def _leave_alone(channel: Channel) -> None:
@@ -194,12 +196,17 @@ def _leave_alone(channel: Channel) -> None:
             code="CFG-133",
             hint="name another database under `replays` in the channel file, and set `rewind_horizon`",
         )
-    raise AirflowSkipException("a backfill leaves the targets as they are; the interval is replayed by task replay")
+    raise AirflowSkipException("a backfill leaves the targets as they are; ReplayOperator replays its intervals")
 
 
 def is_driver(missing: ModuleNotFoundError) -> bool:
     """Is it a database driver that is not there? The app may run where there is one."""
     return (missing.name or "").partition(".")[0] in DRIVERS
+
+
+def own_app(name: str) -> str:
+    """The path of one of our Spark apps."""
+    return str(files("airflow_ddlrepl.spark_apps") / f"{name}.py")
 
 
 def _failed(result: Path) -> DdlReplError | None:

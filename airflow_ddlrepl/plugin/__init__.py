@@ -1,15 +1,20 @@
-"""A page of Airflow for each channel: /ddlrepl/channel?channel=shop (entry point `airflow.plugins`).
+"""What Airflow loads of this package (entry point `airflow.plugins`): a page for each channel, a timetable, a preload.
 
-Every Airflow process loads plugins: nothing but Airflow's base class is imported here.
+The page is /ddlrepl/channel?channel=shop. Every Airflow process loads plugins: little is imported here, but in those
+that tasks are forked from (`[ddlrepl] preload`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 from airflow.plugins_manager import AirflowPlugin
+
+from airflow_ddlrepl.hooks.settings import option
+from airflow_ddlrepl.preload import preload_where_tasks_fork
+from airflow_ddlrepl.timetables import BackfillTimetable
 
 Message = MutableMapping[str, Any]
 
@@ -37,3 +42,10 @@ class DdlReplPlugin(AirflowPlugin):
 
     name = "ddlrepl"
     fastapi_apps = [{"app": ChannelPage(), "url_prefix": "/ddlrepl", "name": "ddlrepl"}]
+    timetables: ClassVar[list[Any]] = [BackfillTimetable]
+
+    @classmethod
+    def on_load(cls, *args: Any, **kwargs: Any) -> None:
+        """Called once in each process of Airflow's that loads plugins; in the scheduler before it forks anything."""
+        if option("preload").lower() != "false":
+            preload_where_tasks_fork()

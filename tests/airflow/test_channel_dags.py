@@ -48,7 +48,7 @@ def test_by_hand_unless_the_channel_has_a_schedule(tmp_path: Path) -> None:
     assert not by_hand.timetable.can_be_scheduled
     hourly = build_channel_dags(write_channel(tmp_path, "hourly", 'schedule: "@hourly"'))
     timetable = hourly["ddlrepl__hourly__replicate"].timetable
-    assert type(timetable).__name__ == "CronDataIntervalTimetable"
+    assert type(timetable).__name__ == "CronTriggerTimetable"
     assert timetable.expression == "0 * * * *"
 
 
@@ -197,14 +197,18 @@ REPLAYS = (
 )
 
 
-def test_a_backfill_has_a_task_of_its_own(tmp_path: Path) -> None:
-    """Beside the cycle; without a place for the past there is none."""
-    dag = build_channel_dags(write_channel(tmp_path, more=REPLAYS))["ddlrepl__shop__replicate"]
-    replay = dag.get_task("replay")
-    assert (replay.upstream_task_ids, replay.downstream_task_ids) == (set(), set())
-    assert replay.max_active_tis_per_dag == 1
+def test_a_backfill_has_a_dag_of_its_own(tmp_path: Path) -> None:
+    """The cycle has no task for it and refuses backfills; without a place for the past, or intervals, there is none."""
+    dags = build_channel_dags(write_channel(tmp_path, more=REPLAYS + '\nschedule: "@hourly"'))
+    dag, cycle = dags["ddlrepl__shop__replay"], dags["ddlrepl__shop__replicate"]
+    (replay,) = dag.tasks
+    assert (replay.task_id, replay.max_active_tis_per_dag, dag.max_active_runs) == ("replay", 1, 1)
     assert "'past'" in replay.into
-    assert not build_channel_dags(write_channel(tmp_path))["ddlrepl__shop__replicate"].has_task("replay")
+    assert {str(kind.value) for kind in dag.allowed_run_types} == {"backfill", "scheduled"}
+    assert not cycle.has_task("replay")
+    assert "backfill" not in {str(kind.value) for kind in cycle.allowed_run_types}
+    assert "ddlrepl__shop__replay" not in build_channel_dags(write_channel(tmp_path, more=REPLAYS))
+    assert "ddlrepl__shop__replay" not in build_channel_dags(write_channel(tmp_path, more='schedule: "@hourly"'))
 
 
 def test_a_channel_is_enrolled_by_hand(tmp_path: Path) -> None:

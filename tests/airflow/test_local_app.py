@@ -99,6 +99,14 @@ def members(group: int) -> list[str]:
     return found
 
 
+def all_end(group: int) -> bool:
+    """Do all processes of the group end within some seconds?"""
+    end = time.monotonic() + 10
+    while (found := members(group)) and time.monotonic() < end:
+        time.sleep(0.2)
+    return not found
+
+
 def test_killing_the_task_ends_the_app_and_its_spark(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The app's lines come while it works; when the task is killed neither it nor its JVM stays."""
     task = operator(tmp_path, HANGS)
@@ -120,10 +128,7 @@ def test_killing_the_task_ends_the_app_and_its_spark(tmp_path: Path, capfd: pyte
         task.on_kill()
     thread.join(30)
     assert ended and not thread.is_alive()
-    end = time.monotonic() + 10
-    while members(group) and time.monotonic() < end:
-        time.sleep(0.2)
-    assert members(group) == []
+    assert all_end(group)
 
 
 def line_of(thread: threading.Thread, capfd: pytest.CaptureFixture[str], pattern: str) -> str:

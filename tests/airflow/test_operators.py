@@ -24,7 +24,7 @@ from airflow_ddlrepl.config.location import resolve
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
 from airflow_ddlrepl.flow.news import News
 from airflow_ddlrepl.flow.survey import RewindPlanned
-from airflow_ddlrepl.hooks import connections
+from airflow_ddlrepl.hooks import connections, local_app
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
@@ -106,6 +106,7 @@ def channel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def submitted(monkeypatch: pytest.MonkeyPatch) -> Submitted:
     """Replaces the process that spark-submit, or the app that Python starts, would be."""
     seen = Submitted()
+    monkeypatch.setattr(local_app, "can_fork", lambda: False)
 
     class Process:
         stdout = ()

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl.errors import DdlReplError
 from tests.airflow import shop
 from tests.airflow.asked import Asked
 from tests.airflow.conftest import airflow_environment
 
 DAG = "ddlrepl__standalone__replicate"
 REWIND = "ddlrepl__standalone__rewind"
+REPLAY = "ddlrepl__standalone__replay"
 
 
 @pytest.mark.e2e
@@ -79,9 +81,13 @@ def backfill(
     shop.write_channel(*place, schedule=schedule)
     airflow.wait_for_dag(DAG, schedule)
     airflow.wait_for_interval(DAG, ends[1], 300)
-    done = airflow.backfill(DAG, start, ends[0], 300)
+    airflow.wait_for_dag(REPLAY)
+    airflow.command("dags", "unpause", REPLAY, "--yes")
+    with pytest.raises(DdlReplError, match="does not allow backfill runs"):
+        airflow.backfill(DAG, start, ends[0], 300)
+    done = airflow.backfill(REPLAY, start, ends[0], 300)
     assert list(done.values()) == ["success", "success"], airflow.task_logs()
-    results = [airflow.returned(DAG, run, "replay") for run in done]
+    results = [airflow.returned(REPLAY, run, "replay") for run in done]
     assert [sorted(result["loaded"]) for result in results] == [["public.orders"], []]
     assert [result["rows"].get("inserted") for result in results] == [3, 1]
     assert shop.rows(past, "orders") == shop.rows(databases.source, "orders") != first

@@ -1,0 +1,94 @@
+"""A Python process that goes on from this one: what this one has imported it does not import again."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+PAUSE = 0.05
+
+
+def can_fork() -> bool:
+    """Is a copy of this process sound? Locks that other threads hold would stay locked in it for ever."""
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+class Forked:
+    """A running Python file, as much of a Popen as its starter needs; in a process group of its own.
+
+    stdout: what it prints, and logs. environment: variables besides those of this process.
+    """
+
+    def __init__(self, application: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        reader, writer = os.pipe()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.returncode: int | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become([application, *arguments], environment, writer)
+        with suppress(PermissionError, ProcessLookupError):  # it does this itself, maybe later than it is to be ended
+            os.setpgid(self.pid, self.pid)
+        os.close(writer)
+        self.stdout = io.open(reader, encoding="utf-8", errors="replace")  # noqa: SIM115, UP020 - its owner closes it
+
+    def poll(self) -> int | None:
+        """Exit code; negative: the signal that ended it; None while it runs."""
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Exit code. Raises subprocess.TimeoutExpired."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if end is not None and time.monotonic() > end:
+                raise subprocess.TimeoutExpired("the app", timeout or 0)
+            time.sleep(PAUSE)
+        self.stdout.close()
+        return code
+
+
+def _become(command: list[str], environment: Mapping[str, str], writer: int) -> NoReturn:
+    """Run the file as a program of its own would be run, and end with its exit code."""
+    code = 1
+    try:
+        _let_go(writer)
+        os.environ.update(environment)
+        sys.argv = command
+        runpy.run_path(command[0], run_name="__main__")
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:  # noqa: BLE001 - there is nobody above, and what is above belongs to another process
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _let_go(writer: int) -> None:
+    """Of the other process's signal handlers, streams and log handlers."""
+    os.setpgid(0, 0)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, place in ((nothing, 0), (writer, 1), (writer, 2)):
+        os.dup2(source, place)
+    sys.stdout = io.open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115, UP020
+    sys.stderr = io.open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115, UP020
+    for handler in list(logging.root.handlers):
+        logging.root.removeHandler(handler)

@@ -1,0 +1,54 @@
+"""Imports what the tasks of a channel import, once, in the process that Airflow forks its tasks from.
+
+A task imports for a second or two, whatever it has to do: the product, Arrow, numpy, the database drivers. In a process
+that was forked from one that has imported them they are there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from collections.abc import Sequence
+
+log = logging.getLogger(__name__)
+
+FORKING = ("scheduler", "worker")
+"""The `airflow` commands whose processes fork tasks: those of the LocalExecutor, and of Celery."""
+
+# Arrow imports pandas as soon as it makes an array.
+MODULES = (
+    "airflow_ddlrepl.channel_dags",
+    "airflow_ddlrepl.flow",
+    "airflow_ddlrepl.spark.jobs.activate",
+    "airflow_ddlrepl.spark.jobs.adapt_ddl",
+    "airflow_ddlrepl.spark.jobs.capture",
+    "airflow_ddlrepl.spark.jobs.integrate",
+    "airflow_ddlrepl.spark.jobs.refresh",
+    "airflow_ddlrepl.spark.jobs.rewind",
+    "airflow_ddlrepl.spark_apps.main",
+    "adbc_driver_postgresql.dbapi",
+    "pandas",
+    "psycopg",
+    "pyarrow.parquet",
+)
+
+
+def forks_tasks(command: Sequence[str]) -> bool:
+    """Is this the command line of a process that tasks are forked from?"""
+    return any(word in FORKING for word in command[1:3])
+
+
+def preload() -> None:
+    """Import them; a module that is not there is not needed here."""
+    for name in MODULES:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as missing:
+            log.info("%s is not imported beforehand: %s", name, missing)
+
+
+def preload_where_tasks_fork() -> None:
+    """What the plugin does when Airflow loads it."""
+    if forks_tasks(sys.argv):
+        preload()
