@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, get_parsing_context
 
 from airflow_ddlrepl.channel_dags.compare import compare_dag
 from airflow_ddlrepl.channel_dags.controls import controls_dag
@@ -63,7 +63,7 @@ def dags_and_refusals(files: Iterable[Path], **defaults: Any) -> tuple[dict[str,
     channels: dict[str, list[tuple[Path, Channel]]] = {}
     built: list[DAG] = []
     refused: list[Refusal] = []
-    for file in files:
+    for file in _needed(list(files)):
         try:
             channel = load_channel(file)
         except ConfigError as error:
@@ -77,6 +77,23 @@ def dags_and_refusals(files: Iterable[Path], **defaults: Any) -> tuple[dict[str,
             repeated = _repeated(name, [file for file, _ in found])
             refused += [Refusal(file, repeated) for file, _ in found]
     return {dag.dag_id: dag for dag in built}, refused
+
+
+def _needed(files: Sequence[Path]) -> Sequence[Path]:
+    """Return the files that may describe the channel of the task that this process runs; all when it runs none."""
+    running = get_parsing_context().dag_id or ""
+    channel = running.removeprefix("ddlrepl__").rpartition("__")[0]
+    if not channel or not running.startswith("ddlrepl__"):
+        return files
+    return [file for file in files if _names(file, channel)] or files
+
+
+def _names(file: Path, channel: str) -> bool:
+    """Does the text hold that name? A file that can't be read is left to whoever loads it."""
+    try:
+        return channel in file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
 
 
 def _repeated(name: str, files: Sequence[Path]) -> ConfigError:

@@ -13,7 +13,6 @@ from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
 from airflow.models.asset import AssetDagRunQueue, AssetEvent, AssetModel
 from airflow.models.dag import DagModel
-from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk import DAG
 from airflow.settings import Session
 from sqlalchemy import select, update
@@ -21,6 +20,7 @@ from sqlalchemy import select, update
 from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.assets import data_asset, schema_asset
 from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.hooks.local_app import LocalAppHook
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.spark.jobs.stage import run_stage
 from airflow_ddlrepl.spark.outcome import Outcome
@@ -35,7 +35,7 @@ DAG_ID = f"ddlrepl__{NAME}__replicate"
 def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """What spark-submit would start runs in this process."""
 
-    def submit(hook: SparkSubmitHook, application: str = "", **_: Any) -> None:
+    def submit(hook: LocalAppHook, application: str = "", **_: Any) -> None:
         words = [str(word) for word in hook._application_args]
         told = dict(zip(words[::2], words[1::2], strict=True))
         stage = {"adapt_ddl": "adapt"}.get(Path(application).stem, Path(application).stem)
@@ -43,7 +43,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
         summary = run_stage(stage, channel, told["--run"], InProcess())
         Outcome(stage, channel.name, told["--run"], 0.1, summary).write(Path(told["--result"]))
 
-    monkeypatch.setattr(SparkSubmitHook, "submit", submit)
+    monkeypatch.setattr(LocalAppHook, "submit", submit)
 
 
 @dataclass

@@ -12,6 +12,9 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.bundles import ChannelDagBundle
+from airflow_ddlrepl.channel_dags import build
+from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.load import load_channel
 from airflow_ddlrepl.errors import ConfigError
 
 KINDS = ("compare", "enroll", "plan", "refresh", "replicate")
@@ -65,6 +68,24 @@ def test_a_folder_gives_a_dag_per_file(tmp_path: Path) -> None:
     assert sorted(build_channel_dags(tmp_path)) == [
         f"ddlrepl__{name}__{kind}" for name in ("one", "two") for kind in KINDS
     ]
+
+
+def test_a_task_reads_the_file_of_its_own_channel_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Airflow says which DAG's task it runs; other channels' files would be read for nothing, each time."""
+    for name in ("one", "two", "three"):
+        write_channel(tmp_path, name)
+    read: list[str] = []
+
+    def load(file: Path) -> Channel:
+        read.append(file.stem)
+        return load_channel(file)
+
+    monkeypatch.setattr(build, "load_channel", load)
+    for dag_id, files in (("ddlrepl__two__enroll", ["two"]), ("another", ["one", "three", "two"]), ("", read[:0])):
+        monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", dag_id)
+        read.clear()
+        assert dag_id in build_channel_dags(tmp_path) or not dag_id.startswith("ddlrepl")
+        assert read == (files or ["one", "three", "two"])
 
 
 def test_one_name_in_two_files_is_refused(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from airflow.dag_processing.bundles.manager import DagBundlesManager
 from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
-from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_ddlrepl.bundles import ChannelDagBundle
 from airflow_ddlrepl.errors import ControlStop, SourceError
+from airflow_ddlrepl.hooks.local_app import LocalAppHook
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from tests.airflow import shop
@@ -22,15 +22,15 @@ STAGES = ("capture", "adapt", "refresh", "integrate")
 
 @pytest.fixture
 def starts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The apps that were submitted to Spark."""
+    """The apps that were started."""
     apps: list[str] = []
-    submit = SparkSubmitHook.submit
+    submit = LocalAppHook.submit
 
-    def counted(hook: SparkSubmitHook, application: str = "", **options: Any) -> None:
+    def counted(hook: LocalAppHook, application: str = "", **options: Any) -> None:
         apps.append(Path(application).stem)
         submit(hook, application, **options)
 
-    monkeypatch.setattr(SparkSubmitHook, "submit", counted)
+    monkeypatch.setattr(LocalAppHook, "submit", counted)
     return apps
 
 

@@ -248,6 +248,7 @@ def test_nothing_to_do_starts_no_spark(
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(SparkSubmitHook, "submit", refuse)
+    monkeypatch.setattr(local_app.LocalAppHook, "submit", refuse)
     asked = []
     work_is(monkeypatch, lambda channel, stage, run_id: asked.append(stage))
     told, _ = run(kind, channel)
