@@ -20,7 +20,7 @@ from benchmarks.ratios import Bench, check, databases
 CHANNEL = "scheduled"
 OURS = f"ddlrepl__{CHANNEL}__replicate"
 EMPTY = "nothing"
-PATIENCE = 120.0
+PATIENCE = 300.0
 # As many tasks as a cycle has, in the same form: four that run, and one that Airflow itself marks as done.
 EMPTY_DAG = f"""from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, task
@@ -135,7 +135,7 @@ class Client:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
         request = urllib.request.Request(self.airflow.url + path, data=data, headers=headers, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return json.loads(answer.read())
 
     def run(self, dag: str, run: str) -> float:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 PAUSE = 0.05
+TASK_RUNNER = "airflow.sdk.execution_time.task_runner"
 
 
 def can_fork() -> bool:
@@ -62,26 +63,47 @@ class Forked:
 
 
 def _become(command: list[str], environment: Mapping[str, str], writer: int) -> NoReturn:
-    """Run the file as a program of its own would be run, and end with its exit code."""
+    """Run the file as a program of its own would be run, and end with its exit code.
+
+    Nothing leaves this function: what called it is the other process's.
+    """
     code = 1
+    try:
+        code = _run(command, environment, writer)
+    finally:
+        os._exit(code)
+
+
+def _run(command: list[str], environment: Mapping[str, str], writer: int) -> int:
+    former = (sys.stdin, sys.stdout, sys.stderr)  # an object that nobody holds any more would close its stream's number
     try:
         _let_go(writer)
         os.environ.update(environment)
         sys.argv = command
-        runpy.run_path(command[0], run_name="__main__")
-        code = 0
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        return _exit_code(command[0])
     except BaseException:  # noqa: BLE001 - there is nobody above, and what is above belongs to another process
         traceback.print_exc()
+        return 1
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        del former
+
+
+def _exit_code(application: str) -> int:
+    """As of an interpreter that runs the file."""
+    try:
+        runpy.run_path(application, run_name="__main__")
+    except SystemExit as ended:
+        if isinstance(ended.code, int | None):
+            return ended.code or 0
+        print(ended.code, file=sys.stderr)
+        return 1
+    return 0
 
 
 def _let_go(writer: int) -> None:
-    """Of the other process's signal handlers, streams and log handlers."""
+    """Of the other process's signal handlers, streams, log handlers, and its way to Airflow."""
     os.setpgid(0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
@@ -92,3 +114,4 @@ def _let_go(writer: int) -> None:
     sys.stderr = io.open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115, UP020
     for handler in list(logging.root.handlers):
         logging.root.removeHandler(handler)
+    vars(sys.modules.get(TASK_RUNNER, sys)).pop("SUPERVISOR_COMMS", None)

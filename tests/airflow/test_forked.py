@@ -22,6 +22,8 @@ import atexit, logging, os, signal, sys
 from airflow_ddlrepl.hooks.forked import Forked
 
 signal.signal(signal.SIGTERM, lambda *_: print("the task's handler"))
+sys.stdout = open(1, "w", buffering=1)  # as Airflow has them: they close their streams' numbers
+sys.stderr = open(2, "w", buffering=1)
 atexit.register(lambda: print("ends", os.getpid() == starter))
 logging.basicConfig(handlers=[logging.StreamHandler(sys.stdout)], level=logging.INFO)
 starter = os.getpid()
@@ -53,7 +55,7 @@ def started(folder: Path, app: str, *arguments: str) -> list[str]:
     [
         ("import os, sys; print(__name__, sys.argv[1:], os.environ['MINE'])", ["__main__ ['--a', 'b'] yes"], 0),
         ("import sys; sys.exit(3)", [], 3),
-        ("import sys; sys.exit('a reason')", [], 1),
+        ("import sys; sys.exit('a reason')", ["a reason"], 1),
         ("import sys; sys.stderr.write('by stderr\\n')", ["by stderr"], 0),
         ("import logging; logging.basicConfig(format='%(message)s'); logging.error('x')", ["x"], 0),
         ("import time; print('hangs', flush=True); time.sleep(60)", ["hangs"], -15),
