@@ -103,13 +103,20 @@ def _exit_code(application: str) -> int:
 
 
 def _let_go(writer: int) -> None:
-    """Of the other process's signal handlers, streams, log handlers, and its way to Airflow."""
+    """Of the other process's signal handlers, streams, log handlers, files, connections, and its way to Airflow.
+
+    Numbers of files stay taken: an object of the other process that is freed here closes its number.
+    """
     os.setpgid(0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, place in ((nothing, 0), (writer, 1), (writer, 2)):
         os.dup2(source, place)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number > 2:
+            with suppress(OSError):  # that of the list itself, which is closed by now
+                os.dup2(nothing, number)
     sys.stdout = io.open(1, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115, UP020
     sys.stderr = io.open(2, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115, UP020
     for handler in list(logging.root.handlers):

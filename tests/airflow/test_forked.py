@@ -18,8 +18,10 @@ from tests.airflow.test_local_app import CHANNEL, TELLS, all_end
 
 # A process with one thread, as a task of Airflow's is; its app is the file in the first argument.
 STARTS = """
-import atexit, logging, os, signal, sys
+import atexit, logging, os, signal, socket, sys
 from airflow_ddlrepl.hooks.forked import Forked
+
+to_airflow = socket.socketpair()
 
 signal.signal(signal.SIGTERM, lambda *_: print("the task's handler"))
 sys.stdout = open(1, "w", buffering=1)  # as Airflow has them: they close their streams' numbers
@@ -34,6 +36,13 @@ for line in app.stdout:
     if "hangs" in line:
         os.kill(app.pid, signal.SIGTERM)
 print("code", app.wait())
+"""
+
+SOCKETS = """
+import os
+
+places = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+print([place for place in places if "socket:" in place])
 """
 
 
@@ -55,6 +64,7 @@ def started(folder: Path, app: str, *arguments: str) -> list[str]:
     [
         ("import os, sys; print(__name__, sys.argv[1:], os.environ['MINE'])", ["__main__ ['--a', 'b'] yes"], 0),
         ("import sys; sys.exit(3)", [], 3),
+        (SOCKETS, ["[]"], 0),
         ("import sys; sys.exit('a reason')", ["a reason"], 1),
         ("import sys; sys.stderr.write('by stderr\\n')", ["by stderr"], 0),
         ("import logging; logging.basicConfig(format='%(message)s'); logging.error('x')", ["x"], 0),
