@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.replica import Replica
 from tests.live.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
@@ -119,17 +118,6 @@ def test_a_partitioned_table_has_it(make: Make) -> None:
     )
     replica.settle()
     assert key_of(replica) == "PRIMARY KEY (id)"
-
-
-@pytest.mark.parametrize("databases", [18, 15], indirect=True)
-@when
-def test_a_row_that_somebody_else_wrote_is_found(make: Make, when: str) -> None:
-    """A role that lets constraints rest would let two rows have one key."""
-    replica = make(table(when), ROWS)
-    replica.at_target("INSERT INTO t VALUES (20, 'theirs')")
-    replica.at_source("INSERT INTO t VALUES (20, 'ours')")
-    with pytest.raises(DdlReplError, match="INT-102"):
-        replica.replicate()
 
 
 def test_a_rename_and_a_drop_of_its_columns(make: Make) -> None:

@@ -126,18 +126,6 @@ class _Merge:
                 self._run(merge_sql.insert(one), one, Stage.INSERTS, "insert")
             for one in self._with(Stage.ADDED):
                 self._run(merge_sql.insert_copies(one), one, Stage.ADDED, "insert")
-            for stage in (Stage.INSERTS, Stage.ADDED):
-                for one in self._with(stage):
-                    self._check_deferrable(one, stage)
-
-    def _check_deferrable(self, one: Staged, stage: Stage) -> None:
-        """A deferrable key is looked at by a trigger of the server's, which rests with all others."""
-        if self.session.enforces or not one.deferrable:
-            return
-        statement = merge_sql.shared_key(one, stage)
-        if statement is not None and self._execute(statement, one, stage):
-            said = "rows are in the target already: two rows have one value of its deferrable primary key"
-            raise TargetError(said, code="INT-102", table=self.name, hint=REPAIR)
 
     def _update(self) -> None:
         """In place; where unique values wander between rows, by taking all of them out first."""

@@ -89,17 +89,6 @@ def insert_copies(staged: Staged) -> str:
     )
 
 
-def shared_key(staged: Staged, stage: Stage) -> str | None:
-    """New rows whose deferrable key another row of the target has, too; None where the target computes that key."""
-    key = [column for column in staged.columns if column.id in staged.deferrable]
-    if len(key) < len(staged.deferrable):
-        return None
-    names = ", ".join(f"t.{quote(c.name)}" for c in key)
-    same = " AND ".join(c.equals(f"t.{quote(c.name)}", c.image("s")) for c in key)
-    rows = f"{qualified(staged.target)} t WHERE EXISTS (SELECT FROM {staged.from_(stage)} s WHERE {same})"
-    return f"SELECT {names} FROM {rows} GROUP BY {names} HAVING count(*) > 1 LIMIT 1"
-
-
 def delete_copies(staged: Staged) -> str:
     """Exactly as many copies of each whole row as went."""
     return (

@@ -82,7 +82,7 @@ class Staged:
     tables: staging table and row count per kind; only those that hold rows. given: of these kinds the rows are
     here, and no such table was made. held: ids of the columns that have an `h` flag, per kind. fills: SQL of target
     columns that the rows do not know, for inserts. replaces: updates must delete and insert (they set a column that
-    UPDATE can't set). changes: rows read from the trail. deferrable: ids of the columns of a deferrable key.
+    UPDATE can't set). changes: rows read from the trail.
     """
 
     table_id: int
@@ -95,7 +95,6 @@ class Staged:
     fills: tuple[tuple[str, str], ...] = ()
     replaces: bool = False
     changes: int = 0
-    deferrable: tuple[int, ...] = ()
 
     @property
     def keys(self) -> tuple[StagedColumn, ...]:

@@ -244,7 +244,6 @@ class _Plan:
             fills=tuple(_fills(self.columns, self.task.target)),
             replaces=_replaces(self.columns, self.task.target),
             changes=changes,
-            deferrable=self.task.target.deferrable_key.columns if self.task.target.deferrable_key else (),
         )
 
 
