@@ -108,8 +108,8 @@ def _let_go(writer: int) -> None:
     Numbers of files stay taken: an object of the other process that is freed here closes its number.
     """
     os.setpgid(0, 0)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
+    for sent in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        signal.signal(sent, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, place in ((nothing, 0), (writer, 1), (writer, 2)):
         os.dup2(source, place)
