@@ -143,7 +143,7 @@ def test_adapt_says_each_statement_with_its_target(
 ) -> None:
     shop.run_sql(databases.source, [CHANGE])
     run_stage("capture", load_channel(file), "one", InProcess())
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "ddlrepl"):
         found, _ = run(AdaptDDLOperator, file)
     (one,) = found["executed"]
     assert (one["target"], one["table"]) == ("warehouse", "public.orders")
