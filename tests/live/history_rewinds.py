@@ -145,8 +145,6 @@ class Rememberer(Player):
                 if error.code not in ("REW-101", "CFG-131"):
                     raise
                 return set()  # nothing was loaded before it
-            if plan.in_the_way.found:
-                return set()  # a person has to remove it, or choose another place: refused with its name
             if plan.is_possible:
                 return {table["table"] for table in plan.tables}
             unsafe = {t["table"] for t in plan.tables if t["verdict"] == "unsafe"}  # another one may have the same name

@@ -90,6 +90,28 @@ def test_what_a_rewind_left_before_the_channel_was_deactivated(databases: Any, p
     assert read(past, "SELECT id FROM t") == [(1,)]
 
 
+def test_a_multirange_goes_with_its_range(databases: Any, past: str, tmp_path: Path) -> None:
+    """Another type has its name later: the plan does not take what the earlier rewind left for somebody else's."""
+    replica = replayable(databases, tmp_path, location=past)
+    replica.at_source(
+        "CREATE TYPE span AS RANGE (subtype = int4)",
+        "CREATE TABLE t (id int PRIMARY KEY, s span)",
+        "INSERT INTO t VALUES (1, '[1,2)')",
+    )
+    replica.activate()
+    replica.rewind(captured(replica))
+    replica.at_source(
+        "ALTER TYPE span_multirange RENAME TO all_spans",
+        "CREATE TYPE span_multirange AS ENUM ('wide')",
+        "ALTER TABLE t ADD w span_multirange",
+        "UPDATE t SET w = 'wide'",
+    )
+    now = captured(replica)
+    assert replica.plan_rewind(now).to_json()["in_the_way"] == []
+    replica.rewind(now)
+    assert read(past, "SELECT s::text, w::text FROM t") == [("[1,2)", "wide")]
+
+
 @pytest.mark.parametrize("existing", ["refuse", "replace"])
 def test_beside_the_target_without_schemas_of_its_own(databases: Any, tmp_path: Path, existing: str) -> None:
     """The live tables, empty ones and those that are created on the way too, are not its to write."""

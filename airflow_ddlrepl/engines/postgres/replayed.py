@@ -38,6 +38,20 @@ JOIN pg_namespace n ON n.oid = t.typnamespace
 JOIN unnest(%(type_schemas)s::text[], %(type_names)s::text[]) w(s, t) ON n.nspname = w.s AND t.typname = w.t
 ORDER BY 1, 2, 3
 """
+_TYPES_OF = """
+WITH named AS (
+    SELECT t.oid FROM pg_type t
+    JOIN pg_namespace n ON n.oid = t.typnamespace
+    JOIN unnest(%(type_schemas)s::text[], %(type_names)s::text[]) w(s, t) ON n.nspname = w.s AND t.typname = w.t
+    UNION
+    SELECT c.reltype FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN unnest(%(schemas)s::text[], %(names)s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w.t),
+made_with AS (SELECT oid FROM named UNION SELECT r.rngmultitypid FROM pg_range r JOIN named ON named.oid = r.rngtypid)
+SELECT n.nspname, t.typname FROM pg_type t
+JOIN pg_namespace n ON n.oid = t.typnamespace
+JOIN made_with m ON t.oid = m.oid OR t.typelem = m.oid AND t.typlen = -1
+"""
 _UNUSED = """
 DELETE FROM ddlrepl.replayed_names r WHERE r.channel = %s AND NOT EXISTS (
     SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -103,26 +117,39 @@ def in_the_way(
 ) -> Obstacles:
     """What a rewind would find under the names of its tables and types and may not remove. Changes nothing.
 
-    ours: tables that the rewind removes first.
+    ours: tables that the rewind removes first; what it reserved before goes with them (`clear`).
     """
     tables, types = names
     with connection.cursor() as cursor:
+        gone, spelled = set(ours), set[TableName]()
         if _exists(cursor, "ddlrepl.replayed_names"):
-            tables, types = tables - _reserved(cursor, holder, False), types - _reserved(cursor, holder, True)
-        return _obstacles(cursor, holder, tables - set(ours), types)
+            gone |= _reserved(cursor, holder, False)
+            spelled |= _reserved(cursor, holder, True)
+            spelled |= set(_stepped_aside(cursor, spelled))
+        return _obstacles(cursor, holder, tables - gone, types - spelled - _types_of(cursor, gone, spelled))
 
 
 def _obstacles(
     cursor: Cursor[Any], holder: str, tables: Collection[TableName], types: Collection[TableName]
 ) -> Obstacles:
-    names = {
+    taken = cursor.execute(_TAKEN, _spelled(tables, types)).fetchall()
+    found = tuple((kind, TableName(*name)) for kind, *name in taken)
+    return Obstacles(found, bool(found) and _is_shared(cursor, holder))
+
+
+def _types_of(cursor: Cursor[Any], tables: Collection[TableName], types: Collection[TableName]) -> set[TableName]:
+    """The types that go when these tables and types are dropped: rows', multiranges, and arrays of each."""
+    return {TableName(*row) for row in cursor.execute(_TYPES_OF, _spelled(tables, types)).fetchall()}
+
+
+def _spelled(tables: Collection[TableName], types: Collection[TableName]) -> dict[str, list[str]]:
+    """The parameters of a query about names."""
+    return {
         "schemas": [name.schema for name in tables],
         "names": [name.name for name in tables],
         "type_schemas": [name.schema for name in types],
         "type_names": [name.name for name in types],
     }
-    found = tuple((kind, TableName(*name)) for kind, *name in cursor.execute(_TAKEN, names).fetchall())
-    return Obstacles(found, bool(found) and _is_shared(cursor, holder))
 
 
 def _is_shared(cursor: Cursor[Any], holder: str) -> bool:
