@@ -7,9 +7,9 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, TABLES, channel_dag, params, text
+from airflow_ddlrepl.channel_dags.approval import approval
+from airflow_ddlrepl.channel_dags.dag import TABLES, channel_dag, params, text
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.operators.approve import ApproveWhenOperator
 from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
 
 REPAIR = "shows what differs and asks; without it the run fails when anything does"
@@ -31,13 +31,10 @@ def compare_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         where, tables = str(file.absolute()), params("tables")
         then = "{{ 'go_on' if params.repair else 'fail' }}"
         compare = CompareOperator(task_id="compare", channel=where, on_difference=then, **tables)
-        approve = ApproveWhenOperator(
-            task_id="approve",
+        approve = approval(
+            f"Repair the tables of {channel.name} that differ?",
+            of="compare",
             wanted="{{ ti.xcom_pull(task_ids='compare')['differences'] }}",
-            subject=f"Repair the tables of {channel.name} that differ?",
-            body="{{ ti.xcom_pull(task_ids='compare', key='text') }}",
-            defaults="Reject",
-            response_timeout=ANSWER_WITHIN,
         )
         repair = RepairOperator(task_id="repair", channel=where, **tables)
         compare >> approve >> repair

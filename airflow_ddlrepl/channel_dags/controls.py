@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, channel_dag, params
+from airflow_ddlrepl.channel_dags.approval import approval
+from airflow_ddlrepl.channel_dags.dag import channel_dag, params
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 
@@ -27,13 +27,7 @@ def controls_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     ) as dag:
         where = str(file.absolute())
         explain = ExplainControlsOperator(task_id="explain", channel=where, **params("control"))
-        approve = ApprovalOperator(
-            task_id="approve",
-            subject=f"Remove these controls of {channel.name}?",
-            body="{{ ti.xcom_pull(task_ids='explain', key='text') }}",
-            defaults="Reject",
-            response_timeout=ANSWER_WITHIN,
-        )
+        approve = approval(f"Remove these controls of {channel.name}?", of="explain")
         remove = RemoveControlsOperator(task_id="remove", channel=where, controls=explain.output)
         explain >> approve >> remove
     return dag

@@ -16,7 +16,6 @@ from airflow_ddlrepl.operators.markdown import dag_id
 
 # A run that finds the channel locked or a server away tries again before it fails.
 DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), "owner": "ddlrepl"}
-ANSWER_WITHIN = timedelta(days=1)
 TABLES = "schema.table, one per line; patterns as in the channel file; empty: all of the channel"
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,9 +8,9 @@ from typing import Any
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, channel_dag
+from airflow_ddlrepl.channel_dags.approval import approval
+from airflow_ddlrepl.channel_dags.dag import channel_dag
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.operators.approve import ApproveWhenOperator
 from airflow_ddlrepl.operators.markdown import dag_id
 from airflow_ddlrepl.operators.plan import PlanOperator
 
@@ -28,14 +28,7 @@ def plan_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         params={"ask": Param(False, type="boolean", title="Replicate after an approval", description=ASK)},
     ) as dag:
         plan = PlanOperator(task_id="plan", channel=str(file.absolute()))
-        approve = ApproveWhenOperator(
-            task_id="approve",
-            wanted="{{ params.ask }}",
-            subject=f"Run the next cycle of {channel.name} by this plan?",
-            body="{{ ti.xcom_pull(task_ids='plan', key='text') }}",
-            defaults="Reject",
-            response_timeout=ANSWER_WITHIN,
-        )
+        approve = approval(f"Run the next cycle of {channel.name} by this plan?", of="plan", wanted="{{ params.ask }}")
         replicate = TriggerDagRunOperator(task_id="replicate", trigger_dag_id=dag_id(channel.name, "replicate"))
         plan >> approve >> replicate
     return dag

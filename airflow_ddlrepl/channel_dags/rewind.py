@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.channel_dags.dag import ANSWER_WITHIN, TABLES, channel_dag, params, shown, text
+from airflow_ddlrepl.channel_dags.approval import approval
+from airflow_ddlrepl.channel_dags.dag import TABLES, channel_dag, params, shown, text
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 
@@ -33,13 +33,7 @@ def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         wanted = params("to", "into", "tables")
         where = str(file.absolute())
         plan = PlanRewindOperator(task_id="plan", channel=where, **wanted)
-        approve = ApprovalOperator(
-            task_id="approve",
-            subject="Rewind {{ params.into }} to {{ params.to }}?",
-            body="{{ ti.xcom_pull(task_ids='plan', key='text') }}",
-            defaults="Reject",
-            response_timeout=ANSWER_WITHIN,
-        )
+        approve = approval("Rewind {{ params.into }} to {{ params.to }}?", of="plan")
         rewind = RewindOperator(task_id="rewind", channel=where, **wanted)
         plan >> approve >> rewind
     return dag
