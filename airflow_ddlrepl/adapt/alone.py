@@ -9,10 +9,10 @@ from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.create_table import CreateTable
-from airflow_ddlrepl.ddl.drop_table import DropTable
-from airflow_ddlrepl.ddl.spot import spot
-from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.model.table import Table
 
 WHY = "no AdaptDDL action on both sides: the target is left as it is"

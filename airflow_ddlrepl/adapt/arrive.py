@@ -13,16 +13,16 @@ from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
-from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_default import ChangeDefault
-from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
-from airflow_ddlrepl.ddl.change_type import ChangeType, Using
-from airflow_ddlrepl.ddl.create_table import CreateTable
-from airflow_ddlrepl.ddl.create_type import CreateType
-from airflow_ddlrepl.ddl.spot import spot
-from airflow_ddlrepl.ddl.statement import Evidence
-from airflow_ddlrepl.ddl.truncate import Truncate
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
+from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.truncate import Truncate
+from airflow_ddlrepl.ddl.types.create_type import CreateType
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
 

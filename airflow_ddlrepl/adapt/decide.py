@@ -19,7 +19,7 @@ from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.config.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.config.profile import Effect, Profile
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.model.table import Table
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.ddl.casts import TEXT
-from airflow_ddlrepl.ddl.expression import Standing, standing
+from airflow_ddlrepl.ddl.sql.expression import Standing, standing
+from airflow_ddlrepl.ddl.types.casts import TEXT
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind

@@ -12,29 +12,29 @@ from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.rows import has_default, row_of
 from airflow_ddlrepl.config.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.policies import OnAddColumnWithDefault
-from airflow_ddlrepl.ddl.add_column import AddColumn
-from airflow_ddlrepl.ddl.attach_partition import AttachPartition
-from airflow_ddlrepl.ddl.casts import Cast, cast, cast_by_text, explicit_cast
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_default import ChangeDefault
-from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
-from airflow_ddlrepl.ddl.change_identity import ChangeIdentity
-from airflow_ddlrepl.ddl.change_key import ChangeKey
-from airflow_ddlrepl.ddl.change_logging import ChangeLogging
-from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
-from airflow_ddlrepl.ddl.change_partition_key import ChangePartitionKey
-from airflow_ddlrepl.ddl.change_replica_identity import ChangeReplicaIdentity
-from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
-from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
-from airflow_ddlrepl.ddl.conversion import Conversion
-from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
-from airflow_ddlrepl.ddl.detach_partition import DetachPartition
-from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.ddl.opaque import Opaque
-from airflow_ddlrepl.ddl.rename_column import RenameColumn
-from airflow_ddlrepl.ddl.rename_table import RenameTable
-from airflow_ddlrepl.ddl.rename_type import RenameType
-from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.ddl.tables.attach_partition import AttachPartition
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
+from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging
+from airflow_ddlrepl.ddl.tables.change_partition_key import ChangePartitionKey
+from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity
+from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
+from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
+from airflow_ddlrepl.ddl.types.casts import Cast, cast, cast_by_text, explicit_cast
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.types.conversion import Conversion
+from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeKind

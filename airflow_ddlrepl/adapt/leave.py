@@ -7,10 +7,10 @@ from airflow_ddlrepl.adapt.hold import hold
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.config.policies import OnDropTable
-from airflow_ddlrepl.ddl.detach_partition import DetachPartition
-from airflow_ddlrepl.ddl.drop_table import DropTable
-from airflow_ddlrepl.ddl.rename_table import RenameTable
-from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
+from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.model.names import TableName, aside
 from airflow_ddlrepl.model.table import Table
 

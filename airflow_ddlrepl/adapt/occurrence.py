@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.rows import row_of
 from airflow_ddlrepl.config.ddl_table import Ddl
-from airflow_ddlrepl.ddl.casts import INT4, VARCHAR
-from airflow_ddlrepl.ddl.spot import spot
-from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.ddl.types.casts import INT4, VARCHAR
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from airflow_ddlrepl.adapt.facts import About, Renderer
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_logging import ChangeLogging
-from airflow_ddlrepl.ddl.change_replica_identity import ChangeReplicaIdentity
-from airflow_ddlrepl.ddl.create_type import ForgetType
+from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging
+from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity
+from airflow_ddlrepl.ddl.types.create_type import ForgetType
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition

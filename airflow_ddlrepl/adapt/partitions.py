@@ -7,18 +7,18 @@ from dataclasses import replace
 
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.steps import Step, StepKind
-from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
-from airflow_ddlrepl.ddl.change_identity import ChangeIdentity
-from airflow_ddlrepl.ddl.change_key import ChangeKey
-from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
-from airflow_ddlrepl.ddl.change_type import ChangeType
-from airflow_ddlrepl.ddl.drop_column import DropColumn
-from airflow_ddlrepl.ddl.expression import is_constant
-from airflow_ddlrepl.ddl.fill_column import FillColumn
-from airflow_ddlrepl.ddl.lexer import canonical
-from airflow_ddlrepl.ddl.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
+from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.sql.expression import is_constant
+from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.model.table import Column, Key, Table
 
 _BY_PARENT = (AddColumn, DropColumn, RenameColumn, ChangeType)

@@ -21,8 +21,8 @@ from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.want import want
 from airflow_ddlrepl.config.ddl_table import Ddl
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.spot import spot
-from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, Evidence
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
 

@@ -9,9 +9,9 @@ from airflow_ddlrepl.adapt.judge import Case
 from airflow_ddlrepl.adapt.render import Rendering
 from airflow_ddlrepl.adapt.steps import Step, StepKind
 from airflow_ddlrepl.config.policies import OnPreserveAlterTableFail
-from airflow_ddlrepl.ddl.create_table import CreateTable
-from airflow_ddlrepl.ddl.drop_table import DropTable
-from airflow_ddlrepl.ddl.rename_table import RenameTable
+from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
+from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.model.names import TableName, stem
 from airflow_ddlrepl.model.table import Table
 

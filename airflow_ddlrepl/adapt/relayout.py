@@ -10,9 +10,9 @@ from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES
 from airflow_ddlrepl.config.refresh_options import Difference
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
-from airflow_ddlrepl.ddl.change_type import ChangeType, Using
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
 

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.adapt.facts import About, Refusal, Renderer
 from airflow_ddlrepl.adapt.reuse import differences
 from airflow_ddlrepl.adapt.steps import Expected, Step, StepKind, TablePlan
-from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_default import ChangeDefault
-from airflow_ddlrepl.ddl.change_identity import ChangeIdentity
-from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition
-from airflow_ddlrepl.ddl.create_type import ForgetType
-from airflow_ddlrepl.ddl.drop_column import DropColumn
-from airflow_ddlrepl.ddl.expression import is_value
-from airflow_ddlrepl.ddl.fill_column import FillColumn
-from airflow_ddlrepl.ddl.lexer import canonical
-from airflow_ddlrepl.ddl.replayable import Named, Reading, read
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.sql.expression import is_value
+from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.ddl.sql.replayable import Named, Reading, read
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition
+from airflow_ddlrepl.ddl.types.create_type import ForgetType
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.lexer import canonical
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import TypeDefinition
 

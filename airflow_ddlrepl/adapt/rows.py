@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.config.ddl_table import Ddl
-from airflow_ddlrepl.ddl.add_column import AddColumn
-from airflow_ddlrepl.ddl.attach_partition import AttachPartition
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_key import ChangeKey
-from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
-from airflow_ddlrepl.ddl.create_table import CreateTable
-from airflow_ddlrepl.ddl.drop_column import DropColumn
-from airflow_ddlrepl.ddl.drop_table import DropTable
-from airflow_ddlrepl.ddl.rename_column import RenameColumn
-from airflow_ddlrepl.ddl.rename_table import RenameTable
-from airflow_ddlrepl.ddl.truncate import Truncate
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.tables.attach_partition import AttachPartition
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
+from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
+from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
+from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.model.table import Column
 
 _OF = {

@@ -10,11 +10,11 @@ from collections.abc import Container, Iterator, Mapping
 from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.steps import Step, StepKind
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
-from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
-from airflow_ddlrepl.ddl.lexer import canonical
-from airflow_ddlrepl.ddl.rename_type import RenameType
-from airflow_ddlrepl.ddl.type_edits import AddLabel, edits
+from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.types.rename_type import RenameType
+from airflow_ddlrepl.ddl.types.type_edits import AddLabel, edits
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition

@@ -8,7 +8,7 @@ from airflow_ddlrepl.adapt.keep import keep_structure
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.rows import has_default
 from airflow_ddlrepl.config.policies import OnAddColumnWithDefault
-from airflow_ddlrepl.ddl import casts
+from airflow_ddlrepl.ddl.types import casts
 from airflow_ddlrepl.model.table import Column, Table
 
 # what a mandatory column shows in rows that stand, where the policy doesn't want the source's default

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.ddl.add_column import AddColumn
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
-from airflow_ddlrepl.ddl.change_key import ChangeKey
-from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
-from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
-from airflow_ddlrepl.ddl.drop_column import DropColumn
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.model.table import Identity, Table
 
 

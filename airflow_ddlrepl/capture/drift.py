@@ -15,7 +15,7 @@ from airflow_ddlrepl.capture.doubt import doubt
 from airflow_ddlrepl.capture.enroll import belongs, shape_of
 from airflow_ddlrepl.capture.layouts import reshaped, unreadable
 from airflow_ddlrepl.capture.untangle import untangle
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, START_OF_TRANSACTION, LogKey, Lsn, Snapshot

@@ -10,8 +10,8 @@ from itertools import zip_longest
 
 from airflow_ddlrepl.capture.layouts import reshaped
 from airflow_ddlrepl.capture.merge import merge, merge_fields
-from airflow_ddlrepl.ddl.respell import with_definitions
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.sql.respell import with_definitions
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Snapshot
 from airflow_ddlrepl.model.revision import Origin, Revision

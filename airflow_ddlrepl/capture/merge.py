@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from airflow_ddlrepl.ddl.respell import moves, respelled
+from airflow_ddlrepl.ddl.sql.respell import moves, respelled
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_ddlrepl.ddl.change_partition_key import partitioned_alike
-from airflow_ddlrepl.ddl.change_type import ChangeType, Extent
-from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
+from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.model.table import Column, Table
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from airflow_ddlrepl.config.moment import Start
 from airflow_ddlrepl.config.policies import Enrollment, ExistingTables, TrailChoice
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions

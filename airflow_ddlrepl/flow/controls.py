@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.location import redact
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision

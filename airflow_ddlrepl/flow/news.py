@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.location import redact
-from airflow_ddlrepl.ddl.spot import spot
+from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.status import status

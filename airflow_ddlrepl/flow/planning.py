@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.refused import POLICY
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.adapt.timeline import Planner, Standing, State
-from airflow_ddlrepl.ddl.statement import NOTHING_KNOWN, Evidence, evidence
+from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.present import Present, publishes_generated
 from airflow_ddlrepl.errors import Unsupported

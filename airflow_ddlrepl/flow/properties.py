@@ -12,8 +12,8 @@ from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.config.channel import Channel
 from airflow_ddlrepl.config.properties import names_in
-from airflow_ddlrepl.ddl.spot import spot
-from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.restricting import condition_at, require_one_condition
 from airflow_ddlrepl.flow.transforming import require_one_function, transform_at

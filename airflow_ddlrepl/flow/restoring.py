@@ -9,9 +9,9 @@ from itertools import chain
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_default import ChangeDefault
-from airflow_ddlrepl.ddl.change_type import ChangeType
-from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.edit import free_name
 from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.copying import SPELLING

@@ -12,10 +12,10 @@ from airflow_ddlrepl.adapt.replayed import Statement, replayed
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.ddl import casts
-from airflow_ddlrepl.ddl.conversion import Conversion, computed
-from airflow_ddlrepl.ddl.lexer import tokens
-from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.ddl.sql.lexer import tokens
+from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.ddl.types import casts
+from airflow_ddlrepl.ddl.types.conversion import Conversion, computed
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.properties import ShapeAt, shape_before

@@ -22,14 +22,14 @@ from airflow_ddlrepl.adapt.steps import StepKind
 from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.ddl.change import SchemaChange, TableChange
-from airflow_ddlrepl.ddl.change_partition_key import ChangePartitionKey
-from airflow_ddlrepl.ddl.create_table import CreateTable
-from airflow_ddlrepl.ddl.drop_table import DropTable
+from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.edit import settled
-from airflow_ddlrepl.ddl.fill_column import FillColumn
 from airflow_ddlrepl.ddl.opaque import Opaque
-from airflow_ddlrepl.ddl.statement import Evidence
-from airflow_ddlrepl.ddl.truncate import Truncate
+from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.ddl.tables.change_partition_key import ChangePartitionKey
+from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
+from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.engines.postgres.capability import capabilities
 from airflow_ddlrepl.engines.postgres.ddl import RENDER, PostgresDdl
 from airflow_ddlrepl.model.names import TableName

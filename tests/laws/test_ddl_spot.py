@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
-from airflow_ddlrepl.ddl.change_type import ChangeType
-from airflow_ddlrepl.ddl.column_names import mentions
-from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.columns.column_names import mentions
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.diff import apply_all, spot
 from airflow_ddlrepl.ddl.edit import renames_in_order, settled
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.order import in_order
-from airflow_ddlrepl.ddl.spot import apply_all, spot
-from airflow_ddlrepl.ddl.type_edits import edits
+from airflow_ddlrepl.ddl.types.type_edits import edits
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table

@@ -22,7 +22,7 @@ from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.policies import Defaults
 from airflow_ddlrepl.config.profile import Profile, profiles
-from airflow_ddlrepl.ddl.statement import Evidence
+from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Key, Table

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_ddlrepl.config.properties import ColumnProperty
-from airflow_ddlrepl.ddl.column_names import is_sure, mentions, renamed
-from airflow_ddlrepl.ddl.spot import apply_all, spot
+from airflow_ddlrepl.ddl.columns.column_names import is_sure, mentions, renamed
+from airflow_ddlrepl.ddl.diff import apply_all, spot
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table

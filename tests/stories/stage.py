@@ -16,7 +16,7 @@ from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.config.adapt import AdaptAction
 from airflow_ddlrepl.config.policies import Defaults
 from airflow_ddlrepl.ddl.order import in_order
-from airflow_ddlrepl.ddl.statement import Evidence, has_using, known_conversions
+from airflow_ddlrepl.ddl.sql.statement import Evidence, has_using, known_conversions
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, create_table, create_types
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.names import qualified, quote

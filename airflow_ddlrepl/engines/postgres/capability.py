@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_partition_key import ChangePartitionKey
 from airflow_ddlrepl.ddl.opaque import Opaque
+from airflow_ddlrepl.ddl.tables.change_partition_key import ChangePartitionKey
 from airflow_ddlrepl.engines.postgres.ddl import RENDER, _nothing
 from airflow_ddlrepl.engines.postgres.ddl_types import forget_type
 

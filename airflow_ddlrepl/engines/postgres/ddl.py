@@ -7,29 +7,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.adapt.facts import About
-from airflow_ddlrepl.ddl.add_column import AddColumn
-from airflow_ddlrepl.ddl.attach_partition import AttachPartition
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.change_default import ChangeDefault
-from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
-from airflow_ddlrepl.ddl.change_identity import ChangeIdentity
-from airflow_ddlrepl.ddl.change_key import ChangeKey
-from airflow_ddlrepl.ddl.change_logging import ChangeLogging
-from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
-from airflow_ddlrepl.ddl.change_replica_identity import ChangeReplicaIdentity
-from airflow_ddlrepl.ddl.change_type import ChangeType
-from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
-from airflow_ddlrepl.ddl.create_table import CreateTable
-from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
-from airflow_ddlrepl.ddl.detach_partition import DetachPartition
-from airflow_ddlrepl.ddl.drop_column import DropColumn
-from airflow_ddlrepl.ddl.drop_table import DropTable
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
+from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.ddl.edit import free_name
-from airflow_ddlrepl.ddl.fill_column import FillColumn
-from airflow_ddlrepl.ddl.rename_column import RenameColumn
-from airflow_ddlrepl.ddl.rename_table import RenameTable
-from airflow_ddlrepl.ddl.rename_type import RenameType
-from airflow_ddlrepl.ddl.truncate import Truncate
+from airflow_ddlrepl.ddl.tables.attach_partition import AttachPartition
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
+from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging
+from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity
+from airflow_ddlrepl.ddl.tables.create_table import CreateTable
+from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
+from airflow_ddlrepl.ddl.tables.drop_table import DropTable
+from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
+from airflow_ddlrepl.ddl.tables.truncate import Truncate
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.engines.postgres import ddl_columns, ddl_types
 from airflow_ddlrepl.engines.postgres.ddl_keys import change_key, key_sql
 from airflow_ddlrepl.engines.postgres.ddl_text import OWN_ZONE, as_told

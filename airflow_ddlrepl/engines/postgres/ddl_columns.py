@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.ddl.add_column import AddColumn
-from airflow_ddlrepl.ddl.change_default import ChangeDefault
-from airflow_ddlrepl.ddl.change_generated import ChangeGenerated
-from airflow_ddlrepl.ddl.change_identity import ChangeIdentity
-from airflow_ddlrepl.ddl.change_nullability import ChangeNullability
-from airflow_ddlrepl.ddl.change_type import ChangeType, Using
-from airflow_ddlrepl.ddl.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
+from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
 from airflow_ddlrepl.ddl.edit import free_name
-from airflow_ddlrepl.ddl.fill_column import FillColumn
-from airflow_ddlrepl.ddl.rename_column import RenameColumn
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.model.table import Column, Table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.ddl.change_key import ChangeKey
+from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.engines.postgres.ddl_types import block
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
 from airflow_ddlrepl.model.names import TableName

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from airflow_ddlrepl.ddl.change_type_definition import ChangeTypeDefinition, ReplaceType
-from airflow_ddlrepl.ddl.create_type import CreateType, ForgetType
-from airflow_ddlrepl.ddl.rename_type import RenameType
-from airflow_ddlrepl.ddl.type_edits import (
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.types.rename_type import RenameType
+from airflow_ddlrepl.ddl.types.type_edits import (
     AddAttribute,
     AddConstraint,
     AddLabel,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import structure
-from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.copying import SPELLING
 from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote

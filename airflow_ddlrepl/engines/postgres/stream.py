@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.ddl.query_string import ByTransaction
+from airflow_ddlrepl.ddl.sql.query_string import ByTransaction
 from airflow_ddlrepl.engines.postgres.connect import arrow_connection
 from airflow_ddlrepl.engines.postgres.lineage import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.names import literal, quote

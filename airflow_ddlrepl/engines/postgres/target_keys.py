@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.ddl.respell import Moves, respelled_text, respelled_types
+from airflow_ddlrepl.ddl.sql.respell import Moves, respelled_text, respelled_types
 from airflow_ddlrepl.engines.postgres.ddl_types import create_types
 from airflow_ddlrepl.engines.postgres.load import drop_stages, load
 from airflow_ddlrepl.engines.postgres.names import qualified

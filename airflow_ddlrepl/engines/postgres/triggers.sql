@@ -170,7 +170,7 @@ BEGIN
         'settings', settings
             || CASE WHEN shared = '{}' THEN '{}' ELSE jsonb_build_object('shared', shared::int8[]) END
             || CASE WHEN before IS NULL THEN '{}' ELSE jsonb_build_object('snapshot_before', before -> 'snapshot') END
-            -- One of many statements of the query string itself: capture finds out which one (ddl/query_string.py).
+            -- One of many statements of the query string itself: capture finds out which one (ddl/sql/query_string.py).
             || CASE WHEN strpos(context, E'\n') > 0 OR ddlrepl.statement_of(context, query) IS NOT NULL THEN '{}'
                 ELSE jsonb_build_object('query_started', extract(epoch FROM statement_timestamp())) END,
         'before', (SELECT coalesce(jsonb_agg(b), '[]') FROM jsonb_array_elements(before -> 'tables') b

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from airflow_ddlrepl.ddl.lexer import Kind, Token, placed_tokens
-from airflow_ddlrepl.ddl.statement import is_doubtful
+from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, placed_tokens
+from airflow_ddlrepl.ddl.sql.statement import is_doubtful
 from airflow_ddlrepl.model.change import Event, EventKind
 
 RUN = "query_started"

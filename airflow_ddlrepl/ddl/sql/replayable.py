@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from airflow_ddlrepl.ddl.lexer import Kind, Token, parts, tokens
-from airflow_ddlrepl.ddl.statement import is_doubtful, statements
+from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, parts, tokens
+from airflow_ddlrepl.ddl.sql.statement import is_doubtful, statements
 
 
 class Named(NamedTuple):

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from airflow_ddlrepl.ddl import (
+from airflow_ddlrepl.ddl import opaque
+from airflow_ddlrepl.ddl.change import SchemaChange, TableChange
+from airflow_ddlrepl.ddl.columns import (
     add_column,
-    attach_partition,
     change_default,
     change_generated,
     change_identity,
+    change_nullability,
+    change_type,
+    drop_column,
+    rename_column,
+)
+from airflow_ddlrepl.ddl.tables import (
+    attach_partition,
     change_key,
     change_logging,
-    change_nullability,
     change_partition_key,
     change_replica_identity,
-    change_type,
-    change_type_definition,
     create_table,
-    create_type,
     detach_partition,
-    drop_column,
     drop_table,
-    opaque,
-    rename_column,
     rename_table,
-    rename_type,
 )
-from airflow_ddlrepl.ddl.change import SchemaChange, TableChange
+from airflow_ddlrepl.ddl.types import change_type_definition, create_type, rename_type
 from airflow_ddlrepl.model.table import Table
 
 # The order in which the changes can be made: what is in the way goes first, what builds on others comes last.

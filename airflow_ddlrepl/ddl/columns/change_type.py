@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.casts import TEXT, element, widens
 from airflow_ddlrepl.ddl.change import TableChange
 from airflow_ddlrepl.ddl.edit import edit_column, shared_columns
-from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.ddl.types.casts import TEXT, element, widens
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 
-from airflow_ddlrepl.ddl.lexer import Kind, Token, tokens
+from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, tokens
 
 _SEQUENCES = frozenset({"nextval", "currval", "lastval", "setval"})
 

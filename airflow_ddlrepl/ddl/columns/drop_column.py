@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
-from airflow_ddlrepl.ddl.column_order import to_drop
+from airflow_ddlrepl.ddl.columns.column_order import to_drop
 from airflow_ddlrepl.model.table import Column, Table
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.change import TableChange
-from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Table
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from airflow_ddlrepl.ddl import change_type
-from airflow_ddlrepl.ddl.column_names import mentions
-from airflow_ddlrepl.ddl.lexer import canonical
+from airflow_ddlrepl.ddl.columns import change_type
+from airflow_ddlrepl.ddl.columns.column_names import mentions
+from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Table
 
 

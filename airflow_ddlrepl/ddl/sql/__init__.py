@@ -1,0 +1,1 @@
+"""SQL texts of the source: tokens, statements, expressions."""

@@ -1,0 +1,1 @@
+"""Schema changes of types, and casts between types."""
