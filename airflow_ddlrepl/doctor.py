@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from airflow_ddlrepl import __version__, java
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.location import redact, resolve
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.installation import inspect_installation
 

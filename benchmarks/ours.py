@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.flow import replicate
 from airflow_ddlrepl.flow.activation import activate
 from airflow_ddlrepl.flow.bringing import integrate

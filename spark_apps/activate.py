@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from typing import get_args
 
-from airflow_ddlrepl.config.policies import Enrollment, TrailChoice
+from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.spark.jobs import activate
 from airflow_ddlrepl.spark_apps.main import main
 

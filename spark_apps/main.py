@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.load import load_channel
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError, Exit
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.spark.outcome import Outcome

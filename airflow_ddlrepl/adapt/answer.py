@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from airflow_ddlrepl.adapt.judge import By, Case, Verdict
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.steps import Step, StepKind
-from airflow_ddlrepl.config.policies import OnAddColumnWithDefault, OnEnrollBreak
+from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault, OnEnrollBreak
 
 _ENROLL = {
     OnEnrollBreak.REFRESH: StepKind.REFRESH,

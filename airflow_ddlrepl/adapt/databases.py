@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from airflow_ddlrepl.adapt.decide import Decision, decide
 from airflow_ddlrepl.adapt.occurrence import example
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
-from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.ddl_table import ROWS, Ddl
-from airflow_ddlrepl.config.policies import Defaults
-from airflow_ddlrepl.config.profile import Note, Profile, profiles
+from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl
+from airflow_ddlrepl.config.hvr.profile import Note, Profile, profiles
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.model.names import TableName
 
 INTRODUCTION = """\

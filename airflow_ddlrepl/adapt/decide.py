@@ -16,9 +16,9 @@ from airflow_ddlrepl.adapt.outline import OUTLINE
 from airflow_ddlrepl.adapt.plan import plan, target_shape
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
-from airflow_ddlrepl.config.ddl_table import ROWS, Ddl, Outcome
-from airflow_ddlrepl.config.policies import OnAddColumnWithDefault
-from airflow_ddlrepl.config.profile import Effect, Profile
+from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
+from airflow_ddlrepl.config.hvr.profile import Effect, Profile
+from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.model.table import Table
 

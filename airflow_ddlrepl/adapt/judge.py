@@ -10,8 +10,8 @@ from typing import Any
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.rows import has_default, row_of
-from airflow_ddlrepl.config.ddl_table import ROWS, Ddl, Outcome
-from airflow_ddlrepl.config.policies import OnAddColumnWithDefault
+from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
+from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault

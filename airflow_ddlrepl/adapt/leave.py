@@ -6,7 +6,7 @@ from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
 from airflow_ddlrepl.adapt.hold import hold
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
-from airflow_ddlrepl.config.policies import OnDropTable
+from airflow_ddlrepl.config.sections.policies import OnDropTable
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.rows import row_of
-from airflow_ddlrepl.config.ddl_table import Ddl
+from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.types.casts import INT4, VARCHAR
@@ -22,7 +22,7 @@ class Occurrence:
     """before, after: the shapes around it, None where there is no table. statement: what the shapes don't tell.
 
     is_same_creation: the catalog says of both tables that they were made at the same moment. joins: does a new table,
-    or a new name, belong to the channel? in_transaction, partitioning: as `FACTS` in `config/profile.py` has them.
+    or a new name, belong to the channel? in_transaction, partitioning: as `FACTS` in `config/hvr/profile.py` has them.
     """
 
     before: Table | None = None

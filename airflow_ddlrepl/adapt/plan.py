@@ -19,7 +19,7 @@ from airflow_ddlrepl.adapt.refused import answer_refusal, is_left, rendered
 from airflow_ddlrepl.adapt.render import Rendering
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.want import want
-from airflow_ddlrepl.config.ddl_table import Ddl
+from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence

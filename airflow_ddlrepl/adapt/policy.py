@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.policies import (
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.policies import (
     Defaults,
     OnAddColumnWithDefault,
     OnDropTable,
     OnEnrollBreak,
     OnPreserveAlterTableFail,
 )
-from airflow_ddlrepl.config.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
-from airflow_ddlrepl.config.rules import ChangeKind
+from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
+from airflow_ddlrepl.config.sections.rule_sets import ChangeKind
 from airflow_ddlrepl.model.names import TableName
 
 

@@ -8,7 +8,7 @@ from airflow_ddlrepl.adapt.answer import LOOK
 from airflow_ddlrepl.adapt.judge import Case
 from airflow_ddlrepl.adapt.render import Rendering
 from airflow_ddlrepl.adapt.steps import Step, StepKind
-from airflow_ddlrepl.config.policies import OnPreserveAlterTableFail
+from airflow_ddlrepl.config.sections.policies import OnPreserveAlterTableFail
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from airflow_ddlrepl.adapt.facts import Renderer
 from airflow_ddlrepl.adapt.reuse import as_seen
 from airflow_ddlrepl.adapt.types import TYPE_CHANGES
-from airflow_ddlrepl.config.refresh_options import Difference
+from airflow_ddlrepl.config.sections.refresh_options import Difference
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.diff import spot

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.config.ddl_table import Ddl
+from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent

@@ -14,8 +14,8 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.steps import TablePlan
-from airflow_ddlrepl.config.properties import condition_in, values_in
-from airflow_ddlrepl.config.rules import ChangeKind, RuleSets
+from airflow_ddlrepl.config.sections.rule_sets import ChangeKind, RuleSets
+from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
 from airflow_ddlrepl.ddl.sql.respell import moves, respelled
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName

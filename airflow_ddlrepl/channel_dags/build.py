@@ -17,8 +17,8 @@ from airflow_ddlrepl.channel_dags.replay import replay_dag
 from airflow_ddlrepl.channel_dags.replicate import replicate_dag
 from airflow_ddlrepl.channel_dags.rewind import rewind_dag
 from airflow_ddlrepl.channel_dags.unusable import Refusal, unusable_dag
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.settings import files_at
 

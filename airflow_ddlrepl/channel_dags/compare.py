@@ -9,7 +9,7 @@ from airflow.sdk import DAG, Param
 
 from airflow_ddlrepl.channel_dags.approval import approval
 from airflow_ddlrepl.channel_dags.dag import TABLES, channel_dag, params, text
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
 
 REPAIR = "shows what differs and asks; without it the run fails when anything does"

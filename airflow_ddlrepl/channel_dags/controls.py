@@ -9,7 +9,7 @@ from airflow.sdk import DAG, Param
 
 from airflow_ddlrepl.channel_dags.approval import approval
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 
 CONTROL = "its number, as `ddlrepl controls` prints it; empty: all that hold"

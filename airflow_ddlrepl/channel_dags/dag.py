@@ -9,8 +9,8 @@ from typing import Any
 
 from airflow.sdk import DAG, Param
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.hooks.settings import option
 from airflow_ddlrepl.operators.markdown import dag_id
 

@@ -8,8 +8,8 @@ from typing import Any, get_args
 from airflow.sdk import DAG, Param
 
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.policies import Enrollment, TrailChoice
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.operators.enroll import EnrollOperator
 
 START = "now; oldest, as far back as the source holds its log; a moment with its offset, or a position of the log"

@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import DAG
 
 from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.replay import ReplayOperator
 from airflow_ddlrepl.timetables import BackfillTimetable
 

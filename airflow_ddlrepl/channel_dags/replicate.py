@@ -11,7 +11,7 @@ from airflow.sdk import DAG, CronTriggerTimetable, TriggerRule
 
 from airflow_ddlrepl.assets import data_asset, schema_asset
 from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator

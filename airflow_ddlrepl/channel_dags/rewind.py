@@ -9,7 +9,7 @@ from airflow.sdk import DAG, Param
 
 from airflow_ddlrepl.channel_dags.approval import approval
 from airflow_ddlrepl.channel_dags.dag import TABLES, channel_dag, params, shown, text
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 
 TO = "2026-11-21T08:00:00+00:00 (with its offset), or a position of the source's log such as 0/16B3748"

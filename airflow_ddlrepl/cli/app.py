@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from airflow_ddlrepl.cli import work
 from airflow_ddlrepl.cli.opened import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
-from airflow_ddlrepl.config.policies import Enrollment, TrailChoice
+from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.errors import Exit
 
 

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.channel import Channel
 
 Connections = Callable[[Channel], AbstractContextManager[object]]
 """Makes a channel's connections known to this process, and to those that it starts, for the time of a block."""

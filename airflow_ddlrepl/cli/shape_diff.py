@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.cli.terminal import Diff
-from airflow_ddlrepl.config.pattern import any_matches
+from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from click import style
 
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError, Exit
 
 _COLOURS = {"-": "red", "+": "green"}

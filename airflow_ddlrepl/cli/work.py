@@ -13,13 +13,13 @@ from typing import Any
 from airflow_ddlrepl.cli.opened import opened
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Said, Table
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.check import warnings
-from airflow_ddlrepl.config.location import resolve
-from airflow_ddlrepl.config.moment import parse_start, parse_until
-from airflow_ddlrepl.config.pattern import is_selected, table_patterns
-from airflow_ddlrepl.config.refresh_options import options_for
-from airflow_ddlrepl.config.schema import json_schema
+from airflow_ddlrepl.config.base.moment import parse_start, parse_until
+from airflow_ddlrepl.config.base.name_pattern import is_selected, table_patterns
+from airflow_ddlrepl.config.file.json_schema import json_schema
+from airflow_ddlrepl.config.file.warnings import warnings
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.config.sections.refresh_options import options_for
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.flow.activation import activate, deactivate
 from airflow_ddlrepl.flow.apart import Apart

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from airflow_ddlrepl.config.moment import Start
-from airflow_ddlrepl.config.policies import Enrollment, ExistingTables, TrailChoice
+from airflow_ddlrepl.config.base.moment import Start
+from airflow_ddlrepl.config.sections.policies import Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session

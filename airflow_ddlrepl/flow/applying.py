@@ -16,8 +16,8 @@ from airflow_ddlrepl.adapt.arrive import JOINS
 from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Step, Timeline, whole
 from airflow_ddlrepl.capture.enroll import valid_at
-from airflow_ddlrepl.config.location import redact
-from airflow_ddlrepl.config.policies import OnEnrollBreak
+from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.config.sections.policies import OnEnrollBreak
 from airflow_ddlrepl.engines.postgres.apply import TRUNCATED, Applied, StagedSlice, run_program
 from airflow_ddlrepl.engines.postgres.leftovers import sweep
 from airflow_ddlrepl.engines.postgres.present import Present

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.pattern import any_matches
-from airflow_ddlrepl.config.refresh_options import BULK, Difference, RefreshOptions, read_options
+from airflow_ddlrepl.config.base.name_pattern import any_matches
+from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import session
 from airflow_ddlrepl.engines.postgres.unrecorded import leave

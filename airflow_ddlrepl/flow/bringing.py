@@ -10,7 +10,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.facts import Refusal
 from airflow_ddlrepl.adapt.steps import Executed
 from airflow_ddlrepl.adapt.timeline import Program, State
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.errors import AlterRefused, TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach

@@ -11,8 +11,8 @@ from itertools import chain
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
-from airflow_ddlrepl.config.pattern import is_selected, quoted
-from airflow_ddlrepl.config.refresh_options import BY_ROW
+from airflow_ddlrepl.config.base.name_pattern import is_selected, quoted
+from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_tables

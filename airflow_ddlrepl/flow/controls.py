@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Lsn

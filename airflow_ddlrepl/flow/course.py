@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.capture.untold import untold
-from airflow_ddlrepl.config.pattern import is_selected
+from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.engines.postgres.state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle

@@ -11,8 +11,8 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from airflow_ddlrepl.config.channel import Channel, Target
-from airflow_ddlrepl.config.location import redact, resolve
+from airflow_ddlrepl.config.sections.channel import Channel, Target
+from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.engines.postgres.connect import AGAIN_SECONDS, running, session
 from airflow_ddlrepl.engines.postgres.reuse import reusing
 from airflow_ddlrepl.engines.postgres.scope import Scope

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.alone import RULES
 from airflow_ddlrepl.adapt.timeline import Discarded, Program
-from airflow_ddlrepl.config.rules import ChangeKind
+from airflow_ddlrepl.config.sections.rule_sets import ChangeKind
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from airflow_ddlrepl.config.channel import Retention
+from airflow_ddlrepl.config.sections.channel import Retention
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.saving import forgettable

@@ -10,8 +10,8 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.timeline import Standing
 from airflow_ddlrepl.capture.enroll import valid_at
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.flow.cycle import Cycle

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.leave import dropped, kept_aside, makes_way
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.refresh_options import BULK
+from airflow_ddlrepl.config.sections.refresh_options import BULK
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import running, session

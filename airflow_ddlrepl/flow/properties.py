@@ -10,8 +10,8 @@ from airflow_ddlrepl.adapt.alone import WHY
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.properties import names_in
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.table_mapping import names_in
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported

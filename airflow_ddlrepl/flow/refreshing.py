@@ -20,7 +20,7 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.timeline import Standing, State
 from airflow_ddlrepl.adapt.types import renewed
 from airflow_ddlrepl.adapt.want import want
-from airflow_ddlrepl.config.refresh_options import BULK, RefreshOptions
+from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, forget_marks, load_chunks
 from airflow_ddlrepl.engines.postgres.connect import session

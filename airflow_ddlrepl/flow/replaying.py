@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.policies import ExistingTables
+from airflow_ddlrepl.config.sections.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.condition import Part
-from airflow_ddlrepl.config.condition_text import condition
-from airflow_ddlrepl.config.properties import condition_in
+from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.config.condition.parser import condition
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.table_mapping import condition_in
 from airflow_ddlrepl.engines.postgres.restricted import full, is_true, require_readable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind

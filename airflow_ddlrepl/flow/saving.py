@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow_ddlrepl.adapt.hold import valued
 from airflow_ddlrepl.capture.enroll import valid_at
-from airflow_ddlrepl.config.channel import RewindHorizon
+from airflow_ddlrepl.config.sections.channel import RewindHorizon
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.saved import SaveTask, save_chunks

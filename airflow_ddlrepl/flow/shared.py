@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.trail.manifest import Blob, Part
 from airflow_ddlrepl.trail.store import Trail

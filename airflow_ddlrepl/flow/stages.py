@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from functools import update_wrapper
 from typing import Concatenate, ParamSpec, TypeVar
 
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.postgres.connect import explained
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle, log

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.channel import Channel, Target
+from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.left_out import LeftOut
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable

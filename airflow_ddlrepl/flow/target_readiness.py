@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
-from airflow_ddlrepl.config.channel import Target
-from airflow_ddlrepl.config.policies import ExistingTables, NewTargets
+from airflow_ddlrepl.config.sections.channel import Target
+from airflow_ddlrepl.config.sections.policies import ExistingTables, NewTargets
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.apart import Apart

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.replayed import Statement, replayed
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.adapt.timeline import Standing
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.ddl.sql.lexer import tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.types import casts

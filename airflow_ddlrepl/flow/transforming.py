@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from airflow_ddlrepl.adapt.steps import TablePlan
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.properties import digest, values_in
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.table_mapping import digest, values_in
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.restricting import require_whole_rows, with_refresh
 from airflow_ddlrepl.model.names import TableName

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from airflow_ddlrepl.adapt.facts import TargetFacts
 from airflow_ddlrepl.adapt.plan import target_shape
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.policies import Defaults
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.engines.postgres.present import Present
 from airflow_ddlrepl.flow.properties import seen_at
 from airflow_ddlrepl.model.revision import Revision

@@ -12,9 +12,9 @@ from typing import Any
 
 from airflow.sdk import BaseHook, Connection
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.environment import expand
-from airflow_ddlrepl.config.location import VARIABLE, from_file
+from airflow_ddlrepl.config.base.environment import expand
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.location import VARIABLE, from_file
 from airflow_ddlrepl.spark.private_file import private_file
 
 FIELDS = ("conn_type", "host", "login", "password", "port", "schema", "extra")

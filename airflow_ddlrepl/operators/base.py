@@ -16,9 +16,9 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import BaseOperatorLink, Context
 from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.load import load_channel
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.hooks.local_app import LocalAppHook, reason_for_submit

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from airflow.sdk import Context
 
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.approvals import MOST_TABLES, differences_text

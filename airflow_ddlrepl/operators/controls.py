@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.sdk import BaseOperator, Context
 
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.operators.approvals import controls_text

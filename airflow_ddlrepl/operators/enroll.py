@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.policies import Enrollment, TrailChoice
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator

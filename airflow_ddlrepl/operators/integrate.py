@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from airflow.sdk import Context
 
 from airflow_ddlrepl.assets import data_asset, last_told, schema_asset, tell
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator, is_driver
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from airflow.sdk import BaseOperatorLink
 
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.settings import option
 from airflow_ddlrepl.operators.markdown import page

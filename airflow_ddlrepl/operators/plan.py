@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow.sdk import BaseOperator, Context
 
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.model.work import InProcess

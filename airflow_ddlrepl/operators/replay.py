@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
-from airflow_ddlrepl.config.channel import Channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.operators.base import is_backfill
 from airflow_ddlrepl.operators.rewind import RewindOperator

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from airflow.sdk import BaseOperator, Context
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.load import load_channel
-from airflow_ddlrepl.config.moment import parse_until
-from airflow_ddlrepl.config.pattern import table_patterns
+from airflow_ddlrepl.config.base.moment import parse_until
+from airflow_ddlrepl.config.base.name_pattern import table_patterns
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.model.work import InProcess, Runner

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import func, insert, select
 
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.repository.base import Base, change, put
 from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus

@@ -7,7 +7,7 @@ import socket
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 
 if TYPE_CHECKING:

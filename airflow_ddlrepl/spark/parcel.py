@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.location import redact
 
 
 def pack(content: Any, secrets: list[str]) -> bytes:

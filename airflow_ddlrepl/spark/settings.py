@@ -12,12 +12,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import java
-from airflow_ddlrepl.config.environment import expand
+from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.spark.quickstart import java_options
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.config.channel import Channel
+    from airflow_ddlrepl.config.sections.channel import Channel
 
 CONNECT = "sc://"
 PYTHON = "spark.pyspark.python"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_ddlrepl import __version__
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.archives import forget_archives
 from airflow_ddlrepl.spark.parcel import unpack

@@ -19,7 +19,7 @@ from typing import IO, Any
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from airflow_ddlrepl.config.location import redact
+from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DiskFull, TrailError, Unreachable
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.trail.manifest import Blob

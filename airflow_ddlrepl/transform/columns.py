@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from airflow_ddlrepl.config.properties import ColumnProperty
+from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.column_names import is_sure, mentions
 from airflow_ddlrepl.ddl.columns.column_order import to_drop

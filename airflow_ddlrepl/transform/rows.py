@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from airflow_ddlrepl.config.condition import (
+from airflow_ddlrepl.config.condition.expression import (
     Among,
     Arithmetic,
     Between,
@@ -26,7 +26,7 @@ from airflow_ddlrepl.config.condition import (
     Text,
     Truth,
 )
-from airflow_ddlrepl.config.condition_text import is_constant, spelled
+from airflow_ddlrepl.config.condition.parser import is_constant, spelled
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.pattern import matches
+from airflow_ddlrepl.config.base.name_pattern import matches
 from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.config.load import load_channel
-from airflow_ddlrepl.config.location import resolve
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.connections import connections_file
 from tests.airflow import shop
@@ -81,7 +81,7 @@ def one(name: str) -> Any | None:
 
 
 def test_processes_that_a_command_starts_get_a_file_that_nobody_else_can_read(channel: Path) -> None:
-    ask = "import os; from airflow_ddlrepl.config.location import resolve; print(resolve('shop_db'))"
+    ask = "import os; from airflow_ddlrepl.config.sections.location import resolve; print(resolve('shop_db'))"
     with connections_file(load_channel(channel), one) as path:
         assert path is not None and stat.S_IMODE(path.stat().st_mode) == 0o600
         told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)

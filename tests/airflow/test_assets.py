@@ -19,7 +19,7 @@ from sqlalchemy import select, update
 
 from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.assets import data_asset, schema_asset
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.hooks.local_app import LocalAppHook
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.spark.jobs.stage import run_stage

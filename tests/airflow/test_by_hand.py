@@ -12,8 +12,8 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from airflow_ddlrepl import build_channel_dags
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.approve import ApproveWhenOperator

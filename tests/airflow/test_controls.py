@@ -13,7 +13,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_ddlrepl import build_channel_dags, flow
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.work import InProcess

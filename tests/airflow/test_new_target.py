@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.spark.jobs.stage import run_stage

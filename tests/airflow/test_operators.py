@@ -20,7 +20,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 import airflow_ddlrepl
-from airflow_ddlrepl.config.location import resolve
+from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
 from airflow_ddlrepl.flow.news import News
 from airflow_ddlrepl.flow.survey import RewindPlanned

@@ -10,13 +10,13 @@ import jsonschema
 import pytest
 import yaml
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.check import warnings
-from airflow_ddlrepl.config.load import load_channel, read_channel
-from airflow_ddlrepl.config.moment import parse_moment, parse_until
-from airflow_ddlrepl.config.pattern import is_about, matches, matches_table
-from airflow_ddlrepl.config.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
-from airflow_ddlrepl.config.schema import json_schema
+from airflow_ddlrepl.config.base.moment import parse_moment, parse_until
+from airflow_ddlrepl.config.base.name_pattern import is_about, matches, matches_table
+from airflow_ddlrepl.config.file.json_schema import json_schema
+from airflow_ddlrepl.config.file.load import load_channel, read_channel
+from airflow_ddlrepl.config.file.warnings import warnings
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_ddlrepl.config.load import read_channel
+from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.errors import ConfigError
 
 CHANNEL = """\

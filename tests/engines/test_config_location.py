@@ -8,8 +8,8 @@ from pathlib import Path
 import psycopg.conninfo
 import pytest
 
-from airflow_ddlrepl.config.load import read_channel
-from airflow_ddlrepl.config.location import redact, resolve
+from airflow_ddlrepl.config.file.load import read_channel
+from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.errors import ConfigError, Exit
 
 SECRET = "p@s/s:w#rd %"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from airflow_ddlrepl.config.load import read_channel
-from airflow_ddlrepl.config.reference import markdown
+from airflow_ddlrepl.config.file.load import read_channel
+from airflow_ddlrepl.config.file.reference_page import markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "channel.md"
 
 
 def test_the_page_is_generated() -> None:
     assert PAGE.read_text(encoding="utf-8") == markdown(), (
-        "python -m airflow_ddlrepl.config.reference > docs/channel.md"
+        "python -m airflow_ddlrepl.config.file.reference_page > docs/channel.md"
     )
 
 

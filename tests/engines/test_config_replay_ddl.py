@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from airflow_ddlrepl.config.load import read_channel
-from airflow_ddlrepl.config.overlap import meet, overlap, pair
-from airflow_ddlrepl.config.pattern import matches
+from airflow_ddlrepl.config.base.name_pattern import matches
+from airflow_ddlrepl.config.base.pattern_overlap import meet, overlap, pair
+from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.scope import Scope
 from airflow_ddlrepl.errors import ConfigError

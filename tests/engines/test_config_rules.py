@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from airflow_ddlrepl.config.rules import ChangeKind, Rule, RuleSets
+from airflow_ddlrepl.config.sections.rule_sets import ChangeKind, Rule, RuleSets
 from airflow_ddlrepl.model.names import TableName
 
 # messages: a is true in the positive set only, b in both, c in neither, d in the negative set only

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.cli import work
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.load import read_channel
-from airflow_ddlrepl.config.properties import condition_in, names_in, values_in
+from airflow_ddlrepl.config.file.load import read_channel
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.table_mapping import condition_in, names_in, values_in
 from airflow_ddlrepl.errors import ConfigError, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from tests.engines.test_config_restrict import FILE, JOBS, ORDERS

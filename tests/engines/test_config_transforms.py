@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.config.load import read_channel
+from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.errors import ConfigError
 
 FILE = """\

@@ -18,8 +18,8 @@ import pytest
 
 import airflow_ddlrepl
 from airflow_ddlrepl import java
-from airflow_ddlrepl.config.document import MAX_NODES
-from airflow_ddlrepl.config.load import load_channel, read_channel
+from airflow_ddlrepl.config.file.load import load_channel, read_channel
+from airflow_ddlrepl.config.file.yaml_document import MAX_NODES
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TrailError
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.spark.outcome import Outcome

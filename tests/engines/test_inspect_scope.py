@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from airflow_ddlrepl.config.pattern import matches
+from airflow_ddlrepl.config.base.name_pattern import matches
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.engines.postgres.scope import Joining, Scope, regex

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.config.action_text import read_action
-from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.check import warnings
-from airflow_ddlrepl.config.load import load_channel
-from airflow_ddlrepl.config.refresh_options import (
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.file.warnings import warnings
+from airflow_ddlrepl.config.hvr.action_text import read_action
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.refresh_options import (
     BULK,
     Difference,
     Granularity,

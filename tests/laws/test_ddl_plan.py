@@ -19,8 +19,8 @@ from airflow_ddlrepl.adapt.plan import plan
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.adapt.show import as_json, as_text
 from airflow_ddlrepl.adapt.steps import StepKind
-from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.ddl.change import SchemaChange, TableChange
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.edit import settled

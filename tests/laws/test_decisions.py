@@ -18,10 +18,10 @@ from airflow_ddlrepl.adapt.decide import Decision, decide, read_plan
 from airflow_ddlrepl.adapt.occurrence import ORDERS, Occurrence, example
 from airflow_ddlrepl.adapt.plan import plan, target_shape
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
-from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.ddl_table import ROWS, Ddl, Outcome
-from airflow_ddlrepl.config.policies import Defaults
-from airflow_ddlrepl.config.profile import Profile, profiles
+from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
+from airflow_ddlrepl.config.hvr.profile import Profile, profiles
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.model.names import TableName

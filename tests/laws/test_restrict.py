@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.config import condition as parts
-from airflow_ddlrepl.config.condition_text import TYPES, condition, spelled
+from airflow_ddlrepl.config.condition import expression as parts
+from airflow_ddlrepl.config.condition.parser import TYPES, condition, spelled
 from airflow_ddlrepl.engines.postgres.restricted import is_true, restricted
 from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.integrate.equality import KeyColumn

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.config.properties import ColumnProperty
+from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty
 from airflow_ddlrepl.ddl.columns.column_names import is_sure, mentions, renamed
 from airflow_ddlrepl.ddl.diff import apply_all, spot
 from airflow_ddlrepl.errors import Unsupported

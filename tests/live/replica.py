@@ -11,8 +11,8 @@ import psycopg
 import yaml
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.moment import parse_start, parse_until
-from airflow_ddlrepl.config.refresh_options import options_for
+from airflow_ddlrepl.config.base.moment import parse_start, parse_until
+from airflow_ddlrepl.config.sections.refresh_options import options_for
 from airflow_ddlrepl.model.work import InProcess
 
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ControlStop, Exit
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.repository.rows import ControlRow

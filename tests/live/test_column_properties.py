@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.replica import Replica, channel_file

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.unrecorded import leave
 from airflow_ddlrepl.failpoint import FAIL_POINTS

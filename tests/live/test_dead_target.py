@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.engines.postgres.connect import AGAIN_SECONDS, CONNECT_SECONDS, connect
 from airflow_ddlrepl.errors import DdlReplError, Unreachable
 from airflow_ddlrepl.model.work import InProcess

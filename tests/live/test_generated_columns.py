@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.model.record import RELOADED
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.repository import tables

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.config.check import warnings
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.errors import Exit, TargetError
 from tests.live.refusing import refused
 from tests.live.replica import Replica, channel_file, may_differ

@@ -319,7 +319,7 @@ def test_killed_on_the_way(replica: Replica, past: str, point: str) -> None:
 
 
 def test_doctor_tells_of_it(replica: Replica, past: str, caplog: pytest.LogCaptureFixture) -> None:
-    from airflow_ddlrepl.config.load import load_channel
+    from airflow_ddlrepl.config.file.load import load_channel
 
     caplog.set_level(logging.ERROR)
     targets(replica, {"name": "second", "location": past}, {"name": "third", "location": DEAD})

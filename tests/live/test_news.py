@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.flow.news import News
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.config.check import warnings
-from airflow_ddlrepl.config.load import load_channel
+from airflow_ddlrepl.config.file.load import load_channel
+from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.work import InProcess

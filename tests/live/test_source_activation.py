@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.config.policies import DdlCapture
+from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource

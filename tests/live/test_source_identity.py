@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.source import PostgresSource

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from airflow_ddlrepl.config.policies import DdlCapture
+from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.connect import connect
 from airflow_ddlrepl.engines.postgres.inspect import inspect
 from airflow_ddlrepl.engines.postgres.rights import missing_rights

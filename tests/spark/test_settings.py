@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl import java
-from airflow_ddlrepl.config.load import read_channel
+from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.errors import ConfigError, ControlStop
 from airflow_ddlrepl.spark import quickstart
 from airflow_ddlrepl.spark.installation import Installation, inspect_installation

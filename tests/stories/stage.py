@@ -13,8 +13,8 @@ from airflow_ddlrepl.adapt.plan import plan
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.adapt.reuse import differences
 from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
-from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.policies import Defaults
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.ddl.order import in_order
 from airflow_ddlrepl.ddl.sql.statement import Evidence, has_using, known_conversions
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, create_table, create_types

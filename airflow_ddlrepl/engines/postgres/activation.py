@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres import health, held, helper, slots, tending
 from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.inspect import listed, with_partitions

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.config.policies import DdlCapture
+from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.inspect import FOLDER, SHAPE_SETTINGS, SHAPE_SQL
 from airflow_ddlrepl.engines.postgres.names import literal

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.config.condition import Part, Spelling
-from airflow_ddlrepl.config.condition_text import spelled
+from airflow_ddlrepl.config.condition.expression import Part, Spelling
+from airflow_ddlrepl.config.condition.parser import spelled
 from airflow_ddlrepl.engines.postgres.asked import asked
 from airflow_ddlrepl.engines.postgres.connect import passing
 from airflow_ddlrepl.engines.postgres.copying import SPELLING_HERE

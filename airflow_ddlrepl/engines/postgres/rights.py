@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.config.policies import DdlCapture
+from airflow_ddlrepl.config.sections.policies import DdlCapture
 from airflow_ddlrepl.engines.postgres import helper
 from airflow_ddlrepl.engines.postgres.inspect import listed
 from airflow_ddlrepl.engines.postgres.names import qualified, quote

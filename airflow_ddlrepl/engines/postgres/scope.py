@@ -10,8 +10,15 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.pattern import TOKEN, any_matches, joins, matches, parts_about, split_table_pattern
+from airflow_ddlrepl.config.base.name_pattern import (
+    TOKEN,
+    any_matches,
+    joins,
+    matches,
+    parts_about,
+    split_table_pattern,
+)
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.model.names import TableName
 
 HELPER_SCHEMA = "ddlrepl"

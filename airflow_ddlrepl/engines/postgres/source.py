@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.engines.postgres import activation, health, held, helper, lineage, slots, tending
 from airflow_ddlrepl.engines.postgres.activation import Activation
 from airflow_ddlrepl.engines.postgres.connect import errors, identity, session

@@ -16,7 +16,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.config.condition_text import condition
+from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.engines.postgres.given import MOST_TOGETHER, Given, give
 from airflow_ddlrepl.engines.postgres.load import all_names, drop_stages, load, loading, stage_table
 from airflow_ddlrepl.engines.postgres.names import literal

@@ -17,7 +17,7 @@ from airflow_ddlrepl.adapt.arrive import reshape
 from airflow_ddlrepl.adapt.leave import kept_aside
 from airflow_ddlrepl.adapt.relayout import relayout
 from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.config.refresh_options import BY_ROW, RefreshOptions
+from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, RefreshOptions
 from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.connect import CONTENTION, passing, session

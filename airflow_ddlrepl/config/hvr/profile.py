@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from airflow_ddlrepl.config.ddl_table import ROWS, Ddl
-from airflow_ddlrepl.config.section import Section
+from airflow_ddlrepl.config.base.section import Section
+from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl
 from airflow_ddlrepl.errors import ConfigError
 
-FOLDER = Path(__file__).parent / "profiles"
+FOLDER = Path(__file__).parents[1] / "profiles"
 
 # What a note may depend on besides the settings: things of the statement itself, each with its values.
 FACTS = {

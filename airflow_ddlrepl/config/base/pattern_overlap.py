@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 from string import printable
 
-from airflow_ddlrepl.config.pattern import TOKEN, as_regex, parts_about
+from airflow_ddlrepl.config.base.name_pattern import TOKEN, as_regex, parts_about
 
 _ANY = ""
 Unit = str

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
-from airflow_ddlrepl.config.pattern import split_table_pattern
+from airflow_ddlrepl.config.base.name_pattern import split_table_pattern
 
 
 class Section(BaseModel):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NoReturn
 
-from airflow_ddlrepl.config.condition import (
+from airflow_ddlrepl.config.condition.expression import (
     Among,
     Arithmetic,
     Between,

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from airflow_ddlrepl.config.environment import expand, home
-from airflow_ddlrepl.config.profile import of_scheme
+from airflow_ddlrepl.config.base.environment import expand, home
+from airflow_ddlrepl.config.hvr.profile import of_scheme
 from airflow_ddlrepl.errors import ConfigError
 
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"

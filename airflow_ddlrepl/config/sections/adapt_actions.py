@@ -6,16 +6,16 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from airflow_ddlrepl.config.action_text import read_action, write_action
-from airflow_ddlrepl.config.pattern import is_about, is_pattern, joins, parts_about
-from airflow_ddlrepl.config.policies import (
+from airflow_ddlrepl.config.base.name_pattern import is_about, is_pattern, joins, parts_about
+from airflow_ddlrepl.config.base.section import Section, YesNo, any_case
+from airflow_ddlrepl.config.hvr.action_text import read_action, write_action
+from airflow_ddlrepl.config.sections.policies import (
     OnAddColumnWithDefault,
     OnDropTable,
     OnEnrollBreak,
     OnPreserveAlterTableFail,
 )
-from airflow_ddlrepl.config.refresh_options import read_options
-from airflow_ddlrepl.config.section import Section, YesNo, any_case
+from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.model.names import TableName
 
 

@@ -11,10 +11,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
-from airflow_ddlrepl.config.adapt import Action, AdaptAction
-from airflow_ddlrepl.config.location import default_repository, default_trail, redact
-from airflow_ddlrepl.config.pattern import any_matches
-from airflow_ddlrepl.config.policies import (
+from airflow_ddlrepl.config.base.name_pattern import any_matches
+from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern, Whole, YesNo
+from airflow_ddlrepl.config.hvr.transforms import ours, refuse
+from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
+from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_apart
+from airflow_ddlrepl.config.sections.location import default_repository, default_trail, redact
+from airflow_ddlrepl.config.sections.policies import (
     CaptureFormat,
     DdlCapture,
     Defaults,
@@ -25,7 +28,8 @@ from airflow_ddlrepl.config.policies import (
     OnPreserveAlterTableFail,
     ReplicaIdentity,
 )
-from airflow_ddlrepl.config.properties import (
+from airflow_ddlrepl.config.sections.rule_sets import RuleSets
+from airflow_ddlrepl.config.sections.table_mapping import (
     PROPERTIES,
     Column,
     ColumnProperty,
@@ -36,10 +40,6 @@ from airflow_ddlrepl.config.properties import (
     digest,
     seen_as,
 )
-from airflow_ddlrepl.config.replay_ddl import ReplayEntry, require_apart
-from airflow_ddlrepl.config.rules import RuleSets
-from airflow_ddlrepl.config.section import Bytes, Seconds, Section, TablePattern, Whole, YesNo
-from airflow_ddlrepl.config.transforms import ours, refuse
 from airflow_ddlrepl.model.names import TableName
 
 

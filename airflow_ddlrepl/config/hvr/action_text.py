@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from airflow_ddlrepl.config.transforms import NOT_TOGETHER, SAP_UNPACK
+from airflow_ddlrepl.config.hvr.transforms import NOT_TOGETHER, SAP_UNPACK
 
 PARAMETERS = {
     "Table": "table",

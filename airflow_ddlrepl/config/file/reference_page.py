@@ -1,11 +1,14 @@
-"""docs/channel.md, written from the models: `python -m airflow_ddlrepl.config.reference > docs/channel.md`."""
+"""Write docs/channel.md from the models.
+
+python -m airflow_ddlrepl.config.file.reference_page > docs/channel.md
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_ddlrepl.config.schema import json_schema
+from airflow_ddlrepl.config.file.json_schema import json_schema
 
 INTRODUCTION = """\
 # The channel file

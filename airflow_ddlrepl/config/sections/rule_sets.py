@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from pydantic import Field, model_validator
 
-from airflow_ddlrepl.config.pattern import any_matches
-from airflow_ddlrepl.config.section import Section, TablePattern, YesNo
+from airflow_ddlrepl.config.base.name_pattern import any_matches
+from airflow_ddlrepl.config.base.section import Section, TablePattern, YesNo
 from airflow_ddlrepl.model.names import TableName
 
 

@@ -10,16 +10,16 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from airflow_ddlrepl.config.action_text import (
+from airflow_ddlrepl.config.base.name_pattern import MAX_NAME_BYTES, impossible, is_about, matches, parts_about
+from airflow_ddlrepl.config.base.section import Section, YesNo
+from airflow_ddlrepl.config.condition.parser import condition, spelled
+from airflow_ddlrepl.config.hvr.action_text import (
     COLUMN_PARAMETERS,
     RESTRICT_PARAMETERS,
     TABLE_PARAMETERS,
     Parameters,
     read_action,
 )
-from airflow_ddlrepl.config.condition_text import condition, spelled
-from airflow_ddlrepl.config.pattern import MAX_NAME_BYTES, impossible, is_about, matches, parts_about
-from airflow_ddlrepl.config.section import Section, YesNo
 from airflow_ddlrepl.model.names import TableName
 
 PROPERTIES = ("column_properties", "table_properties", "restrict", "transform")

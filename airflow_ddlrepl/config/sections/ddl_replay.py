@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import Field
 
-from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.overlap import Pair, overlap, pair
-from airflow_ddlrepl.config.pattern import any_matches, is_pattern, matches
-from airflow_ddlrepl.config.section import Section, TablePattern
+from airflow_ddlrepl.config.base.name_pattern import any_matches, is_pattern, matches
+from airflow_ddlrepl.config.base.pattern_overlap import Pair, overlap, pair
+from airflow_ddlrepl.config.base.section import Section, TablePattern
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.model.names import TableName
 
 _JOINING = {"add_table_pattern", "ignore_table_pattern", "capture_schema"}

@@ -10,9 +10,9 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from airflow_ddlrepl.config.channel import Channel
-from airflow_ddlrepl.config.document import Document, NotYaml, Place, parse
-from airflow_ddlrepl.config.environment import expand, problems
+from airflow_ddlrepl.config.base.environment import expand, problems
+from airflow_ddlrepl.config.file.yaml_document import Document, NotYaml, Place, parse
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
 
 MAX_BYTES = 1 << 20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_ddlrepl.config.adapt import AdaptAction
-from airflow_ddlrepl.config.channel import Channel, Target
-from airflow_ddlrepl.config.policies import OnEnrollBreak, OnPreserveAlterTableFail
-from airflow_ddlrepl.config.refresh_options import read_options
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.channel import Channel, Target
+from airflow_ddlrepl.config.sections.policies import OnEnrollBreak, OnPreserveAlterTableFail
+from airflow_ddlrepl.config.sections.refresh_options import read_options
 
 SOURCE_ONLY = (
     "add_table_pattern",

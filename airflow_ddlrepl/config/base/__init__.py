@@ -1,0 +1,1 @@
+"""What the sections of the channel file are made of."""

@@ -1,0 +1,1 @@
+"""Row conditions: expressions and their parser."""

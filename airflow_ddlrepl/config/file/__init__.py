@@ -1,0 +1,1 @@
+"""The channel file: read, checked and documented."""

@@ -1,0 +1,1 @@
+"""HVR's vocabulary: its DDL table, its databases, its action text."""
