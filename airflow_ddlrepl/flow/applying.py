@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
-from airflow_ddlrepl.adapt.arrive import JOINS
-from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
-from airflow_ddlrepl.adapt.timeline import Discarded, Program, Slice, Standing, State, Step, Timeline, whole
+from airflow_ddlrepl.adapt.plan.new_table import JOINS
+from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
+from airflow_ddlrepl.adapt.program.program import Discarded, Program, Slice, Standing, State, Step, Timeline, whole
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.config.sections.policies import OnEnrollBreak

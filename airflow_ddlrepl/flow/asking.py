@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.engines.postgres import state

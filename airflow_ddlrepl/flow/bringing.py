@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Container
 from dataclasses import replace
 
-from airflow_ddlrepl.adapt.facts import Refusal
-from airflow_ddlrepl.adapt.steps import Executed
-from airflow_ddlrepl.adapt.timeline import Program, State
+from airflow_ddlrepl.adapt.plan_model import Executed
+from airflow_ddlrepl.adapt.program.program import Program, State
+from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.postgres.apply import Applied
 from airflow_ddlrepl.errors import AlterRefused, TargetError, UnreadableRows

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.adapt.alone import RULES
-from airflow_ddlrepl.adapt.timeline import Discarded, Program
+from airflow_ddlrepl.adapt.plan.unmanaged_table import RULES
+from airflow_ddlrepl.adapt.program.program import Discarded, Program
 from airflow_ddlrepl.config.sections.rule_sets import ChangeKind
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.model.names import TableName

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_ddlrepl.adapt.partitions import has_other_columns
-from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.adapt.types import has_other_types
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.shape.partitions import has_other_columns
+from airflow_ddlrepl.adapt.shape.type_changes import has_other_types
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.model.names import TableName

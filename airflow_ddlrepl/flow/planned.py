@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_ddlrepl.adapt.show import as_text
-from airflow_ddlrepl.adapt.steps import TablePlan
+from airflow_ddlrepl.adapt.plan.text import as_text
+from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.flow.applying import Ahead, plans, stretch
 from airflow_ddlrepl.flow.capturing import enrolled, find_drift, inspect_source, read_window
 from airflow_ddlrepl.flow.cycle import Cycle

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from airflow_ddlrepl.adapt.facts import Refusal, TargetFacts
-from airflow_ddlrepl.adapt.plan import plan
+from airflow_ddlrepl.adapt.plan.plan import plan
+from airflow_ddlrepl.adapt.plan.refused_alter import POLICY
+from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
-from airflow_ddlrepl.adapt.refused import POLICY
-from airflow_ddlrepl.adapt.steps import TablePlan
-from airflow_ddlrepl.adapt.timeline import Planner, Standing, State
+from airflow_ddlrepl.adapt.program.program import Planner, Standing, State
+from airflow_ddlrepl.adapt.target_facts import Refusal, TargetFacts
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
 from airflow_ddlrepl.engines.postgres.present import Present, publishes_generated

@@ -6,11 +6,11 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.adapt.leave import dropped, kept_aside, makes_way
+from airflow_ddlrepl.adapt.plan.dropped_table import dropped, kept_aside, makes_way
+from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.steps import TablePlan
-from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
 from airflow_ddlrepl.engines.postgres import state

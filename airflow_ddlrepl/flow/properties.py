@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from airflow_ddlrepl.adapt.alone import WHY
+from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
-from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import names_in
 from airflow_ddlrepl.ddl.diff import spot

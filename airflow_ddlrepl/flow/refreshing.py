@@ -12,14 +12,14 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.adapt.hold import become_text
-from airflow_ddlrepl.adapt.partitions import joined
-from airflow_ddlrepl.adapt.plan import target_shape
+from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.adapt.types import renewed
-from airflow_ddlrepl.adapt.want import want
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.shape.partitions import joined
+from airflow_ddlrepl.adapt.shape.target_shape import become_text
+from airflow_ddlrepl.adapt.shape.type_changes import renewed
+from airflow_ddlrepl.adapt.shape.wanted_shape import want
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask, forget_marks, load_chunks

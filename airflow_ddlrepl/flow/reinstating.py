@@ -6,10 +6,10 @@ from collections.abc import Container, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.adapt.hold import AS_TEXT
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.timeline import Standing, State
-from airflow_ddlrepl.adapt.want import want
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
+from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.engines.postgres.chunk import LoadTask
 from airflow_ddlrepl.engines.postgres.exported import Exported, exported
 from airflow_ddlrepl.engines.postgres.present import Present

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.config.sections.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres import state
 from airflow_ddlrepl.engines.postgres.apply import Applied

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel

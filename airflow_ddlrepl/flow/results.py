@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from airflow_ddlrepl.adapt.steps import Executed
+from airflow_ddlrepl.adapt.plan_model import Executed
 from airflow_ddlrepl.model.position import Lsn
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
-from airflow_ddlrepl.adapt.hold import valued
+from airflow_ddlrepl.adapt.shape.target_shape import valued
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import RewindHorizon
 from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported

@@ -6,8 +6,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_ddlrepl.adapt.leave import kept_aside
-from airflow_ddlrepl.adapt.timeline import Program, Standing, State, Step
+from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
+from airflow_ddlrepl.adapt.program.program import Program, Standing, State, Step
 from airflow_ddlrepl.engines.postgres.present import Cleared, Present
 from airflow_ddlrepl.engines.postgres.replayed import NONE, Obstacles, in_the_way
 from airflow_ddlrepl.engines.postgres.state import read_state

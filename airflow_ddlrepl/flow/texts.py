@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.adapt.plan import target_shape
+from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed
+from airflow_ddlrepl.adapt.plan.plan import target_shape
+from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.replayed import Statement, replayed
-from airflow_ddlrepl.adapt.steps import TablePlan
-from airflow_ddlrepl.adapt.timeline import Standing
+from airflow_ddlrepl.adapt.program.program import Standing
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.ddl.sql.lexer import tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_ddlrepl import ddl
-from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.adapt.hold import hold
-from airflow_ddlrepl.adapt.judge import JUDGE
-from airflow_ddlrepl.adapt.plan import plan
+from airflow_ddlrepl.adapt.plan.plan import plan
+from airflow_ddlrepl.adapt.plan.text import as_json, as_text
+from airflow_ddlrepl.adapt.plan.verdicts import JUDGE
+from airflow_ddlrepl.adapt.plan_model import StepKind
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
-from airflow_ddlrepl.adapt.show import as_json, as_text
-from airflow_ddlrepl.adapt.steps import StepKind
+from airflow_ddlrepl.adapt.shape.target_shape import hold
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.ddl.change import SchemaChange, TableChange

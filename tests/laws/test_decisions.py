@@ -13,10 +13,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.adapt.databases import hvr_policy, markdown
-from airflow_ddlrepl.adapt.decide import Decision, decide, read_plan
-from airflow_ddlrepl.adapt.occurrence import ORDERS, Occurrence, example
-from airflow_ddlrepl.adapt.plan import plan, target_shape
+from airflow_ddlrepl.adapt.hvr.databases_page import hvr_policy, markdown
+from airflow_ddlrepl.adapt.hvr.decision import Decision, decide, read_plan
+from airflow_ddlrepl.adapt.hvr.occurrence import ORDERS, Occurrence, example
+from airflow_ddlrepl.adapt.plan.plan import plan, target_shape
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.hvr.profile import Profile, profiles
@@ -144,4 +144,4 @@ def _agree(what: Occurrence, policy: Policy, adapts: bool) -> None:
 
 def test_the_page_is_generated() -> None:
     page = (ROOT / "docs/databases.md").read_text(encoding="utf-8")
-    assert page == markdown().rstrip() + "\n", "python -m airflow_ddlrepl.adapt.databases > docs/databases.md"
+    assert page == markdown().rstrip() + "\n", "python -m airflow_ddlrepl.adapt.hvr.databases_page > docs/databases.md"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.adapt.outline import OUTLINE
-from airflow_ddlrepl.adapt.plan import plan
+from airflow_ddlrepl.adapt.hvr.outline import OUTLINE
+from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed, unlike
+from airflow_ddlrepl.adapt.plan.plan import plan
+from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import REPLAYED
-from airflow_ddlrepl.adapt.replayed import Statement, replayed, unlike
-from airflow_ddlrepl.adapt.steps import StepKind, TablePlan
 from airflow_ddlrepl.ddl.sql.expression import is_value
 from airflow_ddlrepl.ddl.sql.replayable import Named, Reading, read
 from airflow_ddlrepl.ddl.sql.statement import Evidence

@@ -7,12 +7,12 @@ from typing import Any
 
 import psycopg
 
-from airflow_ddlrepl.adapt.arrive import reshape
-from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.adapt.plan import plan
+from airflow_ddlrepl.adapt.plan.new_table import reshape
+from airflow_ddlrepl.adapt.plan.plan import plan
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
-from airflow_ddlrepl.adapt.reuse import differences
-from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.shape.match_existing import differences
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.ddl.order import in_order

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.refused import MEND
-from airflow_ddlrepl.adapt.replayed import unlike
-from airflow_ddlrepl.adapt.steps import Executed, Expected, StepKind, TablePlan
-from airflow_ddlrepl.adapt.timeline import Program, Slice, Standing, State, Step
+from airflow_ddlrepl.adapt.plan.ddl_replay import unlike
+from airflow_ddlrepl.adapt.plan.refused_alter import MEND
+from airflow_ddlrepl.adapt.plan_model import Executed, Expected, StepKind, TablePlan
+from airflow_ddlrepl.adapt.program.program import Program, Slice, Standing, State, Step
 from airflow_ddlrepl.engines.postgres.anew import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.connect import passing, session
 from airflow_ddlrepl.engines.postgres.load import require_rows

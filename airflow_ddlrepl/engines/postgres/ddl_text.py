@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_ddlrepl.adapt.facts import About
+from airflow_ddlrepl.adapt.target_facts import About
 from airflow_ddlrepl.ddl.sql.lexer import Kind, tokens
 from airflow_ddlrepl.engines.postgres.connect import SAFE_PATH
 from airflow_ddlrepl.engines.postgres.constraints import SETTINGS

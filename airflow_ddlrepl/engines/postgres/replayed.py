@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.engines.postgres.connect import errors
 from airflow_ddlrepl.engines.postgres.names import qualified
 from airflow_ddlrepl.errors import CannotAdapt

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.adapt.relayout import Sql, relayout
+from airflow_ddlrepl.adapt.shape.alter_in_place import Sql, relayout
 from airflow_ddlrepl.config.sections.refresh_options import Difference, RefreshOptions
 from airflow_ddlrepl.engines.postgres.connect import CONTENTION, SAFE_PATH, passing
 from airflow_ddlrepl.engines.postgres.constraints import Session, deferred, resting

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.engines.postgres import replayed, unrecorded
 from airflow_ddlrepl.engines.postgres.sessions import end_earlier
 from airflow_ddlrepl.engines.postgres.trusted import require_trusted

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.arrive import reshape
-from airflow_ddlrepl.adapt.leave import kept_aside
-from airflow_ddlrepl.adapt.relayout import relayout
-from airflow_ddlrepl.adapt.timeline import Standing, State
+from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
+from airflow_ddlrepl.adapt.plan.new_table import reshape
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, RefreshOptions
 from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.engines.postgres import state

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.facts import Renderer
-from airflow_ddlrepl.adapt.reuse import as_seen
-from airflow_ddlrepl.adapt.types import TYPE_CHANGES
+from airflow_ddlrepl.adapt.shape.match_existing import as_seen
+from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES
+from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.sections.refresh_options import Difference
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from airflow_ddlrepl.adapt.judge import By, Case, Verdict
+from airflow_ddlrepl.adapt.plan.verdicts import By, Case, Verdict
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.steps import Step, StepKind
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault, OnEnrollBreak
 
 _ENROLL = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.adapt.facts import About, Refusal, Renderer
-from airflow_ddlrepl.adapt.reuse import differences
-from airflow_ddlrepl.adapt.steps import Expected, Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.plan_model import Expected, Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.shape.match_existing import differences
+from airflow_ddlrepl.adapt.target_facts import About, Refusal, Renderer
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from airflow_ddlrepl.adapt.alone import left_alone
-from airflow_ddlrepl.adapt.answer import answer
-from airflow_ddlrepl.adapt.arrive import created
-from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
-from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
-from airflow_ddlrepl.adapt.judge import REWRITTEN, Case, is_rewritten, judge
-from airflow_ddlrepl.adapt.leave import dropped
-from airflow_ddlrepl.adapt.partitions import joined
+from airflow_ddlrepl.adapt.plan.dropped_table import dropped
+from airflow_ddlrepl.adapt.plan.new_table import created
+from airflow_ddlrepl.adapt.plan.refused_alter import answer_refusal, is_left, rendered
+from airflow_ddlrepl.adapt.plan.responses import answer
+from airflow_ddlrepl.adapt.plan.sql_steps import Rendering
+from airflow_ddlrepl.adapt.plan.unmanaged_table import left_alone
+from airflow_ddlrepl.adapt.plan.verdicts import REWRITTEN, Case, is_rewritten, judge
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.refused import answer_refusal, is_left, rendered
-from airflow_ddlrepl.adapt.render import Rendering
-from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.want import want
+from airflow_ddlrepl.adapt.shape.partitions import joined
+from airflow_ddlrepl.adapt.shape.target_shape import become_text, hides_values, hold
+from airflow_ddlrepl.adapt.shape.wanted_shape import want
+from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import spot

@@ -1,11 +1,14 @@
-"""docs/databases.md, written from the profiles: `python -m airflow_ddlrepl.adapt.databases > docs/databases.md`."""
+"""Write docs/databases.md from the profiles.
+
+python -m airflow_ddlrepl.adapt.hvr.databases_page > docs/databases.md
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from airflow_ddlrepl.adapt.decide import Decision, decide
-from airflow_ddlrepl.adapt.occurrence import example
+from airflow_ddlrepl.adapt.hvr.decision import Decision, decide
+from airflow_ddlrepl.adapt.hvr.occurrence import example
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl
 from airflow_ddlrepl.config.hvr.profile import Note, Profile, profiles
@@ -18,7 +21,7 @@ INTRODUCTION = """\
 
 We replicate from PostgreSQL, versions 15 to 18; that is the column **PostgreSQL**. The others tell what HVR's AdaptDDL
 does when such a database is the source: for a reader who comes from there, and because a decision is made by the same
-code (`airflow_ddlrepl/adapt/decide.py`) from what a database shows of its DDL
+code (`airflow_ddlrepl/adapt/hvr/decision.py`) from what a database shows of its DDL
 (`airflow_ddlrepl/config/profiles/`) and from the policies of a channel. A location of such a type is refused: CFG-104.
 
 The table says what becomes of a statement at a target when every setting has its first value and no policy is named:

@@ -1,7 +1,7 @@
 """What becomes of a statement at a target: what happened + profile + settings + policies → decision.
 
-Pure, and without a DBMS. What a change of shape needs is decided by the planner itself (`adapt/plan.py`); a profile
-says what its database shows of a statement, and where its log can't go on without a refresh.
+Pure, and without a DBMS. What a change of shape needs is decided by the planner itself (`adapt/plan/plan.py`); a
+profile says what its database shows of a statement, and where its log can't go on without a refresh.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.answer import respond
-from airflow_ddlrepl.adapt.judge import Verdict
-from airflow_ddlrepl.adapt.occurrence import Occurrence
-from airflow_ddlrepl.adapt.outline import OUTLINE
-from airflow_ddlrepl.adapt.plan import plan, target_shape
+from airflow_ddlrepl.adapt.hvr.occurrence import Occurrence
+from airflow_ddlrepl.adapt.hvr.outline import OUTLINE
+from airflow_ddlrepl.adapt.plan.plan import plan, target_shape
+from airflow_ddlrepl.adapt.plan.responses import respond
+from airflow_ddlrepl.adapt.plan.verdicts import Verdict
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.hvr.profile import Effect, Profile
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault

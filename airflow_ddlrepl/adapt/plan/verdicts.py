@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.ddl_rows import has_default, row_of
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.rows import has_default, row_of
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.change import SchemaChange

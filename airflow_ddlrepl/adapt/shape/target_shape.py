@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from airflow_ddlrepl.adapt.facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.sql.expression import Standing, standing
 from airflow_ddlrepl.ddl.types.casts import TEXT
 from airflow_ddlrepl.model.names import TableName

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.adapt.facts import About, Renderer
+from airflow_ddlrepl.adapt.target_facts import About, Renderer
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging
 from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity

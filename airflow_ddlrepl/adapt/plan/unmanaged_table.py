@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.adapt.answer import STILL_WAITS
-from airflow_ddlrepl.adapt.facts import TargetFacts
-from airflow_ddlrepl.adapt.hold import hold
+from airflow_ddlrepl.adapt.plan.responses import STILL_WAITS
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.reuse import as_seen
-from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.shape.match_existing import as_seen
+from airflow_ddlrepl.adapt.shape.target_shape import hold
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.ddl.sql.statement import Evidence

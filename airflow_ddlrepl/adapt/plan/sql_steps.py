@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.facts import Renderer
-from airflow_ddlrepl.adapt.judge import Case
-from airflow_ddlrepl.adapt.leave import makes_way
-from airflow_ddlrepl.adapt.partitions import is_carried_by_parent, parent_fill
-from airflow_ddlrepl.adapt.steps import Step, StepKind
-from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
+from airflow_ddlrepl.adapt.plan.dropped_table import makes_way
+from airflow_ddlrepl.adapt.plan.verdicts import Case
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind
+from airflow_ddlrepl.adapt.shape.partitions import is_carried_by_parent, parent_fill
+from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES, type_steps
+from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using

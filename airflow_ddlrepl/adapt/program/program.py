@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from airflow_ddlrepl.adapt.leave import kept_aside
-from airflow_ddlrepl.adapt.steps import TablePlan
+from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
+from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.config.sections.rule_sets import ChangeKind, RuleSets
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
 from airflow_ddlrepl.ddl.sql.respell import moves, respelled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.rows import row_of
+from airflow_ddlrepl.adapt.ddl_rows import row_of
 from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.ddl.sql.statement import Evidence

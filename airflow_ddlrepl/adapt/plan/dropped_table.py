@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
-from airflow_ddlrepl.adapt.hold import hold
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.shape.target_shape import hold
+from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.policies import OnDropTable
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from airflow_ddlrepl.adapt.steps import Step, TablePlan
+from airflow_ddlrepl.adapt.plan_model import Step, TablePlan
 
 
 def as_text(plans: Sequence[TablePlan], at: object = None) -> str:

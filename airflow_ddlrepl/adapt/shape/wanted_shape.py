@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_ddlrepl.adapt.keep import keep_structure
+from airflow_ddlrepl.adapt.ddl_rows import has_default
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.rows import has_default
+from airflow_ddlrepl.adapt.shape.keep_structure import keep_structure
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.types import casts
 from airflow_ddlrepl.model.table import Column, Table

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_ddlrepl.adapt.answer import LOOK
-from airflow_ddlrepl.adapt.judge import Case
-from airflow_ddlrepl.adapt.render import Rendering
-from airflow_ddlrepl.adapt.steps import Step, StepKind
+from airflow_ddlrepl.adapt.plan.responses import LOOK
+from airflow_ddlrepl.adapt.plan.sql_steps import Rendering
+from airflow_ddlrepl.adapt.plan.verdicts import Case
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind
 from airflow_ddlrepl.config.sections.policies import OnPreserveAlterTableFail
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
-from airflow_ddlrepl.adapt.steps import Step, StepKind
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind
+from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType

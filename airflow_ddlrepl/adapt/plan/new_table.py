@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from airflow_ddlrepl.adapt.facts import Renderer, TargetFacts
-from airflow_ddlrepl.adapt.hold import become_text, hides_values, hold
-from airflow_ddlrepl.adapt.keep import keep_structure
-from airflow_ddlrepl.adapt.leave import makes_way
-from airflow_ddlrepl.adapt.partitions import like_parent
+from airflow_ddlrepl.adapt.plan.dropped_table import makes_way
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
-from airflow_ddlrepl.adapt.reuse import as_seen
-from airflow_ddlrepl.adapt.steps import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.types import TYPE_CHANGES, type_steps
+from airflow_ddlrepl.adapt.shape.keep_structure import keep_structure
+from airflow_ddlrepl.adapt.shape.match_existing import as_seen
+from airflow_ddlrepl.adapt.shape.partitions import like_parent
+from airflow_ddlrepl.adapt.shape.target_shape import become_text, hides_values, hold
+from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES, type_steps
+from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault

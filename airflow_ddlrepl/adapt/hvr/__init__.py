@@ -1,0 +1,1 @@
+"""HVR's decisions per source database, for the documentation."""

@@ -1,0 +1,1 @@
+"""From two shapes of a table to a plan: verdict, response, SQL steps."""

@@ -1,0 +1,1 @@
+"""The plans of many tables in log order."""

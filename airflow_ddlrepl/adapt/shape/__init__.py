@@ -1,0 +1,1 @@
+"""Which shape a table shall have at a target."""
