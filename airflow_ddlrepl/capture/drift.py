@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.capture.doubt import doubt
+from airflow_ddlrepl.capture.ambiguity import doubt
 from airflow_ddlrepl.capture.enroll import belongs, shape_of
-from airflow_ddlrepl.capture.layouts import reshaped, unreadable
-from airflow_ddlrepl.capture.untangle import untangle
+from airflow_ddlrepl.capture.rename_order import untangle
+from airflow_ddlrepl.capture.row_layouts import reshaped, unreadable
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName

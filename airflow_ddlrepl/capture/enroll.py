@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
 
-from airflow_ddlrepl.capture.layouts import reshaped
-from airflow_ddlrepl.capture.merge import merge, merge_fields
+from airflow_ddlrepl.capture.merge_shapes import merge, merge_fields
+from airflow_ddlrepl.capture.row_layouts import reshaped
 from airflow_ddlrepl.ddl.diff import spot
 from airflow_ddlrepl.ddl.sql.respell import with_definitions
 from airflow_ddlrepl.model.change import Event, EventKind

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.program.program import Standing
-from airflow_ddlrepl.capture.untold import untold
+from airflow_ddlrepl.capture.unknown_shapes import untold
 from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.engines.postgres.state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError

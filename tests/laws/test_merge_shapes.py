@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from airflow_ddlrepl.capture.merge import merge
+from airflow_ddlrepl.capture.merge_shapes import merge
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, TypeKind

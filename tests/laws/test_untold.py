@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_ddlrepl.capture.enroll import enroll
-from airflow_ddlrepl.capture.untold import untold
+from airflow_ddlrepl.capture.unknown_shapes import untold
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
