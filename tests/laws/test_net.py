@@ -13,7 +13,7 @@ import pytest
 from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, canonical
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.keys import NeedsTargetKeys, distinct_keys, target_keys
-from airflow_ddlrepl.integrate.net import has_key_updates, net
+from airflow_ddlrepl.integrate.net_changes import has_key_updates, net
 from airflow_ddlrepl.model.change import Op
 
 Row = dict[str, Any]

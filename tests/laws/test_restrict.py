@@ -20,7 +20,7 @@ from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.keys import sides
 from airflow_ddlrepl.integrate.migration import migrated
-from airflow_ddlrepl.integrate.net import net
+from airflow_ddlrepl.integrate.net_changes import net
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.engines.postgres.stage_task import StageTask, most_buckets
 from airflow_ddlrepl.integrate.buckets import bucket_of
 from airflow_ddlrepl.integrate.equality import KeyColumn
-from airflow_ddlrepl.integrate.net import has_key_updates
+from airflow_ddlrepl.integrate.net_changes import has_key_updates
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail.manifest import RowFile
 from airflow_ddlrepl.trail.store import Trail

@@ -31,7 +31,7 @@ from airflow_ddlrepl.errors import TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, equality
 from airflow_ddlrepl.integrate.images import net_images
-from airflow_ddlrepl.integrate.net import NetRows, net
+from airflow_ddlrepl.integrate.net_changes import NetRows, net
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.transform.values import only
