@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from benchmarks import ours
 from benchmarks.pairs import Figure, Pair, measure
 from benchmarks.ratios import Bench, check, databases

@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from airflow_ddlrepl.demo import binaries
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.names import literal, quote
-from airflow_ddlrepl.engines.postgres.stream import ranges
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
+from airflow_ddlrepl.engines.postgres.log.capture_range import ranges
 from airflow_ddlrepl.model.position import Lsn
 from benchmarks.workload import Kind, has_mark
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.demo.second_opinion import compare
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import Runner
 from benchmarks import ours, peers

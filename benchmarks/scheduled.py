@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from airflow_ddlrepl.demo.standalone import Standalone
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from benchmarks import ours
 from benchmarks.pairs import Seconds
 from benchmarks.ratios import Bench, check, databases

@@ -20,7 +20,7 @@ from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
 from airflow_ddlrepl.demo.rows import RowWriter
 from airflow_ddlrepl.demo.second_opinion import compare as ask_servers
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow import activate, compare, open_channel, replicate
 from airflow_ddlrepl.model.work import InProcess

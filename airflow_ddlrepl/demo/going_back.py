@@ -8,7 +8,7 @@ from pathlib import Path
 
 from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.second_opinion import Facts, Opinion, judge, look
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.flow import open_channel, rewind
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.demo.shapes import Reference, Shape, Slot, read_shapes
 from airflow_ddlrepl.demo.values import Values
-from airflow_ddlrepl.engines.postgres.names import qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:

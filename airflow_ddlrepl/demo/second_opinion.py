@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.names import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.model.names import TableName
 
 COLUMNS = """

@@ -26,8 +26,8 @@ from typing import Any, ClassVar, Literal, Self
 from urllib.parse import quote as percent
 
 from airflow_ddlrepl.demo import binaries
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.names import literal, quote
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.errors import Unreachable
 
 SUPERUSER = "postgres"

@@ -9,10 +9,10 @@ from itertools import pairwise
 from airflow_ddlrepl.config.base.moment import Start
 from airflow_ddlrepl.config.sections.policies import Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.diff import spot
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import session
-from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
-from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
+from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.asking import JOINED, NEW_TRAIL
 from airflow_ddlrepl.flow.capturing import capture

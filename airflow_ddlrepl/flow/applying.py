@@ -18,10 +18,9 @@ from airflow_ddlrepl.adapt.program.program import Discarded, Program, Slice, Sta
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.config.sections.policies import OnEnrollBreak
-from airflow_ddlrepl.engines.postgres.apply import TRUNCATED, Applied, StagedSlice, run_program
-from airflow_ddlrepl.engines.postgres.leftovers import sweep
-from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.stage_task import (
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.merge.stage import stage_all
+from airflow_ddlrepl.engines.postgres.merge.stage_task import (
     StageTask,
     bucket_count,
     buckets_of,
@@ -29,8 +28,9 @@ from airflow_ddlrepl.engines.postgres.stage_task import (
     most_buckets,
     sections,
 )
-from airflow_ddlrepl.engines.postgres.staging import stage_all
-from airflow_ddlrepl.engines.postgres.state import read_state
+from airflow_ddlrepl.engines.postgres.target.apply import TRUNCATED, Applied, StagedSlice, run_program
+from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
+from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log

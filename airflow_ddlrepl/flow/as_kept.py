@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.chunk import LoadTask
-from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES
-from airflow_ddlrepl.engines.postgres.names import qualified
-from airflow_ddlrepl.engines.postgres.swap import make_shadow
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
+from airflow_ddlrepl.engines.postgres.load.swap import make_shadow
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connect import Connection
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 def beside(shadow: TableName) -> TableName:

@@ -10,9 +10,9 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, RefreshOptions, read_options
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import session
-from airflow_ddlrepl.engines.postgres.unrecorded import leave
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record
@@ -22,7 +22,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connect import Connection
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 BY_HAND = "asked for by hand"
 JOINED = "the table joined the channel at activation"

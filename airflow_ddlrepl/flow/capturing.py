@@ -19,8 +19,8 @@ from airflow_ddlrepl.capture.drift import Inspection, doubtful, seen_at, sees_al
 from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, valid_at
 from airflow_ddlrepl.capture.row_layouts import foreign_layouts
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
-from airflow_ddlrepl.engines.postgres.inspect import inspect_unlocked
-from airflow_ddlrepl.engines.postgres.stream import (
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect_unlocked
+from airflow_ddlrepl.engines.postgres.log.capture_range import (
     NeedsText,
     RangeTask,
     Reader,

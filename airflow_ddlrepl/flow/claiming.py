@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import session
-from airflow_ddlrepl.engines.postgres.patience import limit, patiently
-from airflow_ddlrepl.engines.postgres.sessions import session_name
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
+from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.flow.cycle import Cycle
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connect import Connection
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 def claim(cycle: Cycle, target: str, epoch: int | None = None) -> None:

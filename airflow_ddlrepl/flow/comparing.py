@@ -13,12 +13,12 @@ from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.base.name_pattern import is_selected, quoted
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import errors
-from airflow_ddlrepl.engines.postgres.digest import CompareTask, compare_tables
-from airflow_ddlrepl.engines.postgres.exported import LOCK_TIMEOUT, PAGE_BYTES
-from airflow_ddlrepl.engines.postgres.inspect import inspect, listed, with_partitions
-from airflow_ddlrepl.engines.postgres.scope import Scope
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
+from airflow_ddlrepl.engines.postgres.compare.digest import CompareTask, compare_tables
+from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import LOCK_TIMEOUT, PAGE_BYTES
+from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.leaving import left_out
 from airflow_ddlrepl.flow.properties import read_for, seen_at

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.adapt.program.program import Standing
 from airflow_ddlrepl.capture.unknown_shapes import untold
 from airflow_ddlrepl.config.base.name_pattern import is_selected
-from airflow_ddlrepl.engines.postgres.state import WAITING
+from airflow_ddlrepl.engines.postgres.target.state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.saving import is_whole, standing_at

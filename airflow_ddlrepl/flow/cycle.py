@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.config.sections.location import redact, resolve
-from airflow_ddlrepl.engines.postgres.connect import AGAIN_SECONDS, running, session
-from airflow_ddlrepl.engines.postgres.reuse import reusing
-from airflow_ddlrepl.engines.postgres.scope import Scope
-from airflow_ddlrepl.engines.postgres.source import PostgresSource
+from airflow_ddlrepl.engines.postgres.connection.connect import AGAIN_SECONDS, running, session
+from airflow_ddlrepl.engines.postgres.connection.pool import reusing
+from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Lsn
@@ -31,7 +31,7 @@ from airflow_ddlrepl.trail.store import Trail
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from airflow_ddlrepl.engines.postgres.connect import Connection
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
 UNREACHABLE = "CON-"  # how the codes of what does not answer begin

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Lsn

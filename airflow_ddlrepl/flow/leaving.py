@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_ddlrepl.config.sections.policies import ReplicaIdentity
-from airflow_ddlrepl.engines.postgres.left_out import LeftOut
+from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.model.table import Identity, Table
 

@@ -13,7 +13,7 @@ from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.ddl.diff import spot
-from airflow_ddlrepl.engines.postgres import state
+from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.status import status
 from airflow_ddlrepl.flow.target_readiness import ready_targets

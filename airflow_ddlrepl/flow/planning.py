@@ -13,8 +13,8 @@ from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.program.program import Planner, Standing, State
 from airflow_ddlrepl.adapt.target_facts import Refusal, TargetFacts
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
-from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
-from airflow_ddlrepl.engines.postgres.present import Present, publishes_generated
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present, publishes_generated
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.foreign import refuse_foreign

@@ -13,12 +13,12 @@ from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import running, session
-from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
-from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.sessions import end_earlier
-from airflow_ddlrepl.engines.postgres.unrecorded import leave
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.connection.connect import running, session
+from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.asking import JOINED
@@ -34,7 +34,7 @@ from airflow_ddlrepl.model.record import RefreshAsked
 from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connect import Connection
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 @dataclass(frozen=True)

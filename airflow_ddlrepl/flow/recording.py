@@ -6,7 +6,7 @@ recorded twice it is the same.
 
 from __future__ import annotations
 
-from airflow_ddlrepl.engines.postgres import unrecorded
+from airflow_ddlrepl.engines.postgres.target import outbox
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle
@@ -20,22 +20,22 @@ def record(cycle: Cycle, target: str) -> None:
     Raises RepositoryError REP-106 for a step that is done with other SQL: once, then it is forgotten.
     """
     connection = cycle.target_connection(target)
-    found = unrecorded.left(connection, cycle.channel.holder(target))
+    found = outbox.left(connection, cycle.channel.holder(target))
     for place, (_, one) in enumerate(found):
         try:
             _write(cycle, target, one)
         except RepositoryError as error:
             if error.code == "REP-106":
-                unrecorded.remove(connection, [number for number, _ in found[: place + 1]])
+                outbox.remove(connection, [number for number, _ in found[: place + 1]])
             raise
     if found:
         reach("record.repository")
-        unrecorded.remove(connection, [number for number, _ in found])
+        outbox.remove(connection, [number for number, _ in found])
 
 
 def has_unrecorded(cycle: Cycle, target: str) -> bool:
     """Did a run that was killed leave something to record?"""
-    return bool(unrecorded.left(cycle.target_connection(target), cycle.channel.holder(target)))
+    return bool(outbox.left(cycle.target_connection(target), cycle.channel.holder(target)))
 
 
 def _write(cycle: Cycle, target: str, record: Record) -> None:

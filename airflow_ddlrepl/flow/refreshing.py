@@ -21,16 +21,12 @@ from airflow_ddlrepl.adapt.shape.type_changes import renewed
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.chunk import LoadTask, forget_marks, load_chunks
-from airflow_ddlrepl.engines.postgres.connect import session
-from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
-from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
-from airflow_ddlrepl.engines.postgres.leftovers import sweep
-from airflow_ddlrepl.engines.postgres.patience import patiently
-from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.stream import binary_safe
-from airflow_ddlrepl.engines.postgres.swap import (
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, forget_marks, load_chunks
+from airflow_ddlrepl.engines.postgres.load.swap import (
     SCHEMA,
     FinishTask,
     finish_shadow,
@@ -40,6 +36,10 @@ from airflow_ddlrepl.engines.postgres.swap import (
     put_in_place,
     renew_types,
 )
+from airflow_ddlrepl.engines.postgres.log.capture_range import binary_safe
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, Exported, exported
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apart import Apart
@@ -67,7 +67,7 @@ from airflow_ddlrepl.repository.rows import RefreshRow
 from airflow_ddlrepl.transform.values import Transform, only
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connect import Connection
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 @stage("refresh")

@@ -10,11 +10,11 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
-from airflow_ddlrepl.engines.postgres.chunk import LoadTask
-from airflow_ddlrepl.engines.postgres.exported import Exported, exported
-from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.sessions import session_name
-from airflow_ddlrepl.engines.postgres.state import read_state
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import Exported, exported
+from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.claiming import claim, writing

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from airflow_ddlrepl.adapt.program.program import State
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import session
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.flow.asking import suspend
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.recording import record

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.config.sections.policies import ExistingTables
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.apply import Applied
-from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported
-from airflow_ddlrepl.engines.postgres.leftovers import sweep
-from airflow_ddlrepl.engines.postgres.patience import patiently
-from airflow_ddlrepl.engines.postgres.present import Present
-from airflow_ddlrepl.engines.postgres.replayed import clear, drop_tables, finish, finished, free, reserve
-from airflow_ddlrepl.engines.postgres.sessions import end_earlier
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
+from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, Exported
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.postgres.target.apply import Applied
+from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
+from airflow_ddlrepl.engines.postgres.target.rewind_area import clear, drop_tables, finish, finished, free, reserve
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.applying import raise_stop, stage_stem
@@ -37,7 +37,7 @@ from airflow_ddlrepl.model.table import Table
 if TYPE_CHECKING:
     from psycopg import Cursor
 
-    from airflow_ddlrepl.engines.postgres.connect import Connection
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 WAITING_AT_ONCE = 16  # for the answers of an object store
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, TypeVar
 
-from airflow_ddlrepl.engines.postgres.held import held_name
+from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
 from airflow_ddlrepl.errors import ConfigError, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capturing import STORED, files_gone_on_failure, read_window, touches

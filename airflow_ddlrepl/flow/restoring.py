@@ -13,12 +13,12 @@ from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.edit import free_name
-from airflow_ddlrepl.engines.postgres.chunk import Kept, LoadTask, load_chunks
-from airflow_ddlrepl.engines.postgres.copying import SPELLING
-from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
-from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES
-from airflow_ddlrepl.engines.postgres.names import qualified
-from airflow_ddlrepl.engines.postgres.restricted import is_true, unlike
+from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.load.load_chunk import Kept, LoadTask, load_chunks
+from airflow_ddlrepl.engines.postgres.merge.row_filter import is_true, unlike
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.as_kept import beside, kept_shape, read_again, require_kept, tables_beside
 from airflow_ddlrepl.flow.refreshing import Refresh

@@ -12,14 +12,14 @@ from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import condition_in
-from airflow_ddlrepl.engines.postgres.restricted import full, is_true, require_readable
+from airflow_ddlrepl.engines.postgres.merge.row_filter import full, is_true, require_readable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.transform.rows import columns_of
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connect import Connection
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 def condition_at(channel: Channel, target: str, table: Table) -> Part | None:

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from airflow_ddlrepl.adapt.shape.target_shape import valued
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import RewindHorizon
-from airflow_ddlrepl.engines.postgres.exported import PAGE_BYTES, Exported, exported
-from airflow_ddlrepl.engines.postgres.inspect import inspect
-from airflow_ddlrepl.engines.postgres.saved import SaveTask, save_chunks
-from airflow_ddlrepl.engines.postgres.stream import binary_safe
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.load.archive_chunk import SaveTask, save_chunks
+from airflow_ddlrepl.engines.postgres.log.capture_range import binary_safe
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, Exported, exported
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.cycle import Cycle, log

@@ -9,7 +9,7 @@ from functools import update_wrapper
 from typing import Concatenate, ParamSpec, TypeVar
 
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.engines.postgres.connect import explained
+from airflow_ddlrepl.engines.postgres.connection.connect import explained
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle, log
 from airflow_ddlrepl.flow.results import Printable

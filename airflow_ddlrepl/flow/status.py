@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.config.sections.channel import Channel, Target
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.left_out import LeftOut
+from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut
+from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
 from airflow_ddlrepl.flow.course import horizon
 from airflow_ddlrepl.flow.cycle import Cycle, log

@@ -8,9 +8,9 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
 from airflow_ddlrepl.adapt.program.program import Program, Standing, State, Step
-from airflow_ddlrepl.engines.postgres.present import Cleared, Present
-from airflow_ddlrepl.engines.postgres.replayed import NONE, Obstacles, in_the_way
-from airflow_ddlrepl.engines.postgres.state import read_state
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Cleared, Present
+from airflow_ddlrepl.engines.postgres.target.rewind_area import NONE, Obstacles, in_the_way
+from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.applying import look, reason
 from airflow_ddlrepl.flow.course import Course

@@ -11,7 +11,7 @@ from enum import Enum
 
 from airflow_ddlrepl.config.sections.channel import Target
 from airflow_ddlrepl.config.sections.policies import ExistingTables, NewTargets
-from airflow_ddlrepl.engines.postgres import state
+from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.apart import Apart
 from airflow_ddlrepl.flow.cycle import Cycle, about_target, log

@@ -16,7 +16,7 @@ from airflow_ddlrepl.ddl.sql.lexer import tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.types import casts
 from airflow_ddlrepl.ddl.types.conversion import Conversion, computed
-from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.properties import ShapeAt, shape_before
 from airflow_ddlrepl.model.change import Event

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.postgres.state import read_state
+from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.cycle import Cycle
 from airflow_ddlrepl.flow.target_readiness import ready_targets

@@ -9,7 +9,7 @@ from airflow_ddlrepl.adapt.program.program import Standing, State
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Defaults
-from airflow_ddlrepl.engines.postgres.present import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
 from airflow_ddlrepl.flow.properties import seen_at
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.model.work import InProcess
 
 CHANNEL = """

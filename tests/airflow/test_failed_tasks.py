@@ -12,7 +12,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 import airflow_ddlrepl
-from airflow_ddlrepl.engines.postgres.replayed import Obstacles
+from airflow_ddlrepl.engines.postgres.target.rewind_area import Obstacles
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.flow.survey import RewindPlanned
 from airflow_ddlrepl.model.names import TableName

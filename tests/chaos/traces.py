@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.held import held_name
+from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
 from airflow_ddlrepl.model.work import InProcess
 from tests.chaos.source import SCHEMA
 from tests.live.replica import Replica

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.inspect import inspect_unlocked
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect_unlocked
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from tests.conftest import Databases
 
 pytestmark = pytest.mark.parametrize("databases", [18, 15], indirect=True)

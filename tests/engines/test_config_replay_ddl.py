@@ -9,8 +9,8 @@ import pytest
 from airflow_ddlrepl.config.base.name_pattern import matches
 from airflow_ddlrepl.config.base.pattern_overlap import meet, overlap, pair
 from airflow_ddlrepl.config.file.load import read_channel
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.scope import Scope
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.source.scope import Scope
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
 from tests.conftest import Databases

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.inspect import inspect
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Identity, Key, Table
 from airflow_ddlrepl.model.types import DataType, TypeKind

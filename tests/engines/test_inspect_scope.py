@@ -7,10 +7,10 @@ import json
 import pytest
 
 from airflow_ddlrepl.config.base.name_pattern import matches
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.names import qualified
-from airflow_ddlrepl.engines.postgres.scope import Joining, Scope, regex
-from airflow_ddlrepl.engines.postgres.source import PostgresSource
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.source.scope import Joining, Scope, regex
+from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
 from tests.conftest import Databases
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import SAFE_OIDS, binary_safe, wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import EPOCH_2000, Decoder
-from airflow_ddlrepl.engines.postgres.pgoutput.layout import NeedsText
-from airflow_ddlrepl.engines.postgres.pgoutput.types import SAFE_OIDS, binary_safe, wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Event, EventKind, Op
 from airflow_ddlrepl.model.names import TableName

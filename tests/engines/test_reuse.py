@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres import state
-from airflow_ddlrepl.engines.postgres.connect import connect, session
-from airflow_ddlrepl.engines.postgres.reuse import MOST_IDLE, reusing
-from airflow_ddlrepl.engines.postgres.sessions import end_earlier, session_name
+from airflow_ddlrepl.engines.postgres.connection.connect import connect, session
+from airflow_ddlrepl.engines.postgres.connection.pool import MOST_IDLE, reusing
+from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
+from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.replica import Replica, channel_file

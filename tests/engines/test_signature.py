@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from airflow_ddlrepl.engines.postgres.pgoutput.control import LogicalMessage, Stamp, message_event
-from airflow_ddlrepl.engines.postgres.pgoutput.signature import read_key
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import LogicalMessage, Stamp, message_event
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import read_key
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import LogKey

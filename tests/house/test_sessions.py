@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "airflow_ddlrepl"
-PLAIN = re.compile(r"from airflow_ddlrepl\.engines\.postgres\.connect import .*\bconnect\b")
-USERS = {"engines/postgres/pgoutput/walsender.py"}  # sends replication commands; its one query is qualified
+PLAIN = re.compile(r"from airflow_ddlrepl\.engines\.postgres\.connection\.connect import .*\bconnect\b")
+USERS = {"engines/postgres/log/replication_protocol.py"}  # sends replication commands; its one query is qualified
 
 
 def test_nobody_but_the_demo_uses_a_plain_connection() -> None:

@@ -30,8 +30,8 @@ from airflow_ddlrepl.ddl.tables.change_partition_key import ChangePartitionKey
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
-from airflow_ddlrepl.engines.postgres.capability import capabilities
-from airflow_ddlrepl.engines.postgres.ddl import RENDER, PostgresDdl
+from airflow_ddlrepl.engines.postgres.ddl.capability import capabilities
+from airflow_ddlrepl.engines.postgres.ddl.render import RENDER, PostgresDdl
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType

@@ -23,7 +23,7 @@ from airflow_ddlrepl.config.hvr.profile import Profile, profiles
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.ddl.sql.statement import Evidence
-from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Key, Table
 from tests.laws.shapes import tables

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given as generated
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.engines.postgres.transformed_rows import copied
+from airflow_ddlrepl.engines.postgres.load.transformed_rows import copied
 from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table

@@ -17,9 +17,11 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres import exported, given, stage_task, stream
-from airflow_ddlrepl.engines.postgres.reuse import reusing
-from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.engines.postgres.connection.pool import reusing
+from airflow_ddlrepl.engines.postgres.log import capture_range
+from airflow_ddlrepl.engines.postgres.merge import inline_rows, stage_task
+from airflow_ddlrepl.engines.postgres.source import exported_snapshot
+from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow import activation, joining
 from airflow_ddlrepl.model.work import InProcess
@@ -222,7 +224,7 @@ def player(server: Any, variant: int, kind: type[Player] = Player) -> Iterator[P
         _impatient(),
         _in_pieces(options.get("piece")),
         mock.patch.object(writer, "LEAST_PIECES", options.get("packed", pack.LEAST_PIECES)),
-        mock.patch.object(given, "MOST_ROWS", options.get("given", given.MOST_ROWS)),
+        mock.patch.object(inline_rows, "MOST_ROWS", options.get("given", inline_rows.MOST_ROWS)),
         ExitStack() as stack,
     ):
         if not options.get("anew"):
@@ -253,8 +255,8 @@ def _impatient() -> Iterator[None]:
     """Nothing is worth waiting for: the open transaction is ours."""
     soon = partial(settle, patience=0.0)
     with (
-        mock.patch.object(exported, "LOCK_TIMEOUT", "100ms"),
-        mock.patch.object(exported, "PATIENCE_SECONDS", 0.0),
+        mock.patch.object(exported_snapshot, "LOCK_TIMEOUT", "100ms"),
+        mock.patch.object(exported_snapshot, "PATIENCE_SECONDS", 0.0),
         mock.patch.object(joining, "settle", soon),
         mock.patch.object(activation, "settle", soon),
     ):
@@ -267,14 +269,14 @@ def _in_pieces(rows: int | None) -> Iterator[None]:
     if rows is None:
         yield
         return
-    whole = stream._messages
+    whole = capture_range._messages
 
     def cut(*given: Any) -> Iterator[Any]:
         for messages in whole(*given):
             yield from (messages.slice(at, rows) for at in range(0, len(messages), rows))
 
     with (
-        mock.patch.object(stream, "_messages", cut),
+        mock.patch.object(capture_range, "_messages", cut),
         mock.patch.object(writer, "ROW_GROUP_BYTES", 1),
         mock.patch.object(writer, "FILE_ROWS", rows),
         mock.patch.object(stage_task, "ROWS_PER_SECTION", rows),

@@ -11,12 +11,12 @@ from typing import Any
 
 import psycopg
 
-from airflow_ddlrepl.engines.postgres.inspect import inspect
-from airflow_ddlrepl.engines.postgres.merge import MergeCounts, Session, merge, prepare_session
-from airflow_ddlrepl.engines.postgres.names import qualified
-from airflow_ddlrepl.engines.postgres.staged import Staged
-from airflow_ddlrepl.engines.postgres.staging import StageTask, buckets_of, sections, stage
-from airflow_ddlrepl.engines.postgres.stream import RangeTask, capture_range
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.log.capture_range import RangeTask, capture_range
+from airflow_ddlrepl.engines.postgres.merge.merge import MergeCounts, Session, merge, prepare_session
+from airflow_ddlrepl.engines.postgres.merge.stage import StageTask, buckets_of, sections, stage
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Table

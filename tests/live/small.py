@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.engines.postgres.names import quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file, run

@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg import Connection
 
-from airflow_ddlrepl.engines.postgres.source import PostgresSource
+from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Table
 

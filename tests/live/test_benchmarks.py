@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.model.work import InProcess
 from benchmarks.__main__ import SETTINGS, options, run_parts
 from benchmarks.ratios import Bench

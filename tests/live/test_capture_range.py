@@ -19,7 +19,13 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from airflow_ddlrepl.engines.postgres.stream import NeedsText, RangeTask, Reader, capture_range, choose_reader, ranges
+from airflow_ddlrepl.engines.postgres.log.capture_range import (
+    NeedsText,
+    RangeTask,
+    Reader,
+    capture_range,
+    choose_reader,
+)
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.change import EventKind, Op
 from airflow_ddlrepl.model.position import LogKey, Lsn
@@ -367,16 +373,9 @@ def test_the_location_never_shows_and_may_come_from_the_environment(
     assert capture_range(elsewhere).change_count == 0
 
 
-def test_windows_are_cut_into_ranges() -> None:
-    assert ranges(Lsn(0), Lsn(0), 4, 10) == []
-    assert ranges(Lsn(0), Lsn(99), 4, 100) == [(0, 99)]
-    assert ranges(Lsn(100), Lsn(500), 4, 100) == [(100, 200), (200, 300), (300, 400), (400, 500)]
-    assert ranges(Lsn(100), Lsn(500), 2, 0) == [(100, 300), (300, 500)]
-
-
 MEASURE = """
 import pickle, resource, sys
-from airflow_ddlrepl.engines.postgres.stream import capture_range
+from airflow_ddlrepl.engines.postgres.log.capture_range import capture_range
 tasks = pickle.loads(bytes.fromhex(sys.stdin.read()))
 used = []
 for task in tasks:

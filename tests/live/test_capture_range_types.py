@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from airflow_ddlrepl.engines.postgres.pgoutput.types import BUILTIN, NATIVE
-from airflow_ddlrepl.engines.postgres.stream import SETTINGS, RangeTask, capture_range
+from airflow_ddlrepl.engines.postgres.log.capture_range import SETTINGS, RangeTask, capture_range
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, NATIVE
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.trail.store import Trail
 

@@ -16,7 +16,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.engines.postgres.unrecorded import leave
+from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.model.record import StepApplied
 from airflow_ddlrepl.model.work import InProcess

@@ -17,7 +17,7 @@ from airflow_ddlrepl.demo.going_back import BEFORE, WentBack, note
 from airflow_ddlrepl.demo.rows import RowWriter
 from airflow_ddlrepl.demo.second_opinion import compare, judge, look
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.engines.postgres.connect import connect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
 
 SCHEMA = """
 CREATE TYPE mood AS ENUM ('so so', 'it''s fine');

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.engines.postgres import source as source_module
+from airflow_ddlrepl.engines.postgres.source import source as source_module
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow import capturing
 from airflow_ddlrepl.model.work import InProcess

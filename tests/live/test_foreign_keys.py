@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.engines.postgres.connect import parameters
+from airflow_ddlrepl.engines.postgres.connection.connect import parameters
 from airflow_ddlrepl.errors import TargetError
 from tests.live.replica import Replica, channel_file, run
 

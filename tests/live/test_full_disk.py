@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.engines.postgres.names import literal
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.errors import DdlReplError, DiskFull
 from tests.live.attempts import attempt
 from tests.live.disks import PAGE, SmallDisk, for_server, small_disk

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.held import held_name
+from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess

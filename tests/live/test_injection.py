@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.names import literal, quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.settle import settle
+from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.flow import activation, joining
 from tests.conftest import Databases

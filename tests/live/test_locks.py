@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres import patience
+from airflow_ddlrepl.engines.postgres.connection import lock_retry
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.refusing import ask
@@ -60,7 +60,7 @@ CASES = {
 def test_a_change_steps_back_and_says_who_is_in_the_way(
     replica: Replica, monkeypatch: pytest.MonkeyPatch, statements: Sequence[str]
 ) -> None:
-    monkeypatch.setattr(patience, "ATTEMPTS", 2)
+    monkeypatch.setattr(lock_retry, "ATTEMPTS", 2)
     replica.at_source(*statements)
     before = replica.rows("table t")
     with long_query(replica.target) as pid:

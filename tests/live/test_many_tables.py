@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres import staging
+from airflow_ddlrepl.engines.postgres.merge import stage
 from airflow_ddlrepl.model import stored
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.work import InProcess
@@ -41,7 +41,7 @@ def test_few_rows_of_many_tables_need_neither_files_nor_staging_tables_of_their_
     def never(*_: object) -> None:
         raise AssertionError("a staging table")
 
-    monkeypatch.setattr(staging, "load", never)
+    monkeypatch.setattr(stage, "load", never)
     replica.settle()
     with flow.open_channel(replica.file, InProcess()) as cycle:
         parts = [part for segment in cycle.trail.segments(cycle.epoch) for part in segment.parts if part.files]

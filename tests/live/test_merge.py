@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres import given
-from airflow_ddlrepl.engines.postgres.inspect import inspect
-from airflow_ddlrepl.engines.postgres.leftovers import leftovers
-from airflow_ddlrepl.engines.postgres.load import require_rows
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.merge import inline_rows
+from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
+from airflow_ddlrepl.engines.postgres.target.cleanup import leftovers
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.store import Trail
@@ -30,7 +30,7 @@ def pair(
 ) -> Iterator[Pair]:
     """Few rows travel with the statements, many are copied into staging tables first."""
     if request.param == "stored":
-        monkeypatch.setattr(given, "MOST_ROWS", 0)
+        monkeypatch.setattr(inline_rows, "MOST_ROWS", 0)
     one = Pair(databases, tmp_path)
     yield one
     one.close()

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.constraints import table_order
+from airflow_ddlrepl.engines.postgres.merge.constraints import table_order
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 from tests.live.merging import Pair

@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from airflow_ddlrepl.engines.postgres import staging
-from airflow_ddlrepl.engines.postgres.inspect import inspect
-from airflow_ddlrepl.engines.postgres.pgoutput.types import wire_types
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.merge import stage
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
 from tests.live.merging import Pair
 from tests.live.test_capture_range_types import columns, fill
 
@@ -82,8 +82,8 @@ def test_what_is_too_much_to_give_is_copied(pair: Pair, monkeypatch: pytest.Monk
     pair.do("insert into t1 values (1, 'hidden')", "insert into t2 select i, 'hidden' from generate_series(1, 1001) i")
     pair.do("insert into t3 values (1, 'hidden')")
     tasks = sorted(pair.tasks(pair.capture()), key=lambda task: task.target_name.name)
-    monkeypatch.setattr(staging, "MOST_TOGETHER", 100)
-    staged = staging.stage_all(tasks)
+    monkeypatch.setattr(stage, "MOST_TOGETHER", 100)
+    staged = stage.stage_all(tasks)
     assert [bool(one.given) for one in staged] == [True, False, False]
     assert [len(one.stored) for one in staged] == [0, 1, 1] and "hidden" not in repr(staged)
     assert pickle.loads(pickle.dumps(staged)) == staged

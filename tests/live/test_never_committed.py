@@ -10,9 +10,10 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres import activation, connect
-from airflow_ddlrepl.engines.postgres.source import PostgresSource
-from airflow_ddlrepl.engines.postgres.tending import LATE
+from airflow_ddlrepl.engines.postgres.connection import connect
+from airflow_ddlrepl.engines.postgres.source import activate
+from airflow_ddlrepl.engines.postgres.source.membership import LATE
+from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
@@ -36,7 +37,7 @@ def replica(databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)", "CREATE TABLE aside (n int)")
     replica.activate()
     monkeypatch.setattr(connect, "LOCK_TIMEOUT", "300ms")
-    monkeypatch.setattr(activation, "_FOR_A_MOMENT", ("SELECT set_config('lock_timeout', %s, true)", ["200ms"]))
+    monkeypatch.setattr(activate, "_FOR_A_MOMENT", ("SELECT set_config('lock_timeout', %s, true)", ["200ms"]))
     return replica
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.names import quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.errors import CannotAdapt
 from tests.live.replica import Replica, channel_file
 

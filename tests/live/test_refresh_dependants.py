@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.engines.postgres.connect import connect, parameters
-from airflow_ddlrepl.engines.postgres.dependants import dependants
-from airflow_ddlrepl.engines.postgres.inspect import inspect
+from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow import open_channel, refresh
 from airflow_ddlrepl.model.work import InProcess

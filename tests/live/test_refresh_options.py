@@ -12,7 +12,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.refresh_options import read_options
-from airflow_ddlrepl.engines.postgres.connect import parameters
+from airflow_ddlrepl.engines.postgres.connection.connect import parameters
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError, Fenced
 from airflow_ddlrepl.flow.refreshing import Refresh
 from airflow_ddlrepl.model.work import InProcess

@@ -14,14 +14,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres import copying, patience, state
-from airflow_ddlrepl.engines.postgres import exported as exporting
-from airflow_ddlrepl.engines.postgres.chunk import LoadTask, load_chunks
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.exported import exported
-from airflow_ddlrepl.engines.postgres.inspect import inspect
-from airflow_ddlrepl.engines.postgres.saved import SaveTask, save_chunks
-from airflow_ddlrepl.engines.postgres.swap import make_shadow
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.connection import copy, lock_retry
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.load.archive_chunk import SaveTask, save_chunks
+from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, load_chunks
+from airflow_ddlrepl.engines.postgres.load.swap import make_shadow
+from airflow_ddlrepl.engines.postgres.source import exported_snapshot as exporting
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import exported
+from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
 from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh, refreshing
 from airflow_ddlrepl.model.names import TableName
@@ -311,7 +312,7 @@ def test_a_failed_refresh_leaves_the_old_table_and_is_swept(replica: Replica, mo
 
 
 def test_a_target_table_in_use(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "ATTEMPTS", 2)
+    monkeypatch.setattr(lock_retry, "ATTEMPTS", 2)
     edit(replica.file, "- name: warehouse\n", "- name: warehouse\n  lock_timeout: 1\n")
     replica.at_source("create table t (id int primary key)", "insert into t values (1)")
     replica.activate()
@@ -373,7 +374,7 @@ def test_a_schema_change_that_waits_for_the_refresh_does_not_stop_it_for_ever(
     databases: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stands in the queue before a worker that reads the table next."""
-    monkeypatch.setattr(copying, "LOCK_TIMEOUT", "300ms")
+    monkeypatch.setattr(copy, "LOCK_TIMEOUT", "300ms")
     run(databases.source, "create table a (id int)", "insert into a values (1)")
     with connect(databases.source) as connection:
         (table,) = inspect(connection)
@@ -382,8 +383,8 @@ def test_a_schema_change_that_waits_for_the_refresh_does_not_stop_it_for_ever(
         with connect(databases.source) as watch:
             while watch.execute("select 1 from pg_locks where not granted").fetchone() is None:
                 time.sleep(0.05)
-        out = copying.copy_out(table.name, ["id"], 0, None, binary=False)
-        with connect(databases.source, autocommit=False) as worker, pytest.raises(copying.SourceFailed, match="lock"):
-            copying.open_snapshot(worker, source.name)
-            list(copying.blocks_of(worker, out))
+        out = copy.copy_out(table.name, ["id"], 0, None, binary=False)
+        with connect(databases.source, autocommit=False) as worker, pytest.raises(copy.SourceFailed, match="lock"):
+            copy.open_snapshot(worker, source.name)
+            list(copy.blocks_of(worker, out))
     altering.result()

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres import patience
+from airflow_ddlrepl.engines.postgres.connection import lock_retry
 from airflow_ddlrepl.errors import DdlReplError, Exit, LockHeld, TargetError, Unreachable
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
@@ -160,7 +160,7 @@ def test_a_reader_of_the_replay_is_waited_for_no_longer_than_its_lock_timeout(
     databases: Any, past: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The channel is not held up by somebody who looks at the past; who it is, is told."""
-    monkeypatch.setattr(patience, "ATTEMPTS", 2)
+    monkeypatch.setattr(lock_retry, "ATTEMPTS", 2)
     replica = replayable(databases, tmp_path, location=past, lock_timeout=1)
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "INSERT INTO t VALUES (1, 1)")
     replica.activate()

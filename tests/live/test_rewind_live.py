@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.state import read_state
+from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError, ControlStop, DdlReplError
 from airflow_ddlrepl.model.position import Lsn
 from tests.live.crashing import die

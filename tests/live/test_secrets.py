@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from airflow_ddlrepl.engines.postgres.names import literal
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.errors import Exit
 from tests.conftest import Databases
 from tests.live.hunt import Hunt

@@ -14,9 +14,9 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.connect import connect, parameters, session
-from airflow_ddlrepl.engines.postgres.load import loading
-from airflow_ddlrepl.engines.postgres.swap import FinishTask, finish_shadow
+from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters, session
+from airflow_ddlrepl.engines.postgres.load.swap import FinishTask, finish_shadow
+from airflow_ddlrepl.engines.postgres.merge.copy_arrow import loading
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases

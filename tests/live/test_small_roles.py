@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.names import quote
+from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases

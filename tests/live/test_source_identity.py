@@ -9,9 +9,9 @@ import pytest
 from psycopg import Connection
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
-from airflow_ddlrepl.engines.postgres.connect import connect
-from airflow_ddlrepl.engines.postgres.scope import Joining, Scope
-from airflow_ddlrepl.engines.postgres.source import PostgresSource
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.source.scope import Joining, Scope
+from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from tests.conftest import Databases
 
 both = pytest.mark.parametrize("databases", [18, 15], indirect=True)

@@ -17,9 +17,9 @@ from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.ddl.order import in_order
 from airflow_ddlrepl.ddl.sql.statement import Evidence, has_using, known_conversions
-from airflow_ddlrepl.engines.postgres.ddl import PostgresDdl, create_table, create_types
-from airflow_ddlrepl.engines.postgres.inspect import inspect
-from airflow_ddlrepl.engines.postgres.names import qualified, quote
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, create_table, create_types
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from tests.stories.story import Story

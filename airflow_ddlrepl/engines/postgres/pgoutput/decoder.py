@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.postgres.pgoutput import control
-from airflow_ddlrepl.engines.postgres.pgoutput.layout import Compiled, compile_layout, is_ours
-from airflow_ddlrepl.engines.postgres.pgoutput.rows import DELETE, INSERT, UPDATE, batch
-from airflow_ddlrepl.engines.postgres.pgoutput.tuples import Malformed
-from airflow_ddlrepl.engines.postgres.pgoutput.types import wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput import control_messages
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled, compile_layout, is_ours
+from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import DELETE, INSERT, UPDATE, batch
+from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Event
@@ -75,7 +75,7 @@ class _Batch:
     inside: Mask
     origins: dict[int, str]
     changes: Ints
-    relations: dict[int, list[tuple[int, control.Relation]]] = field(default_factory=dict)
+    relations: dict[int, list[tuple[int, control_messages.Relation]]] = field(default_factory=dict)
 
 
 class Decoder:
@@ -100,9 +100,9 @@ class Decoder:
         self._types = dict(types)
         self._encoding = encoding
         self._key = key
-        self._relations: dict[int, control.Relation] = {}
+        self._relations: dict[int, control_messages.Relation] = {}
         self._texts: dict[int, bytes] = {}
-        self._compiled: dict[control.Relation, Compiled] = {}
+        self._compiled: dict[control_messages.Relation, Compiled] = {}
         self._open: _Open | None = None
         self._at = int(low)
         self.bytes_read = 0
@@ -164,7 +164,7 @@ class Decoder:
             if tag == RELATION:
                 self._relation(one, index, message)
             elif tag == ORIGIN:
-                one.origins[int(one.number[index])] = control.origin(message)
+                one.origins[int(one.number[index])] = control_messages.origin(message)
             elif tag in (MESSAGE, TRUNCATE):
                 event = self._event(one, index, tag, message)
                 if event:
@@ -177,7 +177,7 @@ class Decoder:
         number = int.from_bytes(message[1:5], "big")
         if self._texts.get(number) == message:
             return
-        relation = control.relation(message)
+        relation = control_messages.relation(message)
         before = self._relations.get(number)
         one.relations.setdefault(number, [(-1, before)] if before else []).append((index, relation))
         self._relations[number], self._texts[number] = relation, message
@@ -185,26 +185,28 @@ class Decoder:
     def _event(self, one: _Batch, index: int, tag: int, message: bytes) -> Event | None:
         number = int(one.number[index])
         key = LogKey(int(one.lsn[number]), int(one.seq[index]))
-        at = control.Stamp(key, int(one.xid[number]), int(one.committed[number]), one.origins.get(number, ""))
+        at = control_messages.Stamp(key, int(one.xid[number]), int(one.committed[number]), one.origins.get(number, ""))
         if tag == TRUNCATE:
-            ids, cascade, restart = control.truncated(message)
+            ids, cascade, restart = control_messages.truncated(message)
             known = [self._known(i) for i in ids]
             names = tuple((r.id, r.name) for r in known if not is_ours(r))
-            return control.truncate_event(names, cascade, restart, at) if names and one.inside[number] else None
-        logical = control.logical_message(message)
+            if not (names and one.inside[number]):
+                return None
+            return control_messages.truncate_event(names, cascade, restart, at)
+        logical = control_messages.logical_message(message)
         if logical.transactional:
             is_inside = bool(one.inside[number])
         else:
             # It stands alone and carries its record's end, maybe the next commit's start: key it inside its
             # record. The server leaves out what starts at or after `high`; a record across it is still ours.
-            at = control.Stamp(LogKey(logical.lsn - 1, 0), 0, 0, "")
+            at = control_messages.Stamp(LogKey(logical.lsn - 1, 0), 0, 0, "")
             is_inside = logical.lsn > self._low
-        event = control.message_event(logical, at, self._encoding, self._key) if is_inside else None
+        event = control_messages.message_event(logical, at, self._encoding, self._key) if is_inside else None
         if event and event.tables:
             self._types.update(wire_types(event.tables))
         return event
 
-    def _known(self, number: int) -> control.Relation:
+    def _known(self, number: int) -> control_messages.Relation:
         relation = self._relations.get(number)
         if relation is None:
             raise Malformed(f"rows of relation {number} come before its description")
@@ -225,7 +227,7 @@ class Decoder:
                     found.append(self._batch(one, relation, some))
         return found
 
-    def _by_layout(self, one: _Batch, number: int, rows: Ints) -> list[tuple[control.Relation, Ints]]:
+    def _by_layout(self, one: _Batch, number: int, rows: Ints) -> list[tuple[control_messages.Relation, Ints]]:
         changes = one.relations.get(number)
         if changes is None:
             return [(self._known(number), rows)]
@@ -235,7 +237,7 @@ class Decoder:
         ends = [*places[1:], len(rows)]
         return [(r, rows[a:b]) for (_, r), a, b in zip(changes, places, ends, strict=True) if b > a]
 
-    def _batch(self, one: _Batch, relation: control.Relation, rows: Ints) -> tuple[Layout, pa.RecordBatch]:
+    def _batch(self, one: _Batch, relation: control_messages.Relation, rows: Ints) -> tuple[Layout, pa.RecordBatch]:
         number = one.number[rows]
         self._at = int(one.lsn[number[0]])
         compiled = self._compiled.get(relation)

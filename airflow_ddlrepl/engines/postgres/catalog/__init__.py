@@ -1,0 +1,1 @@
+"""The catalog: tables, types, dependent objects and facts of a server."""

@@ -1,0 +1,191 @@
+"""Inspect: the catalog's present state as values. The truth about a shape, whatever DDL text says."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn, Snapshot
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+FOLDER = Path(__file__).parent
+
+
+def _with_type_texts(sql: str) -> str:
+    """`/*type_text(type, element, schema, typmod)*/`: what the type is called, as the transaction sees it.
+
+    format_type alone tells what a user's type is called now.
+    """
+    text = (FOLDER / "type_text.sql").read_text().strip()
+    names = ("type", "element", "schema", "typmod")
+    return re.sub(
+        r"/\*type_text\((\w+), (\w+), (\w+), (.+)\)\*/",
+        lambda found: text.format(**dict(zip(names, found.groups(), strict=True))),
+        sql,
+    )
+
+
+SHAPE_SQL = _with_type_texts((FOLDER / "table_shape.sql").read_text())
+VERSION_SQL = (FOLDER / "catalog_version.sql").read_text()
+SHAPE_SETTINGS = {
+    "search_path": "pg_catalog, pg_temp",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "quote_all_identifiers": "off",
+    "jit": "off",
+}
+
+_SPELLED = hashlib.sha256(f"{SHAPE_SQL}{SHAPE_SETTINGS}".encode()).hexdigest()[:16]
+
+_LIST_SQL = """
+SELECT c.oid, n.nspname, c.relname
+FROM pg_catalog.pg_class c
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+  AND n.nspname !~ '^pg_' AND n.nspname NOT IN ('information_schema', 'ddlrepl')
+  AND NOT EXISTS (
+      SELECT FROM pg_catalog.pg_depend d
+      WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype = 'e')
+ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C"
+"""
+_SHAPES_SQL = (
+    "SELECT (" + SHAPE_SQL.replace("$1", "wanted.id") + ") FROM pg_catalog.unnest(%s::pg_catalog.oid[]) WITH ORDINALITY"
+    " AS wanted(id, place) ORDER BY wanted.place"
+)
+
+_DESCENDANTS_SQL = """
+WITH RECURSIVE tree(oid) AS (
+    SELECT unnest(%s::oid[]) UNION
+    SELECT i.inhrelid FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
+    JOIN pg_class c ON c.oid = i.inhrelid AND c.relispartition)
+SELECT t.oid::bigint, n.nspname, c.relname FROM tree t
+JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+"""
+
+_LOCKED_SQL = """
+SELECT DISTINCT l.relation FROM pg_catalog.pg_locks l
+WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()
+  AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
+"""
+
+
+def inspect(
+    connection: Connection[Any], ids: Sequence[int] | None = None, patterns: Sequence[str] = ("*.*",)
+) -> list[Table]:
+    """The shapes of these tables (by oid), else of all that match a `schema.table` pattern, by name.
+
+    Ids that are gone are left out, so are temporary tables and tables that belong to an extension.
+    """
+    wanted = list(ids) if ids is not None else [i for i, _ in listed(connection, Scope(tuple(patterns)))]
+    if not wanted:
+        return []
+    with _spelling(connection):
+        rows = connection.execute(_SHAPES_SQL.encode(), [wanted]).fetchall()
+    return [Table.from_json(shape) for (shape,) in rows if shape is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The catalog at one moment. version: changes with any table's shape. tables: None when the version was expected.
+
+    locked: ids of tables that an open transaction is altering; their shapes are not among `tables`.
+    """
+
+    version: str
+    tables: list[Table] | None
+    locked: frozenset[int]
+    seen: Snapshot
+
+
+def inspect_unlocked(connection: Connection[Any], expected: str = "") -> Catalog:
+    """Every table's shape but of those that an open transaction is altering, unless the version is as expected.
+
+    Newer servers lock a table to spell its expressions: waiting for the altering transaction could take for ever,
+    so a table that is locked now is left out. Shorter than deadlock_timeout, so that no user's statement is the victim.
+    """
+    from psycopg.errors import LockNotAvailable
+
+    while True:
+        try:
+            with connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                connection.execute("SET LOCAL lock_timeout = '200ms'")
+                seen = snapshot(connection)
+                version = _version(connection)
+                if version == expected:
+                    return Catalog(version, None, frozenset(), seen)
+                locked = frozenset(int(i) for (i,) in connection.execute(_LOCKED_SQL))
+                ids = [i for i, _ in listed(connection, Scope(("*.*",))) if i not in locked]
+                return Catalog(version, inspect(connection, ids), locked, seen)
+        except LockNotAvailable:
+            continue
+
+
+def _version(connection: Connection[Any]) -> str:
+    row = connection.execute(VERSION_SQL.encode()).fetchone()
+    assert row is not None
+    return f"{row[0]} {_SPELLED}"
+
+
+def listed(connection: Connection[Any], scope: Scope) -> list[tuple[int, TableName]]:
+    """Ids and names of the tables that the scope wants, ordered by name."""
+    rows = connection.execute(_LIST_SQL).fetchall()
+    names = [(int(i), TableName(schema, name)) for i, schema, name in rows]
+    return [(i, name) for i, name in names if scope.wants(name)]
+
+
+def with_partitions(connection: Connection[Any], ids: Iterable[int]) -> dict[int, TableName]:
+    """These tables that are there, and the partitions of the partitioned ones, by id."""
+    rows = connection.execute(_DESCENDANTS_SQL, [list(ids)]).fetchall()
+    return {int(i): TableName(schema, name) for i, schema, name in rows}
+
+
+def snapshot(connection: Connection[Any]) -> Snapshot:
+    """What the present snapshot of this connection has seen.
+
+    In a REPEATABLE READ transaction that is the transaction's snapshot; otherwise only this statement's.
+    `low` is 0: what lies in the snapshot is decided by transaction ids alone, because a commit becomes
+    visible some time after its record stands in the log.
+    """
+    row = connection.execute(
+        "SELECT pg_catalog.pg_snapshot_xmin(s)::text, pg_catalog.pg_snapshot_xmax(s)::text,"
+        " ARRAY(SELECT pg_catalog.pg_snapshot_xip(s)::text), pg_catalog.pg_current_wal_insert_lsn()::text"
+        " FROM pg_catalog.pg_current_snapshot() s"
+    ).fetchone()
+    assert row is not None
+    xmin, xmax, running, high = row
+    return Snapshot(int(xmin), int(xmax), frozenset(map(int, running)), Lsn(0), Lsn.parse(high))
+
+
+@contextmanager
+def _spelling(connection: Connection[Any]) -> Iterator[None]:
+    """Settings under which expressions and values are always spelled alike; put back afterwards."""
+    names = list(SHAPE_SETTINGS)
+    with connection.transaction():
+        before = connection.execute(
+            "SELECT pg_catalog.current_setting(n) FROM pg_catalog.unnest(%s::text[]) n", [names]
+        ).fetchall()
+        _set(connection, SHAPE_SETTINGS)
+        yield
+        _set(connection, {name: value for name, (value,) in zip(names, before, strict=True)})
+
+
+def _set(connection: Connection[Any], settings: dict[str, str]) -> None:
+    connection.execute(
+        "SELECT pg_catalog.set_config(n, v, true) FROM ROWS FROM"
+        " (pg_catalog.unnest(%s::text[]), pg_catalog.unnest(%s::text[])) AS s(n, v)",
+        [list(settings), list(settings.values())],
+    )

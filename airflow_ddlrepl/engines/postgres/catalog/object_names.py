@@ -1,0 +1,77 @@
+"""A shadow table that became the table: its index, constraints and sequences get the names that a table of that
+name would have got from the server, and it gets the grants that its schema gives to new tables."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import MAX_NAME_BYTES, literal, qualified, quote
+from airflow_ddlrepl.model.names import TableName
+
+_PARTS = """
+SELECT 'INDEX', i.relname, CASE WHEN x.indisprimary THEN '' ELSE (
+        SELECT string_agg(a.attname, '_' ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = i.oid) END,
+    CASE WHEN x.indisprimary THEN 'pkey' ELSE 'idx' END
+FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = {table}::regclass
+UNION ALL
+SELECT 'CONSTRAINT', k.conname, a.attname, 'not_null'
+FROM pg_constraint k JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = k.conkey[1]
+WHERE k.conrelid = {table}::regclass AND k.contype = 'n'
+UNION ALL
+SELECT 'SEQUENCE', s.relname, a.attname, 'seq'
+FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
+JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+  AND d.refobjid = {table}::regclass AND d.deptype IN ('i', 'a')
+"""
+_DEFAULT_GRANTS = """
+SELECT x.privilege_type, r.rolname, x.is_grantable
+FROM pg_default_acl d CROSS JOIN LATERAL aclexplode(d.defaclacl) x LEFT JOIN pg_roles r ON r.oid = x.grantee
+WHERE d.defaclobjtype = 'r' AND d.defaclnamespace = {schema}::regnamespace
+  AND d.defaclrole = current_user::regrole
+"""
+
+
+def name_parts(cursor: Any, table: TableName) -> None:
+    """Rename what still carries the shadow's name."""
+    cursor.execute(_PARTS.format(table=literal(qualified(table))).encode())
+    for kind, old, part, label in cursor.fetchall():
+        wishes = (object_name(table.name, part, f"{label}{n or ''}") for n in count())
+        new = next(name for name in wishes if name == old or not _is_taken(cursor, kind, table, name))
+        if new != old:
+            cursor.execute(_rename(kind, table, old, new).encode())
+
+
+def object_name(table: str, part: str, label: str) -> str:
+    """As the server composes it: table_part_label in 63 bytes; the longer of the first two is cut."""
+    first, second = table.encode(), part.encode()
+    room = MAX_NAME_BYTES - len(label) - 1 - (1 if second else 0)
+    while len(first) + len(second) > room:
+        first, second = (first[:-1], second) if len(first) > len(second) else (first, second[:-1])
+    names = [name.decode(errors="ignore") for name in (first, second) if name]
+    return "_".join([*names, label])
+
+
+def grant_defaults(cursor: Any, table: TableName) -> None:
+    """The table was made in a schema of ours: what ALTER DEFAULT PRIVILEGES IN SCHEMA says is made up for."""
+    cursor.execute(_DEFAULT_GRANTS.format(schema=literal(quote(table.schema))).encode())
+    for privilege, role, grantable in cursor.fetchall():
+        to = quote(role) if role else "PUBLIC"
+        option = " WITH GRANT OPTION" if grantable else ""
+        cursor.execute(f"GRANT {privilege} ON TABLE {qualified(table)} TO {to}{option}".encode())
+
+
+def _is_taken(cursor: Any, kind: str, table: TableName, name: str) -> bool:
+    if kind == "CONSTRAINT":
+        query = "SELECT EXISTS (SELECT FROM pg_constraint WHERE conrelid = %s::regclass AND conname = %s)"
+        cursor.execute(query, [qualified(table), name])
+    else:
+        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [qualified(TableName(table.schema, name))])
+    return bool(cursor.fetchone()[0])
+
+
+def _rename(kind: str, table: TableName, old: str, new: str) -> str:
+    if kind == "CONSTRAINT":
+        return f"ALTER TABLE {qualified(table)} RENAME CONSTRAINT {quote(old)} TO {quote(new)}"
+    return f"ALTER {kind} {qualified(TableName(table.schema, old))} RENAME TO {quote(new)}"

@@ -1,0 +1,95 @@
+"""What stands at a server right now: its version, extensions, tables by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_OIDS_SQL = """
+SELECT w.schema, w.name, c.oid FROM unnest(%s::text[], %s::text[]) AS w(schema, name)
+JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema
+JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name
+"""
+_OID_SQL = """
+SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s
+"""
+
+
+class Present:
+    """Answers from the catalogs of one connection, each question asked once."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+        self._tables: dict[TableName, Table | None] = {}
+
+    @cached_property
+    def version(self) -> int:
+        """Major version."""
+        return self._connection.info.server_version // 10000
+
+    @cached_property
+    def extensions(self) -> frozenset[str]:
+        """Installed in this database."""
+        return frozenset(name for (name,) in self._connection.execute("SELECT extname FROM pg_catalog.pg_extension"))
+
+    def table(self, name: TableName) -> Table | None:
+        """The shape of the table of that name; None when there is none."""
+        if name not in self._tables:
+            row = self._connection.execute(_OID_SQL, [name.schema, name.name]).fetchone()
+            found = inspect(self._connection, [row[0]]) if row else []
+            self._tables[name] = found[0] if found else None
+        return self._tables[name]
+
+    def look(self, names: Collection[TableName]) -> None:
+        """Asks about all of these tables at once, as `table` would one after the other."""
+        schemas, tables = [name.schema for name in names], [name.name for name in names]
+        rows = self._connection.execute(_OIDS_SQL, [schemas, tables]).fetchall()
+        shapes = {shape.id: shape for shape in inspect(self._connection, [oid for _, _, oid in rows])}
+        self._tables |= dict.fromkeys(names) | {TableName(s, t): shapes.get(oid) for s, t, oid in rows}
+
+    def types(self, names: Collection[TableName]) -> frozenset[TableName]:
+        """Those of the names that a type has here."""
+        if not names:
+            return frozenset()
+        by_text = {qualified(name): name for name in names}
+        found = self._connection.execute(
+            "SELECT text FROM unnest(%s::text[]) text WHERE to_regtype(text) IS NOT NULL", [list(by_text)]
+        )
+        return frozenset(by_text[text] for (text,) in found)
+
+    def is_there(self, name: TableName) -> bool:
+        """Is there a table of that name now? Asked each time."""
+        query = f"{_OID_SQL} AND c.relkind IN ('r', 'p')"
+        return self._connection.execute(query.encode(), [name.schema, name.name]).fetchone() is not None
+
+    def has_rows(self, name: TableName) -> bool:
+        """Is there a table of that name, with a row in it?"""
+        if self.table(name) is None:
+            return False
+        row = self._connection.execute(f"SELECT EXISTS (SELECT FROM {qualified(name)})".encode()).fetchone()
+        return row is not None and bool(row[0])
+
+
+class Cleared(Present):
+    """A server whose tables are taken away before anything else is done."""
+
+    def table(self, name: TableName) -> Table | None:
+        return None
+
+
+def publishes_generated(connection: Connection[Any], publication: str) -> bool:
+    """Does the log carry the values of stored generated columns? PostgreSQL 18 can; activation sees to it."""
+    row = connection.execute(
+        "SELECT to_jsonb(p) ->> 'pubgencols' = 's' FROM pg_catalog.pg_publication p WHERE pubname = %s", [publication]
+    ).fetchone()
+    return bool(row and row[0])

@@ -1,0 +1,1 @@
+"""Compare: digests of a table's rows."""

@@ -1,0 +1,262 @@
+"""Compare tables of two PostgreSQL databases: every column of every row, exactly, by its text.
+
+The servers compute a digest of all rows each: the sum of their 64-bit hashes, so their order does not
+matter and copies count. Only where the two differ are rows looked at: bucket by bucket of the key, until
+the differing keys are known by name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
+from airflow_ddlrepl.compare.structure import structure
+from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.compare.transformed_copy import transformed_copy
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.transform.values import Transform
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+ROWS_PER_BUCKET = 500
+ROWS_PER_LOOK = 200_000
+LOOKS = 5
+KEY_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class CompareTask:
+    """One table to compare; picklable, its text never shows a location.
+
+    source: the table's shape at the source, without what the target is not to have. target: its name at the target.
+    shape: what the target should hold, columns with the source's ids; columns that the source doesn't have (kept ones)
+    are not compared. limit: how many differing rows are named. wanted: `source` as the target should show it; None:
+    as it is. rows: SQL that is true for the source's rows that the target is to have; empty: all.
+    transform: what gives values of those rows.
+    """
+
+    source_dsn: str = field(repr=False)
+    target_dsn: str = field(repr=False)
+    source: Table
+    target: TableName
+    shape: Table
+    limit: int = 20
+    wanted: Table | None = None
+    rows: str = ""
+    transform: Transform | None = None
+
+
+def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
+    """Of one source and one target, whose rows of all these tables are read under one snapshot each.
+
+    Rows that are on their way between them count as differences.
+    Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
+    """
+    with _reader(tasks[0].source_dsn) as here, _reader(tasks[0].target_dsn) as there:
+        present = Present(there)
+        present.look([task.target for task in tasks])
+        return [_compared(task, present, here, there) for task in tasks]
+
+
+def _compared(task: CompareTask, present: Present, here: Connection[Any], there: Connection[Any]) -> TableReport:
+    started = time.monotonic()
+    found = present.table(task.target)
+    if found is None:
+        report = _without_target(task, here)
+    elif task.transform is None or task.source.is_partitioned:
+        report = _Comparer(task, found, here, there).report()
+    else:
+        report = _transformed(task, task.transform, found, there)
+    return replace(report, seconds=round(time.monotonic() - started, 3))
+
+
+def _transformed(task: CompareTask, transform: Transform, found: Table, there: Connection[Any]) -> TableReport:
+    """With the source's rows as a function has them at the target."""
+    places = (task.source_dsn, task.target_dsn)
+    with transformed_copy(*places, task.source, task.shape, transform, task.rows) as (here, copied):
+        as_copied = replace(task, source=copied, wanted=task.wanted or task.source, rows="")
+        return replace(_Comparer(as_copied, found, here, there).report(), table=task.source.name)
+
+
+@contextmanager
+def _reader(dsn: str) -> Iterator[Connection[Any]]:
+    with session(dsn, autocommit=True, application_name="ddlrepl compare") as connection:
+        connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield connection
+
+
+def _without_target(task: CompareTask, here: Connection[Any]) -> TableReport:
+    side = _Side(here, task.source.name, (), (), "source", task.rows)
+    count = int(side.ask(f"SELECT count(*) FROM {side.rows}")[0][0])
+    lines = ("the table is missing at the target",)
+    return TableReport(task.source.name, task.target, source_rows=count, structure=lines, missing=count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side: columns and key as SQL, and who answers. place: source or target. wanted: SQL, of rows."""
+
+    connection: Connection[Any]
+    table: TableName
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    place: str
+    wanted: str = ""
+
+    @property
+    def rows(self) -> str:
+        """The table, and which of its rows."""
+        return f"ONLY {qualified(self.table)}{f' WHERE {self.wanted}' if self.wanted else ''}"
+
+    @property
+    def row_text(self) -> str:
+        """A row's text tells NULL from '' and one column from the next, and uses each type's own output."""
+        return f"ROW({', '.join(self.columns)})::text"
+
+    @property
+    def key_text(self) -> str:
+        return f"ROW({', '.join(self.key)})::text" if self.key else self.row_text
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        import psycopg
+
+        try:
+            return self.connection.execute(query.encode()).fetchall()
+        except psycopg.Error as error:
+            raise unreadable(self.place, self.table, error) from None
+
+
+class _Comparer:
+    """One table that stands on both sides."""
+
+    def __init__(self, task: CompareTask, found: Table, here: Connection[Any], there: Connection[Any]) -> None:
+        self.task = task
+        self.found = found
+        held = {c.name: c for c in found.columns}
+        theirs = {c.id: c for c in task.source.columns}
+        pairs = [(theirs[c.id], held[c.name]) for c in task.shape.columns if c.id in theirs and c.name in held]
+        self.names = [ours.name for _, ours in pairs]
+        mine = {source.id: _value(source, target) for source, target in pairs}
+        other = {source.id: quote(target.name) for source, target in pairs}
+        key = [i for i in (task.source.key.columns if task.source.key else ()) if i in mine]
+        key = key if task.source.key and len(key) == len(task.source.key.columns) else []
+        self.sides = (
+            _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source", task.rows),
+            _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target"),
+        )
+        self.is_alike = len({side.info.parameter_status("server_encoding") for side in (here, there)}) == 1
+
+    def report(self) -> TableReport:
+        shape = structure(self.task.wanted or self.task.source, self.task.shape, self.found)
+        base: dict[str, Any] = {"table": self.task.source.name, "target": self.task.target, "structure": shape}
+        if self.task.source.is_partitioned or not self.names:
+            return TableReport(**base, columns=len(self.names))
+        digest = f"count(*), sum({self._hash('t', 0)}::numeric)"
+        ours, theirs = self._both(lambda s: _from_text(s, digest))
+        base |= {"columns": len(self.names), "source_rows": int(ours[0][0]), "target_rows": int(theirs[0][0])}
+        if ours == theirs:
+            return TableReport(**base)
+        rows, is_partial = self._rows(max(base["source_rows"], base["target_rows"]))
+        counts: dict[str, Any] = {kind.value: sum(r.copies for r in rows if r.kind is kind) for kind in Kind}
+        named = self._with_columns(rows[: self.task.limit])
+        return TableReport(**base, **counts, rows=named, is_partial=is_partial)
+
+    def _both(self, ask: Any) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """The same question to both servers at once."""
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.map(ask, self.sides)
+        return first, second
+
+    def _rows(self, count: int) -> tuple[list[RowDifference], bool]:
+        """The rows that differ, by key; True: there are more than were looked at."""
+        mask = (1 << max(0, min(20, (count // ROWS_PER_BUCKET).bit_length()))) - 1
+        buckets = self._buckets(mask)
+        share = max(1, ROWS_PER_LOOK // max(1, count // (mask + 1)))
+        looks = [buckets[i : i + share] for i in range(0, len(buckets), share)]
+        found: list[RowDifference] = []
+        for done, look in enumerate(looks):
+            if done >= LOOKS and len(found) >= self.task.limit:
+                return _ordered(found), True
+            found += self._look(mask, look)
+        return _ordered(found), False
+
+    def _buckets(self, mask: int) -> list[int]:
+        """The buckets whose digests differ."""
+        select = f"{self._bucket(mask)} AS b, count(*), sum({self._hash('t', 0)}::numeric)"
+        ours, theirs = self._both(lambda s: _from_text(s, select, " GROUP BY 1"))
+        return sorted({row[0] for row in set(ours) ^ set(theirs)})
+
+    def _look(self, mask: int, buckets: Sequence[int]) -> Iterator[RowDifference]:
+        wanted = ", ".join(str(int(b)) for b in buckets)
+        select = f"k, count(*), sum({self._hash('t', 0)}::numeric)"
+        tail = f" WHERE {self._bucket(mask)} IN ({wanted}) GROUP BY 1"
+        ours, theirs = self._both(lambda s: {r[0]: r[1:] for r in _from_text(s, select, tail)})
+        return _unlike(dict(ours), dict(theirs))
+
+    def _bucket(self, mask: int) -> str:
+        return f"({self._hash('k', 2)} & {mask})"
+
+    def _hash(self, text: str, seed: int) -> str:
+        """Of its bytes; databases with different encodings take those of one that both know."""
+        spelled = text if self.is_alike else f"encode(convert_to({text}, 'UTF8'), 'hex')"
+        return f'hashtextextended({spelled} COLLATE "C", {seed})'
+
+    def _with_columns(self, rows: Sequence[RowDifference]) -> tuple[RowDifference, ...]:
+        """The same, with the columns that differ in rows that stand on both sides."""
+        keys = [row.key for row in rows if row.kind is Kind.DIFFERENT]
+        values: tuple[Any, Any] = ({}, {})
+        if keys:
+            tail = f' WHERE k COLLATE "C" IN ({", ".join(literal(k) for k in keys)})'
+            values = self._both(lambda s: dict(_from_text(s, "k, v", tail, with_values=True)))
+        return tuple(self._named(row, values) for row in rows)
+
+    def _named(self, row: RowDifference, values: tuple[Any, Any]) -> RowDifference:
+        ours, theirs = (side.get(row.key, ()) for side in values)
+        names = tuple(name for name, a, b in zip(self.names, ours, theirs) if a != b)
+        key = row.key if len(row.key) <= KEY_LENGTH else row.key[:KEY_LENGTH] + "…"
+        return RowDifference(row.kind, key, names, row.copies)
+
+
+def _from_text(side: _Side, select: str, tail: str = "", *, with_values: bool = False) -> list[tuple[Any, ...]]:
+    """Ask about `t`, each row's text, and `k`, its key's; `v`: each column's."""
+    values = f", ARRAY[{', '.join(f'ROW({c})::text' for c in side.columns)}] AS v" if with_values else ""
+    rows = f"SELECT {side.row_text} AS t, {side.key_text} AS k{values} FROM {side.rows}"
+    return side.ask(f"SELECT {select} FROM ({rows}) AS r{tail}")
+
+
+def _value(source: Column, target: Column) -> str:
+    """The source's value as the target shows it."""
+    name = quote(source.name)
+    if canonical(source.type.text) == canonical(target.type.text) or not target.type.is_builtin:
+        return name
+    there = f"ROW({name})::text <> '()'"  # of a composite whose attributes are all NULL, IS NULL is true as well
+    return f"CAST(CASE WHEN {there} THEN format('%s', {name}) END AS {target.type.text})"
+
+
+def _unlike(ours: dict[str, tuple[Any, ...]], theirs: dict[str, tuple[Any, ...]]) -> Iterator[RowDifference]:
+    for key in ours.keys() | theirs.keys():
+        mine, other = ours.get(key), theirs.get(key)
+        if mine == other:
+            continue
+        more = (mine[0] if mine else 0) - (other[0] if other else 0)
+        if more:
+            yield RowDifference(Kind.MISSING if more > 0 else Kind.EXTRA, key, copies=abs(more))
+        else:
+            yield RowDifference(Kind.DIFFERENT, key)
+
+
+def _ordered(rows: Iterable[RowDifference]) -> list[RowDifference]:
+    return sorted(rows, key=lambda row: row.key)

@@ -1,0 +1,78 @@
+"""The source's rows as a function has them at a target, in a table that only one session of the target sees.
+
+So they are compared as the target's types write them, and nothing is left when the session ends, however it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connection.connect import passing, session
+from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING, SourceFailed, copy_in, feed
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
+from airflow_ddlrepl.engines.postgres.ddl.columns import define
+from airflow_ddlrepl.engines.postgres.load.transformed_rows import Rows, transformed_rows
+from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.transform.values import Transform
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+NAME = TableName("pg_temp", "ddlrepl compare")
+
+
+@contextmanager
+def transformed_copy(
+    source_dsn: str, target_dsn: str, source: Table, shape: Table, transform: Transform, wanted: str
+) -> Iterator[tuple[Connection[Any], Table]]:
+    """A session at the target, and the shape of its table `NAME`: that of the target's, as far as the source goes.
+
+    source: what of the table is read. shape: what the target should hold. wanted: SQL, of rows; empty: all.
+    Raises SourceError SRC-180 or TargetError TGT-180 where a side can't be read or written, and what `values` raises.
+    """
+    theirs = {column.id: column for column in source.columns}
+    held = shape.with_(
+        name=NAME, key=source.key, deferrable_key=None, columns=tuple(map(_bare, shape.columns)), partition=None
+    )
+    pairs = [(theirs[c.id].name, c.name) for c in held.columns if c.id in theirs and not c.generated]
+    with session(target_dsn, autocommit=True, application_name="ddlrepl compare") as connection, _refusals(source.name):
+        connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
+        columns = ", ".join(define(column) for column in held.columns)
+        connection.execute(f"CREATE TEMPORARY TABLE {qualified(NAME)} ({columns})".encode())
+        of = Rows(source.name, wanted=wanted)
+        rows = transformed_rows(source_dsn, of, [name for name, _ in pairs], transform, source.name)
+        feed(connection, copy_in(NAME, [name for _, name in pairs], binary=False), rows)
+        connection.execute(f"ANALYZE {qualified(NAME)}".encode())
+        yield connection, held.with_(columns=tuple(column for column in held.columns if column.id in theirs))
+
+
+def _bare(column: Column) -> Column:
+    """Without what keeps a row out or fills it."""
+    default = column.default if column.generated else None
+    return replace(column, nullable=True, default=default, missing=None, identity="")
+
+
+@contextmanager
+def _refusals(table: TableName) -> Iterator[None]:
+    import psycopg
+
+    try:
+        yield
+    except SourceFailed as error:
+        raise unreadable("source", table, error) from None
+    except psycopg.Error as error:
+        if (trouble := passing(error, "the target")) is not None:
+            raise trouble from None
+        raise TargetError(
+            f"the target does not take the source's rows as `transform` gives them: {' '.join(str(error).split())}",
+            code="TGT-180",
+            table=table,
+            hint="the function has to give what the columns' types take; the role needs the right TEMPORARY on the"
+            " target's database",
+        ) from None

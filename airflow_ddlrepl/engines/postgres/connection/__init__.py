@@ -1,0 +1,1 @@
+"""Connections: drivers, a pool, quoting, COPY, retries of locks, errors."""

@@ -1,0 +1,276 @@
+"""Connections to PostgreSQL: psycopg for statements, ADBC for Arrow. The only place that imports drivers.
+
+A failure becomes an error with a hint; a password never shows.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from airflow_ddlrepl.engines.postgres.connection import pool
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, DiskFull, Unreachable
+
+if TYPE_CHECKING:
+    from psycopg import Connection as Connection
+
+CONNECT_SECONDS = 8
+"""How long a server has to answer where the location's URL says nothing else (`connect_timeout`)."""
+
+AGAIN_SECONDS = 2
+"""How long one has that has not answered a short while ago."""
+
+# Else a run waits for hours for a server that is gone without a word; what the location's URL says comes first.
+_KEEPALIVE = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
+EITHER = "the source or a target"
+DISK_FULL = "53100"
+CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
+_LOST = re.compile(
+    r"server closed the connection|no connection to the server|terminating connection|connection (is|was|not) "
+    r"|could not (receive|send) data|connection refused|connection reset",
+    re.IGNORECASE,
+)
+SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
+SAFE_ARRAYS = "SET array_nulls = on"  # else a NULL in an array that is sent as text becomes the word
+ARROWS_ENCODING = "SET client_encoding = 'UTF8'"  # without it the driver takes the database's for it
+SAFE_DATES = "SET datestyle = 'ISO, YMD'"  # the driver reads no other
+# What a role or a database says for the sessions of applications: ours wait for each other, and for long statements.
+# The last one is known from version 17 on.
+_TIMEOUTS = (
+    "statement_timeout",
+    "idle_session_timeout",
+    "idle_in_transaction_session_timeout",
+    "transaction_timeout",
+)
+# Where nothing else is said: somebody's schema change that is never committed must not stop a run without a word.
+LOCK_TIMEOUT = "30s"
+# Where the server's version is not known; one row comes back, whatever it is.
+NO_TIMEOUTS = (
+    "SELECT pg_catalog.count(pg_catalog.set_config(name, '0', false)) FROM pg_catalog.pg_settings"
+    f" WHERE name IN {_TIMEOUTS}"
+)
+# Else the driver reads every column of every table when it connects: half a second where there are 2,000.
+_BUILT_IN_TYPES = {"adbc.postgresql.type_resolver_mode": "builtin"}
+
+
+def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
+    """A psycopg connection; `with` closes it.
+
+    Raises Unreachable CON-101 (no answer), CON-102 (login refused), CON-103 (no such database),
+    ConfigError CFG-122 (not a connection URL).
+    """
+    import psycopg
+
+    opened: Connection[tuple[Any, ...]] = _connected(psycopg.Connection, dsn, autocommit, application_name)
+    return opened
+
+
+def _connected(kind: Any, dsn: str, autocommit: bool, application_name: str, limit: int | None = None) -> Any:
+    """limit: seconds that the server has, whatever the location says."""
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+
+    place, given = describe(dsn), parameters(dsn)
+    seconds = limit or int(given.pop("connect_timeout", CONNECT_SECONDS))
+    try:
+        return kind.connect(
+            make_conninfo("", **{**_KEEPALIVE, **given}),
+            autocommit=autocommit,
+            application_name=application_name,
+            connect_timeout=seconds,
+            client_encoding="utf8",
+        )
+    except psycopg.OperationalError as error:
+        raise _unreachable(place, str(error)) from None
+
+
+def session(
+    dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl", limit: int | None = None
+) -> Connection[tuple[Any, ...]]:
+    """As `connect`, for statements of ours: nobody's function or operator of a built-in's name can take its place.
+
+    Its statements and transactions take as long as they take, and it may be idle in between; it waits for no lock
+    longer than LOCK_TIMEOUT. Inside `reusing` it may be one that was closed. limit: seconds that the server has to
+    answer, whatever the location says.
+    """
+    import psycopg
+
+    while (opened := pool.take(dsn)) is not None:
+        try:
+            _settle(opened, application_name)
+            break
+        except psycopg.Error:  # it was ended since
+            opened.discard()
+    else:
+        opened = _connected(pool.kind(), dsn, True, "ddlrepl", limit)
+        opened.location = dsn
+        _settle(opened, application_name)
+    opened.set_autocommit(autocommit)
+    return cast("Connection[tuple[Any, ...]]", opened)
+
+
+def _settle(opened: Connection[Any], application_name: str) -> None:
+    timeouts = _TIMEOUTS if opened.info.server_version >= 170000 else _TIMEOUTS[:-1]
+    named = f"SET application_name = {literal(application_name)}"
+    settings = (named, f"SET lock_timeout = '{LOCK_TIMEOUT}'", *(f"SET {name} = 0" for name in timeouts))
+    opened.execute("; ".join([SAFE_PATH, SAFE_ARRAYS, SAFE_DATES, *settings]).encode())
+
+
+def arrow_connection(dsn: str) -> Any:
+    """An ADBC (DB-API) connection in autocommit mode; close its cursors before it. Errors and names as `session`.
+
+    For columns of built-in types, as our staging tables have them. Its statements take as long as they take, too.
+    """
+    from adbc_driver_postgresql import dbapi  # type: ignore[import-untyped, unused-ignore]
+
+    place = describe(dsn)
+    try:
+        opened = _with_safe_settings(dsn)
+        with opened.cursor() as cursor:
+            cursor.execute(ARROWS_ENCODING)
+            cursor.execute(NO_TIMEOUTS)
+            cursor.fetchall()
+        return opened
+    except dbapi.Error as error:
+        raise _unreachable(place, str(error)) from None
+
+
+def _with_safe_settings(dsn: str) -> Any:
+    from adbc_driver_postgresql import dbapi
+
+    try:
+        return dbapi.connect(_asking_for_them(dsn), _BUILT_IN_TYPES, autocommit=True)
+    except dbapi.Error as error:
+        if "startup parameter" not in str(error):
+            raise
+    opened = dbapi.connect(dsn, _BUILT_IN_TYPES, autocommit=True)  # a connection pooler that knows no options
+    with opened.cursor() as cursor:
+        cursor.execute(SAFE_PATH)
+        cursor.execute(SAFE_ARRAYS)
+    return opened
+
+
+def _asking_for_them(dsn: str) -> str:
+    from psycopg.conninfo import make_conninfo
+
+    parts = {"connect_timeout": str(CONNECT_SECONDS), **_KEEPALIVE, **parameters(dsn)}
+    options = f"{parts.get('options', '')} -c search_path=pg_catalog,pg_temp -c array_nulls=on".strip()
+    return make_conninfo("", **{**parts, "options": options})
+
+
+def errors() -> Any:
+    """psycopg's error classes by condition, e.g. `errors().InsufficientPrivilege`."""
+    from psycopg import errors as conditions
+
+    return conditions
+
+
+def explained(error: BaseException) -> DdlReplError | None:
+    """A driver's error that nobody expected, as one that says what to do; None when it is no driver's.
+
+    As `passing`; and DdlReplError SQL-102: a lock can't be had, SQL-101: a right is missing, SQL-100: anything else.
+    """
+    import psycopg
+
+    if not isinstance(error, psycopg.Error):
+        return None
+    text, state = " ".join(str(error).split()), error.sqlstate or ""
+    if (known := passing(error)) is not None:
+        return known
+    if state in CONTENTION:
+        return DdlReplError(
+            f"a lock can't be had in time: {text}",
+            code="SQL-102",
+            hint="a long query or an idle transaction holds it (pg_stat_activity, pg_blocking_pids); run again",
+            retryable=True,
+        )
+    if state == "42501":
+        hint = "give it to the role of the location, at the source or the target; `ddlrepl doctor` looks for more"
+        return DdlReplError(f"a right is missing: {text}", code="SQL-101", hint=hint)
+    return DdlReplError(f"the source or a target refuses: {text}", code="SQL-100", hint="its log tells more; run again")
+
+
+def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:
+    """A driver's error that is the server's trouble, not that of the statement; None when it is not.
+
+    Unreachable CON-104: the connection broke. DiskFull DSK-103: the server's disk is full. Run again when the
+    server is well. error: of psycopg or ADBC. place: "the target", where it is known.
+    """
+    import psycopg
+
+    text, state = " ".join(str(error).split()), getattr(error, "sqlstate", None) or ""
+    if state == DISK_FULL or "No space left on device" in text:
+        return DiskFull(
+            f"a disk of {place} is full: {text}",
+            code="DSK-103",
+            hint="make room on that server; what was not committed is undone, and the next run does it again",
+            retryable=True,
+        )
+    is_lost = isinstance(error, psycopg.OperationalError) or _LOST.search(text)
+    if state.startswith(("08", "57P")) or (not state and is_lost):
+        return Unreachable(
+            f"a connection to {place} broke: {text}",
+            code="CON-104",
+            hint="is the server still running? What was not committed is undone; run again",
+            retryable=True,
+        )
+    return None
+
+
+def describe(dsn: str) -> str:
+    """`user@host:port/database`, never the password; for messages and logs."""
+    parts = parameters(dsn)
+    host = parts.get("host") or parts.get("hostaddr") or "localhost"
+    return f"{parts.get('user', '')}@{host}:{parts.get('port', '5432')}/{parts.get('dbname', '')}"
+
+
+def identity(connection: Connection[Any]) -> str:
+    """Server and database: the same after a restart, a fail-over or a rename; another after any other change."""
+    row = connection.execute(
+        "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || oid"
+        " FROM pg_database WHERE datname = current_database()"
+    ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def running(connection: Connection[Any]) -> str:
+    """The database and the run of the server that answers. A server's physical copy has its identity, no run of it."""
+    row = connection.execute("SELECT extract(epoch FROM pg_postmaster_start_time())::text").fetchone()
+    return f"{identity(connection)} since {row[0] if row else ''}"
+
+
+def parameters(dsn: str) -> dict[str, str]:
+    """The URL's parts by libpq's names. Raises ConfigError CFG-122 without repeating the URL."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        return {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value is not None}
+    except psycopg.ProgrammingError:
+        raise ConfigError(
+            "the location is not a PostgreSQL connection URL",
+            code="CFG-122",
+            hint="write postgresql://user:password@host:port/database; percent-encode @ : / in the password",
+        ) from None
+
+
+def _unreachable(place: str, detail: str) -> Unreachable:
+    detail = " ".join(detail.split())
+    if re.search(
+        r"password authentication failed|no password supplied|no pg_hba.conf entry|role .* does not exist", detail
+    ):
+        return Unreachable(
+            f"{place} refuses the login: {detail}",
+            code="CON-102",
+            hint="check user and password of the location, and the server's pg_hba.conf",
+        )
+    if re.search(r'database ".*" does not exist', detail):
+        return Unreachable(f"{place}: {detail}", code="CON-103", hint="check the database's name in the location")
+    return Unreachable(
+        f"{place} does not answer: {detail}",
+        code="CON-101",
+        hint="is the server running, are host and port right, does a firewall stand between?",
+        retryable=True,
+    )

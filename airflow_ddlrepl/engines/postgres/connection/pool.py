@@ -1,0 +1,141 @@
+"""Sessions that a run uses again.
+
+A new one costs its server more than most of what we ask it: a process, and all that it has to learn of the catalog.
+
+    with reusing():
+        with session(dsn) as first: ...
+        with session(dsn) as second: ...  # the first one, as good as new
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+MOST_IDLE = 8
+"""Of one location; more are closed."""
+
+
+@contextmanager
+def reusing() -> Iterator[None]:
+    """Sessions of this process that are closed inside are kept for the next one of the same location.
+
+    The last one to leave closes those that are left. Inside another `reusing`, in any thread: the same sessions.
+    """
+    _kept.enter()
+    try:
+        yield
+    finally:
+        _kept.leave()
+
+
+def take(location: str) -> Any:
+    """A session that was closed, open again as if new: as its role and database have it. None when there is none.
+
+    Its server may have ended it since.
+    """
+    return _kept.take(location)
+
+
+class _Kept:
+    """The idle sessions, while somebody wants them to be kept. Its text shows no location."""
+
+    def __init__(self) -> None:
+        self._turn = Lock()
+        self._users = 0
+        self._idle: dict[str, list[Any]] = {}
+
+    def enter(self) -> None:
+        with self._turn:
+            self._users += 1
+
+    def leave(self) -> None:
+        with self._turn:
+            self._users -= 1
+            left = [] if self._users else [one for kept in self._idle.values() for one in kept]
+            if not self._users:
+                self._idle.clear()
+        for one in left:
+            one.discard()
+
+    def take(self, location: str) -> Any:
+        with self._turn:
+            idle = self._idle.get(location)
+            found = idle.pop() if idle else None
+        if found is not None:
+            found.is_idle = False
+        return found
+
+    def put(self, session: Any) -> bool:
+        """False: it is not wanted."""
+        with self._turn:
+            idle = self._idle.setdefault(session.location, []) if self._users else None
+            if idle is None or len(idle) >= MOST_IDLE:
+                return False
+            session.is_idle = True
+            idle.append(session)
+            return True
+
+    @property
+    def is_wanted(self) -> bool:
+        return self._users > 0
+
+
+_kept = _Kept()
+
+
+@cache
+def kind() -> type[Connection[tuple[Any, ...]]]:
+    """The class of sessions. Set the `location` of each: it is kept under it."""
+    import psycopg
+
+    class Session(psycopg.Connection[tuple[Any, ...]]):
+        """Closed in the middle of a transaction, or after an error, it is gone; else it may be kept."""
+
+        location = ""
+        is_idle = False
+        uses = 0
+
+        @property
+        def closed(self) -> bool:
+            return self.is_idle or super().closed
+
+        def close(self) -> None:
+            if self.is_idle:
+                return
+            if not (self._is_clean() and _kept.put(self)):
+                self.discard()
+
+        def discard(self) -> None:
+            self.is_idle = False
+            super().close()
+
+        def _is_clean(self) -> bool:
+            """Nothing of what was done with it is left: settings, locks, prepared statements, temporary tables."""
+            if not _kept.is_wanted or self.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
+                return False
+            self.uses += 1
+            try:
+                self.set_autocommit(True)
+                # The driver forgets what it has prepared when it sees that; it looks at statements that are new to it.
+                self.execute(f"DISCARD ALL -- {self.uses}".encode())
+            except psycopg.Error:
+                return False
+            return True
+
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        ) -> None:
+            if kind is not None and not self.is_idle:
+                self.discard()  # what was not committed is undone
+            super().__exit__(kind, error, at)
+
+    return Session

@@ -1,0 +1,47 @@
+"""Is the schema `ddlrepl` that stands in a database ours? Whoever owns it could put functions of their own into it,
+which our event triggers or sessions would then run with more rights than their author has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import quote
+from airflow_ddlrepl.errors import DdlReplError
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+# A superuser trusts superusers; others also a role whose rights they have anyway. The schema alone must be so where
+# tables are the loading role's own: with the right to CREATE in it nobody can replace what is ours.
+_OWNERS_SQL = """
+WITH owners(place, owner) AS (
+    SELECT 'schema ddlrepl', nspowner FROM pg_catalog.pg_namespace WHERE nspname = 'ddlrepl'
+    UNION ALL
+    SELECT 'ddlrepl.' || c.relname, c.relowner FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'ddlrepl' AND c.relname = ANY (%s::text[])
+    UNION ALL
+    SELECT 'function ddlrepl.' || p.proname, p.proowner FROM pg_catalog.pg_proc p
+    JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'ddlrepl'
+)
+SELECT o.place, r.rolname, current_user
+FROM owners o JOIN pg_catalog.pg_roles r ON r.oid = o.owner
+CROSS JOIN (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) me
+WHERE NOT r.rolsuper AND r.rolname <> current_user
+  AND (me.rolsuper OR NOT pg_catalog.pg_has_role(current_user, r.oid, 'USAGE'))
+ORDER BY o.place LIKE 'schema %%' DESC, o.place LIMIT 1
+"""
+
+
+def require_trusted(connection: Connection[Any], tables: tuple[str, ...], kind: type[DdlReplError], code: str) -> None:
+    """Raises that error when the schema, one of these tables or a function in it belongs to a lesser role."""
+    row = connection.execute(_OWNERS_SQL, [list(tables)]).fetchone()
+    if row is None:
+        return
+    place, owner, me = row
+    raise kind(
+        f"{place} belongs to {owner}: what stands in it could run with the rights of {me}",
+        code=code,
+        hint="look what it is; then DROP SCHEMA ddlrepl CASCADE, or where it holds our state"
+        f" ALTER SCHEMA ddlrepl OWNER TO {quote(me)}; GRANT USAGE, CREATE ON SCHEMA ddlrepl TO {quote(owner)}",
+    )

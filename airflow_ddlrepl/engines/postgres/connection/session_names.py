@@ -1,0 +1,41 @@
+"""The names of our writing sessions at a target, and the end of those whose run is over."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+log = logging.getLogger("ddlrepl")
+END_MILLISECONDS = 5000
+NAME_LENGTH = 30  # of a channel: all together are 63 bytes at most, of which the server keeps no more
+_END = """
+SELECT pid, application_name, pg_terminate_backend(pid, %s) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()
+  AND substring(application_name FROM '^ddlrepl [a-z]+ (.+) [0-9]+$') = %s
+  AND substring(application_name FROM ' ([0-9]{1,18})$')::bigint < %s
+"""
+
+
+def session_name(work: str, channel: str, token: int | str) -> str:
+    """What pg_stat_activity shows: `ddlrepl integrate shop 7`, the last being the token of the run's lock."""
+    return f"ddlrepl {work} {_called(channel)} {token}"
+
+
+def _called(channel: str) -> str:
+    """A long one is cut, and told from others by its hash."""
+    if len(channel) <= NAME_LENGTH:
+        return channel
+    return f"{channel[: NAME_LENGTH - 9]}~{hashlib.sha256(channel.encode()).hexdigest()[:8]}"
+
+
+def end_earlier(connection: Connection[Any], channel: str, token: int) -> None:
+    """End what earlier runs of the channel have open here: they were taken over, because they died or slept.
+
+    Their transactions are undone, their locks free. token: of the run that has the channel now.
+    """
+    for pid, name, _ in connection.execute(_END.encode(), [END_MILLISECONDS, _called(channel), token]).fetchall():
+        log.warning("ended the session %s (%s) of a run that was taken over", pid, name)

@@ -1,0 +1,1 @@
+"""DDL: a schema change becomes SQL."""

@@ -1,0 +1,140 @@
+"""PostgreSQL's DDL for columns."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.ddl.columns.add_column import AddColumn
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
+from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
+from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
+from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
+from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
+from airflow_ddlrepl.ddl.edit import free_name
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.model.table import Column, Table
+
+
+def define(column: Column) -> str:
+    """The column as it stands in CREATE TABLE."""
+    return _with_collation(column) + _generation(column) + ("" if column.nullable else " NOT NULL") + _default(column)
+
+
+def add_column(change: AddColumn, before: Table) -> list[str]:
+    """Rows that stand show column.missing, else NULL; a mandatory column's default fills them."""
+    column = change.column
+    add = f"{_alter(before)} ADD COLUMN {_with_collation(column)}{_generation(column)}"
+    mandatory = "" if column.nullable else " NOT NULL"
+    if column.missing is not None:
+        fill = _value(column.missing, column)
+        if column.default in (fill, column.missing):
+            return [f"{add} DEFAULT {column.default}{mandatory}"]
+        return [f"{add} DEFAULT {fill}{mandatory}", set_default(before, column.name, column.default)]
+    if column.default is None or column.generated or not column.nullable or before.is_partitioned:
+        return [f"{add}{mandatory}{_default(column)}"]
+    return [add, set_default(before, column.name, column.default)]
+
+
+def drop_column(change: DropColumn, before: Table) -> list[str]:
+    return [f"{_alter(before)} DROP COLUMN {quote(change.column.name)}"]
+
+
+def rename_column(change: RenameColumn, before: Table) -> list[str]:
+    return [f"{_alter(before)} RENAME COLUMN {quote(change.old)} TO {quote(change.new)}"]
+
+
+def change_type(change: ChangeType, before: Table) -> list[str]:
+    name = quote(before.column(change.id).name)
+    collate = f" COLLATE {change.collation}" if change.collation else ""
+    using = {
+        Using.ASSIGN: "",
+        Using.EXPLICIT: f" USING {name}::{change.type.text}",
+        Using.BY_TEXT: f" USING {name}::text::{change.type.text}",
+        Using.EMPTY: f" USING NULL::{change.type.text}",
+    }[change.using]
+    return [f"{_alter(before)} ALTER COLUMN {name} TYPE {change.type.text}{collate}{using}"]
+
+
+def change_nullability(change: ChangeNullability, before: Table) -> list[str]:
+    verb = "DROP" if change.nullable else "SET"
+    return [f"{_column(before, change.id)} {verb} NOT NULL"]
+
+
+def change_default(change: ChangeDefault, before: Table) -> list[str]:
+    return [set_default(before, before.column(change.id).name, change.new)]
+
+
+def set_default(table: Table, column: str, default: str | None) -> str:
+    """None: no default."""
+    end = "DROP DEFAULT" if default is None else f"SET DEFAULT {default}"
+    return f"{_alter(table)} ALTER COLUMN {quote(column)} {end}"
+
+
+def change_identity(change: ChangeIdentity, before: Table) -> list[str]:
+    if not change.new:
+        return [f"{_column(before, change.id)} DROP IDENTITY IF EXISTS"]
+    if change.old:
+        return [f"{_column(before, change.id)} SET GENERATED {change.new.upper()}"]
+    return [f"{_column(before, change.id)} ADD GENERATED {change.new.upper()} AS IDENTITY"]
+
+
+def change_generated(change: ChangeGenerated, before: Table) -> list[str]:
+    """Older servers than 17 can't set an expression: the column is computed anew under its name, at the table's end."""
+    if not change.generated and change.old.generated == "virtual":
+        return _with_its_values(change, before)
+    if not change.generated:
+        return [f"{_column(before, change.id)} DROP EXPRESSION IF EXISTS"]
+    after = change.alter(before).column(change.id)
+    return [f"{_alter(before)} DROP COLUMN {quote(after.name)}, ADD COLUMN {define(after)}"]
+
+
+def _with_its_values(change: ChangeGenerated, before: Table) -> list[str]:
+    """The server can't make a virtual column a plain one: a new one gets what it shows."""
+    after = change.alter(before).column(change.id)
+    name, aside = quote(after.name), quote(free_name(f"ddlrepl_plain_{after.id}", {c.name for c in before.columns}))
+    return [
+        f"{_alter(before)} RENAME COLUMN {name} TO {aside}",
+        f"{_alter(before)} ADD COLUMN {define(after)}",
+        f"UPDATE {qualified(before.name)} SET {name} = {aside}",
+        f"{_alter(before)} DROP COLUMN {aside}",
+    ]
+
+
+def set_expression(change: ChangeGenerated, before: Table) -> list[str]:
+    """PostgreSQL 17 and later. A partition's column stays generated while its partitioned table's is made again."""
+    if change.generated and (before.partition or change.generated == before.column(change.id).generated):
+        return [f"{_column(before, change.id)} SET EXPRESSION AS ({change.expression})"]
+    return change_generated(change, before)
+
+
+def fill_column(change: FillColumn, before: Table) -> list[str]:
+    column = change.column
+    return [f"UPDATE ONLY {qualified(before.name)} SET {quote(column.name)} = {_value(change.value, column)}"]
+
+
+def _value(text: str, column: Column) -> str:
+    return f"{literal(text).strip()}::{column.type.text}"
+
+
+def _with_collation(column: Column) -> str:
+    collate = f" COLLATE {column.collation}" if column.collation else ""
+    return f"{quote(column.name)} {column.type.text}{collate}"
+
+
+def _generation(column: Column) -> str:
+    if column.generated:
+        return f" GENERATED ALWAYS AS ({column.default}) {column.generated.upper()}"
+    return f" GENERATED {column.identity.upper()} AS IDENTITY" if column.identity else ""
+
+
+def _default(column: Column) -> str:
+    return f" DEFAULT {column.default}" if column.default is not None and not column.generated else ""
+
+
+def _alter(table: Table) -> str:
+    return f"ALTER TABLE {qualified(table.name)}"
+
+
+def _column(table: Table, column_id: int) -> str:
+    return f"{_alter(table)} ALTER COLUMN {quote(table.column(column_id).name)}"

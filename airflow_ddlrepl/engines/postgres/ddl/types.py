@@ -1,0 +1,353 @@
+"""PostgreSQL's DDL for the types that columns use. Type changes are rendered without a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
+from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
+from airflow_ddlrepl.ddl.types.rename_type import RenameType
+from airflow_ddlrepl.ddl.types.type_edits import (
+    AddAttribute,
+    AddConstraint,
+    AddLabel,
+    DropAttribute,
+    DropConstraint,
+    RenameAttribute,
+    RenameLabel,
+    SetDefault,
+    SetNotNull,
+)
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.ddl.columns import set_default
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName, aside, stem
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
+
+
+def create_types(types: Iterable[TypeDefinition]) -> list[str]:
+    """Schemas and types, those that stand left alone. Dependencies must come first."""
+    return [sql for of in types for sql in create_type(CreateType(of), None)]
+
+
+def create_type(change: CreateType, before: Table | None) -> list[str]:
+    """PostgreSQL has no CREATE TYPE IF NOT EXISTS: the block bears a type that stands, and adds labels it lacks."""
+    of = change.definition
+    body = f"{_CREATE[of.kind](of)};" if of.kind in _CREATE else ""
+    if not body:
+        raise Unsupported(f"type {of.schema}.{of.name} of kind {of.kind}", code="ADP-110", hint="use a built-in type")
+    taken, there = "duplicate_object", " ".join(f"{s};" for s in _missing_labels(of)) or "NULL;"
+    if of.kind is TypeKind.RANGE:
+        taken, there = "duplicate_object OR duplicate_function", _once_more(of)
+    return [*create_schema(of.schema), block(f"BEGIN {body} EXCEPTION WHEN {taken} THEN {there} END")]
+
+
+def create_schema(name: str) -> list[str]:
+    """Asks for no right on the database where the schema stands."""
+    if name == "public":
+        return []
+    found = f"to_regnamespace({literal(quote(name)).strip()}) IS NULL"
+    return [block(f"BEGIN IF {found} THEN CREATE SCHEMA {quote(name)}; END IF; END")]
+
+
+def forget_type(change: ForgetType, before: Table | None) -> list[str]:
+    """The type stays: other tables may use it."""
+    return []
+
+
+def unless_done(statement: str) -> str:
+    """Skips an edit of a type that was made before."""
+    done = "duplicate_column OR undefined_column OR duplicate_object OR undefined_object OR invalid_parameter_value"
+    return block(f"BEGIN {statement}; EXCEPTION WHEN {done} THEN NULL; END")
+
+
+def make_way(of: TypeDefinition) -> list[str]:
+    """A type of that name with other labels, attributes, checks or base is no type of the source's now."""
+    return [
+        block(
+            f"DECLARE {_there(of.schema, of.name)} fits boolean;"
+            f" BEGIN SELECT {_FITS[of.kind](of)} INTO fits FROM pg_type t WHERE t.oid = there;"
+            f" IF NOT coalesce(fits, true) THEN {_step_aside(of.schema, of.name)} END IF; END"
+        )
+    ]
+
+
+def _there(schema: str, name: str) -> str:
+    """Declares the type of that name, for `_step_aside`."""
+    return f"there regtype := to_regtype({_text(qualified(TableName(schema, name)))}); made record;"
+
+
+def _step_aside(schema: str, name: str) -> str:
+    """With what was made together with a range: its multirange, and (as a superuser) the functions of their names."""
+    escaped = qualified(TableName(schema, name)).replace("%", "%%").replace("'", "''")
+    to = f"{_text(aside(name, ''))} || there::oid::text"
+    return (
+        f"EXECUTE format('ALTER TYPE {escaped} RENAME TO %I', {to});"
+        f" FOR made IN {_MADE_WITH_RANGE} LOOP"
+        f" BEGIN EXECUTE format('ALTER %s %s RENAME TO %I', made.kind, made.name, {to} || made.suffix);"
+        " EXCEPTION WHEN insufficient_privilege THEN NULL; END; END LOOP;"
+    )
+
+
+_MADE_WITH_RANGE = (
+    "SELECT 'TYPE' AS kind, rngmultitypid::regtype::text AS name, '_m' AS suffix FROM pg_range WHERE rngtypid = there"
+    " UNION ALL SELECT 'FUNCTION', objid::regprocedure::text, '' FROM pg_range JOIN pg_depend"
+    " ON refobjid IN (rngtypid, rngmultitypid) AND refclassid = 'pg_type'::regclass"
+    " WHERE rngtypid = there AND classid = 'pg_proc'::regclass AND deptype = 'i'"
+)
+
+
+def _labels_fit(of: TypeDefinition) -> str:
+    """Just the same: a label that is added now can't be used before the commit."""
+    seen = "SELECT array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid"
+    return f"typtype = 'e' AND ({seen}) IS NOT DISTINCT FROM {_array(of.labels)}"
+
+
+def _attributes_fit(of: TypeDefinition) -> str:
+    seen = (
+        "SELECT array_agg(attname || ' ' || format_type(atttypid, atttypmod) ORDER BY attnum) FROM pg_attribute"
+        " WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped"
+    )
+    return f"typtype = 'c' AND ({seen}) IS NOT DISTINCT FROM {_array(f'{a.name} {a.type}' for a in of.attributes)}"
+
+
+def _domain_fits(of: TypeDefinition) -> str:
+    seen = (
+        "SELECT array_agg(conname::text ORDER BY conname) FROM pg_constraint WHERE contypid = t.oid AND contype = 'c'"
+    )
+    return (
+        f"typtype = 'd' AND format_type(typbasetype, typtypmod) = {_text(of.base or '')}"
+        f" AND typnotnull = {str(of.not_null).lower()}"
+        f" AND ({seen}) IS NOT DISTINCT FROM {_array(sorted(name for name, _ in of.constraints))}"
+    )
+
+
+def _array(texts: Iterable[str]) -> str:
+    """As array_agg gives it: none is null."""
+    items = ", ".join(_text(text) for text in texts)
+    return f"ARRAY[{items}]::text[]" if items else "NULL::text[]"
+
+
+def _base_fits(typtype: str, base: str, key: str, of: TypeDefinition) -> str:
+    """base, key: columns of pg_range, for what the type is made of and for itself."""
+    seen = f"SELECT format_type({base}, NULL) FROM pg_range WHERE {key} = t.oid"
+    return f"typtype = '{typtype}' AND ({seen}) = {_text(of.base or '')}"
+
+
+_FITS: dict[TypeKind, Callable[[TypeDefinition], str]] = {
+    TypeKind.ENUM: _labels_fit,
+    TypeKind.COMPOSITE: _attributes_fit,
+    TypeKind.DOMAIN: _domain_fits,
+    TypeKind.RANGE: partial(_base_fits, "r", "rngsubtype", "rngtypid"),
+    TypeKind.MULTIRANGE: partial(_base_fits, "m", "rngtypid", "rngmultitypid"),
+}
+
+
+def rename_type(change: RenameType, before: Table | None) -> list[str]:
+    """A type left behind under the new name goes; if something depends on it (a kept table) it makes way.
+
+    With a table: another table has the new name already; where the old one stands too, the columns move over.
+    """
+    if before is not None:
+        return _move_over(change, before)
+    old, new = TableName(*change.old), TableName(*change.new)
+    declared, away = _there(*change.new), _step_aside(*change.new)
+    drop = f"DROP TYPE IF EXISTS {qualified(new)}"
+    sql = [block(f"DECLARE {declared} BEGIN {drop}; EXCEPTION WHEN dependent_objects_still_exist THEN {away} END")]
+    if old.name != new.name:
+        sql.append(f"ALTER TYPE {qualified(old)} RENAME TO {quote(new.name)}")
+    if old.schema != new.schema:
+        moved = qualified(TableName(old.schema, new.name))
+        sql += [*create_schema(new.schema), f"ALTER TYPE {moved} SET SCHEMA {quote(new.schema)}"]
+    return sql
+
+
+def _move_over(change: RenameType, before: Table) -> list[str]:
+    after = change.alter(before)
+    sql: list[str] = []
+    for column_id, to, default in change.columns:
+        name, was = after.column(column_id).name, before.column(column_id)
+        text = "text[]" if to.kind is TypeKind.ARRAY else "text"
+        sql += [set_default(before, name, None)] if was.default else []
+        sql.append(
+            f"ALTER TABLE {qualified(before.name)} ALTER COLUMN {quote(name)}"
+            f" TYPE {to.text} USING {quote(name)}::{text}::{to.text}"
+        )
+        sql += [set_default(before, name, default)] if was.default else []
+    if not sql:
+        return []
+    old = literal(qualified(TableName(*change.old))).strip()
+    return [block(f"BEGIN IF to_regtype({old}) IS NOT NULL THEN {'; '.join(sql)}; END IF; END")]
+
+
+def of_its_type(column: Column, table: Table) -> str:
+    """A type that made way for a new one of its name still is the column's type."""
+    at, name, to = qualified(table.name), quote(column.name), column.type.text
+    alter = f"ALTER TABLE {at} ALTER COLUMN {name}"
+    steps = [f"{alter} TYPE {to} USING NULL::{to}"]
+    if column.default is not None and not column.generated:
+        steps = [f"{alter} DROP DEFAULT", *steps, set_default(table, column.name, column.default)]
+    found = f"SELECT FROM pg_attribute WHERE attrelid = {_text(at)}::regclass AND attname = {_text(column.name)}"
+    return block(f"BEGIN IF EXISTS ({found} AND atttypid <> {_text(to)}::regtype) THEN {'; '.join(steps)}; END IF; END")
+
+
+def change_type_definition(change: ChangeTypeDefinition, before: Table | None) -> list[str]:
+    name = _name(change.new)
+    return [_EDIT[type(edit)](name, edit) for edit in change.edits]
+
+
+def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
+    """Without a table: the new type under the old name, the old one aside. With one: its columns move over."""
+    if before is None:
+        return _replace(change)
+    sql: list[str] = []
+    for column in before.columns:
+        if (column.type.schema, column.type.name) != (change.old.schema, change.old.name):
+            continue
+        to, alter = column.type.text, f"ALTER TABLE {qualified(before.name)} ALTER COLUMN {quote(column.name)}"
+        text = "text[]" if column.type.kind is TypeKind.ARRAY else "text"
+        sql += [set_default(before, column.name, None)] if column.default else []
+        sql.append(f"{alter} TYPE {to} USING {quote(column.name)}::{text}::{to}")
+        sql += [set_default(before, column.name, column.default)] if column.default else []
+    if not sql:
+        raise Unsupported(
+            f"{change.new.schema}.{change.new.name} is used inside another type", code="ADP-111", table=before.name
+        )
+    return sql
+
+
+def _replace(change: ReplaceType) -> list[str]:
+    old = f"{stem(change.old.name)}_old_{change.old.oid}"
+    return [f"ALTER TYPE {_name(change.old)} RENAME TO {quote(old)}", _enum(change.new)]
+
+
+def block(body: str) -> str:
+    """An anonymous code block."""
+    tag = "$ddlrepl$"
+    while tag in body:
+        tag = tag[:-1] + "_$"
+    return f"DO {tag} {body} {tag}"
+
+
+def _name(of: TypeDefinition) -> str:
+    return qualified(TableName(of.schema, of.name))
+
+
+def _enum(of: TypeDefinition) -> str:
+    return f"CREATE TYPE {_name(of)} AS ENUM ({', '.join(_text(label) for label in of.labels)})"
+
+
+def _composite(of: TypeDefinition) -> str:
+    return f"CREATE TYPE {_name(of)} AS ({', '.join(f'{quote(a.name)} {a.type}' for a in of.attributes)})"
+
+
+def _range(of: TypeDefinition) -> str:
+    return f"CREATE TYPE {_name(of)} AS RANGE ({_values_of_range(of)})"
+
+
+def _values_of_range(of: TypeDefinition) -> str:
+    return f"SUBTYPE = {of.base}" + (f", COLLATION = {of.collation}" if of.collation else "")
+
+
+def _once_more(of: TypeDefinition) -> str:
+    """Unless it stands: its multirange or their functions have names that are free at the source only. Without these
+    functions it is made under another name; nobody but a superuser could rename them.
+    """
+    name, own = _name(of), qualified(TableName(of.schema, f"{stem(of.name)}_made_{of.oid}"))
+    multirange = qualified(TableName(of.schema, f"{stem(of.name)}_multirange_{of.oid}"))
+    values = _values_of_range(of)
+    return (
+        f"IF to_regtype({_text(name)}) IS NULL THEN"
+        f" BEGIN CREATE TYPE {name} AS RANGE ({values}, MULTIRANGE_TYPE_NAME = {multirange});"
+        f" EXCEPTION WHEN duplicate_function THEN CREATE TYPE {own} AS RANGE ({values});"
+        f" ALTER TYPE {own} RENAME TO {quote(of.name)}; END; END IF;"
+    )
+
+
+def _multirange(of: TypeDefinition) -> str:
+    """The server has made it with its range, and called it as it thought fit; on the way it has a name of its own."""
+    name, schema = _text(of.name), _text(of.schema)
+    away = f"{_text(aside(of.name, ''))} || made.oid"
+    return (
+        "DECLARE made record; BEGIN FOR made IN SELECT t.oid, t.oid::regtype::text AS now, nspname FROM pg_range"
+        " JOIN pg_type t ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace"
+        f" WHERE rngtypid = to_regtype({_text(of.base or '')}) AND (nspname, typname) <> ({schema}, {name}) LOOP"
+        f" EXECUTE format('ALTER TYPE %s RENAME TO %I', made.now, {away}); IF made.nspname <> {schema} THEN"
+        f" EXECUTE format('ALTER TYPE %I.%I SET SCHEMA %I', made.nspname, {away}, {schema}); END IF;"
+        f" EXECUTE format('ALTER TYPE %I.%I RENAME TO %I', {schema}, {away}, {name}); END LOOP; END"
+    )
+
+
+def _domain(of: TypeDefinition) -> str:
+    parts = [f"CREATE DOMAIN {_name(of)} AS {of.base}"]
+    parts += [f"COLLATE {of.collation}"] if of.collation else []
+    parts += [f"DEFAULT {of.default}"] if of.default is not None else []
+    parts += ["NOT NULL"] if of.not_null else []
+    parts += [f"CONSTRAINT {quote(n)} {text}" for n, text in of.constraints]
+    return " ".join(parts)
+
+
+def _missing_labels(of: TypeDefinition) -> list[str]:
+    """An enum that stands may lack the newer labels."""
+    pairs = zip(of.labels[1:], of.labels, strict=False)
+    return [_add_label(_name(of), AddLabel(label, "after", before)) for label, before in pairs]
+
+
+def _text(value: str) -> str:
+    return literal(value).strip()
+
+
+def _add_label(name: str, edit: AddLabel) -> str:
+    place = f" {edit.place.upper()} {_text(edit.beside)}" if edit.place else ""
+    return f"ALTER TYPE {name} ADD VALUE IF NOT EXISTS {_text(edit.label)}{place}"
+
+
+def _add_constraint(name: str, edit: AddConstraint) -> str:
+    """PostgreSQL can't look into arrays and rows of a domain, and rows of a table that waits for a refresh may be older
+    than the check: then it believes the source, which has checked them."""
+    add = f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(edit.name)} {edit.text}"
+    unproven = "feature_not_supported OR check_violation"
+    return block(f"BEGIN {add}; EXCEPTION WHEN {unproven} THEN {add} NOT VALID; END")
+
+
+def _drop_constraint(name: str, edit: DropConstraint) -> str:
+    """In a block with an exception: bare, it leaves PostgreSQL unable to begin a subtransaction right after it."""
+    return block(
+        f"BEGIN ALTER DOMAIN {name} DROP CONSTRAINT {quote(edit.name)}; EXCEPTION WHEN undefined_object THEN NULL; END"
+    )
+
+
+def _set_not_null(name: str, edit: SetNotNull) -> str:
+    """Where that can't be proven here, as with a check, it goes on taking nulls, which the source won't."""
+    if not edit.not_null:
+        return f"ALTER DOMAIN {name} DROP NOT NULL"
+    unproven = "feature_not_supported OR not_null_violation"
+    return block(f"BEGIN ALTER DOMAIN {name} SET NOT NULL; EXCEPTION WHEN {unproven} THEN NULL; END")
+
+
+def _set_default(name: str, edit: SetDefault) -> str:
+    return f"ALTER DOMAIN {name} " + ("DROP DEFAULT" if edit.default is None else f"SET DEFAULT {edit.default}")
+
+
+_CREATE = {
+    TypeKind.ENUM: _enum,
+    TypeKind.COMPOSITE: _composite,
+    TypeKind.DOMAIN: _domain,
+    TypeKind.RANGE: _range,
+    TypeKind.MULTIRANGE: _multirange,
+}
+
+_EDIT: dict[type, Callable[[str, Any], str]] = {
+    AddLabel: _add_label,
+    RenameLabel: lambda name, e: f"ALTER TYPE {name} RENAME VALUE {_text(e.old)} TO {_text(e.new)}",
+    AddAttribute: lambda name, e: f"ALTER TYPE {name} ADD ATTRIBUTE {quote(e.attribute.name)} {e.attribute.type}",
+    DropAttribute: lambda name, e: f"ALTER TYPE {name} DROP ATTRIBUTE {quote(e.name)}",
+    RenameAttribute: lambda name, e: f"ALTER TYPE {name} RENAME ATTRIBUTE {quote(e.old)} TO {quote(e.new)}",
+    AddConstraint: _add_constraint,
+    DropConstraint: _drop_constraint,
+    SetNotNull: _set_not_null,
+    SetDefault: _set_default,
+}

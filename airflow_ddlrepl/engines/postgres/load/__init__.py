@@ -1,0 +1,1 @@
+"""Load: tables are filled beside the old ones and take their places."""

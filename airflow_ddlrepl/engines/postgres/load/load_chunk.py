@@ -1,0 +1,168 @@
+"""Load one chunk of a table into its shadow table: rows that a COPY gives under an exported snapshot, or gave once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connection.connect import errors, passing, session
+from airflow_ddlrepl.engines.postgres.connection.copy import (
+    SPELLING,
+    blocks_of,
+    copy_in,
+    copy_out,
+    feed,
+    open_snapshot,
+    reading,
+)
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.load.transformed_rows import Rows, transformed_rows
+from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.trail.loads import read_chunk
+from airflow_ddlrepl.trail.manifest import Blob
+from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.transform.values import Transform
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a trail has what a COPY gave. files: one after the other. trail_url, channel: whose trail."""
+
+    trail_url: str = field(repr=False)
+    channel: str
+    files: tuple[Blob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTask:
+    """One chunk to load; picklable, its text never shows a location.
+
+    snapshot: exported at the source, valid while its exporter lives. columns: (name at the source, name in the
+    shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it. after: statements that are
+    run and committed with the rows, for a table that is one chunk. kept: the rows are there, not at the source.
+    wanted: SQL that is true for the rows to load; empty: all. transform: what gives values of them on the way.
+    beside: of the table that has the rows, where `source_dsn` leads to the target.
+    """
+
+    source_dsn: str = field(repr=False)
+    target_dsn: str = field(repr=False)
+    snapshot: str
+    table: TableName
+    shadow: TableName
+    columns: tuple[tuple[str, str], ...]
+    low_page: int
+    high_page: int | None
+    token: str
+    chunk: str
+    binary: bool = True
+    after: tuple[str, ...] = ()
+    kept: Kept | None = None
+    wanted: str = ""
+    transform: Transform | None = None
+    beside: TableName | None = None
+
+
+def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
+    """Rows loaded, per task, one after the other over one pair of connections; all of one refresh.
+
+    The rows and the chunk's mark are committed together: run twice, it loads once.
+    Raises SourceError SRC-170 when the source can't be read, TargetError TGT-120 when the target can't be written, and
+    what `values` of a transformation raises.
+    """
+    first = tasks[0]
+    name = session_name("refresh", first.chunk.partition("/")[0], first.token)
+    with ExitStack() as stack:
+        target = stack.enter_context(session(first.target_dsn, autocommit=False, application_name=name))
+        place = nullcontext() if first.kept else session(first.source_dsn, autocommit=False, application_name=name)
+        source = stack.enter_context(place)
+        try:
+            with _refusals(first):
+                if source is not None and first.snapshot:
+                    open_snapshot(source, first.snapshot)
+                target.execute(SPELLING.encode())
+                target.execute("SET synchronous_commit = off")
+                target.commit()
+            return [_loaded(source, target, task) for task in tasks]
+        except BaseException:
+            if source is not None:
+                source.close()  # in the middle of a COPY nothing else ends it
+            target.close()
+            raise
+
+
+def _loaded(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> int:
+    with _refusals(task):
+        return _load(source, target, task)
+
+
+@contextmanager
+def _refusals(task: LoadTask) -> Iterator[None]:
+    import psycopg
+
+    try:
+        with reading(task.table):
+            yield
+    except psycopg.Error as error:
+        if (trouble := passing(error, "the target")) is not None:
+            raise trouble from None
+        raise TargetError(
+            f"loading {task.shadow} failed: {' '.join(str(error).split())}",
+            code="TGT-120",
+            table=task.table,
+            hint="the target's table is as it was; the next run starts this refresh over",
+            retryable=True,
+        ) from None
+
+
+def _load(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> int:
+    mark = [_marks_of(target, task), task.chunk]
+    try:
+        target.execute("INSERT INTO ddlrepl.chunks VALUES (%s, %s, 0)", mark)
+    except errors().UniqueViolation:
+        target.rollback()
+        row = target.execute("SELECT rows FROM ddlrepl.chunks WHERE token = %s AND chunk = %s", mark).fetchone()
+        return int(row[0]) if row else 0
+    into = copy_in(task.shadow, [name for _, name in task.columns], binary=task.binary)
+    count = feed(target, into, _blocks(source, task))
+    for statement in task.after:
+        target.execute(statement.encode())
+    reach("refresh.copied")
+    target.execute("UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s", [count, *mark])
+    target.commit()
+    reach("refresh.chunk")
+    return count
+
+
+def _blocks(source: Connection[Any] | None, task: LoadTask) -> Iterator[bytes]:
+    if task.kept is not None:
+        return read_chunk(Trail(task.kept.trail_url, task.kept.channel), task.kept.files)
+    names = [name for name, _ in task.columns]
+    if task.transform is not None:
+        rows_of = Rows(task.beside or task.table, task.low_page, task.high_page, task.wanted, task.snapshot)
+        return transformed_rows(task.source_dsn, rows_of, names, task.transform, task.table)
+    assert source is not None
+    rows = (task.table, names, task.low_page, task.high_page)
+    return blocks_of(source, copy_out(*rows, binary=task.binary, wanted=task.wanted))
+
+
+def _marks_of(target: Connection[Any], task: LoadTask) -> str:
+    """Marks belong to one shadow table: one made again under the same name starts without any."""
+    row = target.execute("SELECT %s::regclass::oid::text", [qualified(task.shadow)]).fetchone()
+    assert row is not None
+    return f"{task.token}/{row[0]}"
+
+
+def forget_marks(connection: Connection[Any]) -> None:
+    """Remove the marks of shadow tables that are gone, or that have become tables."""
+    connection.execute(
+        "DELETE FROM ddlrepl.chunks WHERE NOT EXISTS (SELECT FROM pg_class c"
+        " WHERE c.oid::text = split_part(token, '/', 2) AND c.relnamespace = 'ddlrepl'::regnamespace)"
+    )

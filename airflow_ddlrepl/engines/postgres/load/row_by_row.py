@@ -1,0 +1,243 @@
+"""Row by row: a target table keeps its rows, and only what differs from a loaded shadow table is written.
+
+Rows belong together by the replication key, as its types find values equal; they differ when the text of any column
+does, as `ddlrepl compare` sees it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.adapt.shape.alter_in_place import Sql, relayout
+from airflow_ddlrepl.config.sections.refresh_options import Difference, RefreshOptions
+from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION, SAFE_PATH, passing
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.merge.constraints import Session, deferred, resting
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+
+log = logging.getLogger("ddlrepl")
+FOUND = '"ddlrepl differences"'
+_PLACE, _SHADOWS = "t.ctid OPERATOR(pg_catalog.=) d.there", "s.ctid OPERATOR(pg_catalog.=) d.here"
+_WHERE = {
+    Difference.DELETE: "d.here IS NULL",
+    Difference.UPDATE: "d.here IS NOT NULL AND d.there IS NOT NULL",
+    Difference.INSERT: "d.there IS NULL",
+}
+_DONE = {Difference.DELETE: "deleted", Difference.UPDATE: "updated", Difference.INSERT: "inserted"}
+
+
+class NotByRow(Exception):
+    """Why a table's rows can't be written one by one. Nothing has changed then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One table and the rows that it shall have.
+
+    old: as it stands, inspected and locked. stood: the same with the source's ids, where the channel knows it.
+    wanted: its shape afterwards; whole: that with the columns that people added. shadow: holds the source's rows.
+    kept: columns that the source doesn't have.
+    """
+
+    old: Table
+    stood: Table | None
+    wanted: Table
+    whole: Table
+    shadow: TableName
+    kept: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done, as text. left: how many differences a mask has left."""
+
+    text: str
+    left: int
+
+
+def write_differences(cursor: Any, exchange: Exchange, options: RefreshOptions, session: Session) -> Written:
+    """In the open transaction. Raises NotByRow; a lock that can't be had passes."""
+    import psycopg
+
+    if exchange.wanted.key is None:
+        raise NotByRow("it has no key")
+    try:
+        with cursor.connection.transaction():
+            return _RowByRow(cursor, exchange, options, session).run()
+    except Unsupported as error:
+        raise NotByRow(error.message) from None
+    except psycopg.Error as error:
+        if _passes(error):
+            raise
+        raise NotByRow(" ".join(str(error).split())) from None
+
+
+class _RowByRow:
+    """The steps, in order. t is the table, s its shadow, d a difference: the places of its rows in both."""
+
+    def __init__(self, cursor: Any, exchange: Exchange, options: RefreshOptions, session: Session) -> None:
+        self.cursor = cursor
+        self.exchange = exchange
+        self.options = options
+        self.session = session
+        self.name = exchange.wanted.name
+        self.table = qualified(self.name)
+        self.shadow = qualified(exchange.shadow)
+        self.keys = exchange.wanted.key_columns()
+        self.columns = [column for column in exchange.wanted.columns if column.name not in exchange.kept]
+        self.plain = [column for column in self.columns if not column.generated]
+
+    def run(self) -> Written:
+        if self.options.fires and not self.session.enforces:
+            self.cursor.execute("SET LOCAL session_replication_role = origin")
+            self.session = Session(enforces=True)
+        render = PostgresDdl(self.cursor.connection.info.server_version // 10000)
+        whole, mask = self.exchange.whole, self.options.mask
+        layout = relayout(self.exchange.old, self.exchange.stood, whole, render, mask)
+        for ways in layout.before:
+            self._first_that_works(ways)
+        found = self._find()
+        if self.options.is_verbose:
+            self._tell()
+        written = self._write({kind: count for kind, count in found.items() if count and kind not in mask})
+        self._run(layout.after)
+        self._run([f"DROP TABLE {FOUND}, {self.shadow}"])
+        told = [f"{written.get(kind, 0)} {_DONE[kind]}" for kind in Difference if kind not in mask]
+        told += [f"{found[kind]} not {_DONE[kind]} (masked)" for kind in Difference if kind in mask]
+        return Written(f"row by row: {', '.join(told)}", sum(found[kind] for kind in mask))
+
+    def _run(self, statements: Iterable[str]) -> None:
+        for statement in statements:
+            self.cursor.execute(statement.encode())
+
+    def _first_that_works(self, ways: Sequence[Sql]) -> None:
+        import psycopg
+
+        for number, way in enumerate(ways, 1):
+            try:
+                with self.cursor.connection.transaction():
+                    self._run(way)
+                return
+            except psycopg.Error as error:
+                if number == len(ways) or _passes(error):
+                    raise
+
+    def _find(self) -> dict[Difference, int]:
+        """How many differences there are; where they are stands in a table of its own, whatever is written then."""
+        same = " AND ".join(_same(column) for column in self.keys)
+        self._run(
+            [
+                f"CREATE TEMPORARY TABLE {FOUND} ON COMMIT DROP AS SELECT t.ctid AS there, s.ctid AS here"
+                f" FROM ONLY {self.table} t FULL JOIN {self.shadow} s ON {same}"
+                f" WHERE t.ctid IS NULL OR s.ctid IS NULL OR {_unlike(self.columns)}",
+                f"ANALYZE {FOUND}",
+                f"SELECT {', '.join(f'count(*) FILTER (WHERE {_WHERE[kind]})' for kind in Difference)} FROM {FOUND} d",
+            ]
+        )
+        return dict(zip(Difference, self.cursor.fetchone(), strict=True))
+
+    def _write(self, wanted: Mapping[Difference, int]) -> dict[Difference, int]:
+        """Rows written, by kind. Raises NotByRow when they are not as many as there should be."""
+        written: dict[Difference, int] = {}
+        sql = {
+            Difference.DELETE: f"DELETE FROM ONLY {self.table} t USING {FOUND} d WHERE {_PLACE}"
+            f" AND {_WHERE[Difference.DELETE]}",
+            Difference.UPDATE: self._update(),
+            Difference.INSERT: self._insert(),
+        }
+        with self._in_order():
+            for kind, count in wanted.items():
+                self._run([sql[kind]])
+                written[kind] = self.cursor.rowcount
+                if written[kind] != count:
+                    self._explain(kind, count, written[kind])
+        return written
+
+    @contextmanager
+    def _in_order(self) -> Iterator[None]:
+        """Foreign keys are looked at when all is written; triggers and rules rest, unless they shall fire."""
+        keys = deferred(self.cursor, [self.name], self.session)
+        if self.options.fires:
+            with self._in_their_path(), keys:
+                yield
+        else:
+            with resting(self.cursor, self.name, self.name, self.session), keys:
+                yield
+
+    @contextmanager
+    def _in_their_path(self) -> Iterator[None]:
+        """What triggers run finds its tables where the role does."""
+        self._run(["SET LOCAL search_path TO DEFAULT"])
+        yield
+        self._run([SAFE_PATH.replace("SET ", "SET LOCAL ", 1)])
+
+    def _explain(self, kind: Difference, wanted: int, written: int) -> None:
+        told = f"{written} of {wanted} rows were {_DONE[kind]}, a trigger or rule of the table kept the others from it"
+        if not self.options.fires:
+            raise NotByRow(told)
+        log.warning("%s: %s", self.name, told)
+
+    def _update(self) -> str:
+        sets = ", ".join(f"{quote(c.name)} = s.{quote(c.name)}" for c in self.plain)
+        return f"UPDATE ONLY {self.table} t SET {sets} FROM {FOUND} d JOIN {self.shadow} s ON {_SHADOWS} WHERE {_PLACE}"
+
+    def _insert(self) -> str:
+        names = ", ".join(quote(column.name) for column in self.plain)
+        values = ", ".join(f"s.{quote(column.name)}" for column in self.plain)
+        rows = f"{FOUND} d JOIN {self.shadow} s ON {_SHADOWS} WHERE {_WHERE[Difference.INSERT]}"
+        return f"INSERT INTO {self.table} ({names}) OVERRIDING SYSTEM VALUE SELECT {values} FROM {rows}"
+
+    def _tell(self) -> None:
+        """Each difference in the log, as the SQL that mends it."""
+        names = ", ".join(quote(column.name) for column in self.plain)
+        values = _joined([f"format('%L', s.{quote(column.name)})" for column in self.plain], ", ")
+        sets = _joined([f"CASE WHEN {_unlike([c])} THEN {_equals('s', c)} END" for c in self.plain], ", ")
+        key = _joined([_equals("t", column) for column in self.keys], " AND ")
+        at = literal(self.table)
+        sql = {
+            Difference.DELETE: f"format('DELETE FROM %s WHERE %s', {at}, {key})",
+            Difference.UPDATE: f"format('UPDATE %s SET %s WHERE %s', {at}, {sets}, {key})",
+            Difference.INSERT: f"format('INSERT INTO %s (%s) VALUES (%s)', {at}, {literal(names)}, {values})",
+        }
+        for kind in Difference:
+            masked = " (masked)" if kind in self.options.mask else ""
+            query = (
+                f"SELECT {sql[kind]} FROM {FOUND} d LEFT JOIN ONLY {self.table} t ON {_PLACE}"
+                f" LEFT JOIN {self.shadow} s ON {_SHADOWS} WHERE {_WHERE[kind]} ORDER BY d.here, d.there"
+            )
+            with self.cursor.connection.cursor(name="ddlrepl told") as statements:
+                statements.itersize = 1000
+                for (statement,) in statements.execute(query.encode()):
+                    log.info("difference in %s%s: %s", self.name, masked, statement)
+
+
+def _passes(error: Any) -> bool:
+    """Is it for somebody else: a lock to wait for, or the server's trouble?"""
+    return error.sqlstate in CONTENTION or passing(error, "the target") is not None
+
+
+def _same(column: Column) -> str:
+    """Types of people's own have their `=` anywhere; arrays know their elements'."""
+    name = quote(column.name)
+    return f"t.{name} = s.{name}" if column.type.is_builtin else f"ARRAY[t.{name}] = ARRAY[s.{name}]"
+
+
+def _unlike(columns: Sequence[Column]) -> str:
+    """A row's text tells 1 from 1.00, NULL from '' and from a composite of NULLs."""
+    table, shadow = (", ".join(f"{side}.{quote(column.name)}" for column in columns) for side in "ts")
+    return f"ROW({table})::text IS DISTINCT FROM ROW({shadow})::text"
+
+
+def _equals(side: str, column: Column) -> str:
+    return f"format('%s = %L', {literal(quote(column.name))}, {side}.{quote(column.name)})"
+
+
+def _joined(texts: Sequence[str], between: str) -> str:
+    return f"array_to_string(ARRAY[{', '.join(texts)}]::text[], {literal(between)})"

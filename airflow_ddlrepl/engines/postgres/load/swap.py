@@ -1,0 +1,340 @@
+"""Put a loaded shadow table in its place, in one transaction with the table's standing.
+
+Nothing hangs on the target table: the shadow takes its place. Something does: the table stays and gets
+the shadow's rows. With -gr it stays, and gets those that differ. In any case a reader sees the old rows up to the
+commit, and the new ones after it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
+from airflow_ddlrepl.adapt.plan.new_table import reshape
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
+from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, RefreshOptions
+from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
+from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, is_referenced
+from airflow_ddlrepl.engines.postgres.catalog.object_names import grant_defaults, name_parts
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION, passing, session
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.ddl.keys import key_sql
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, attach, create_table
+from airflow_ddlrepl.engines.postgres.ddl.types import create_schema, create_types
+from airflow_ddlrepl.engines.postgres.load.row_by_row import Exchange, NotByRow, Written, write_differences
+from airflow_ddlrepl.engines.postgres.load.target_only_columns import (
+    added_columns,
+    carry_over,
+    own_columns,
+    refuse_clash,
+)
+from airflow_ddlrepl.engines.postgres.merge.constraints import (
+    GRANT,
+    Session,
+    deferred,
+    prepare_session,
+    refuse_cascades,
+    resting,
+)
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.record import RefreshDeclined, RefreshDone
+from airflow_ddlrepl.model.table import Column, Table
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+log = logging.getLogger("ddlrepl")
+SCHEMA = "ddlrepl"
+
+
+def renew_types(connection: Connection[Any], statements: Sequence[str]) -> None:
+    """All of them, or none."""
+    with connection.transaction():
+        for statement in statements:
+            connection.execute(statement.encode())
+
+
+def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) -> None:
+    """An empty table of the wanted shape, without its key, where nobody looks. Types are created if missing."""
+    with connection.transaction():
+        for statement in create_types(table.types):
+            connection.execute(statement.encode())
+        connection.execute(f"DROP TABLE IF EXISTS {qualified(shadow)}".encode())
+        for statement in create_table(table, shadow, with_key=False):
+            connection.execute(statement.encode())
+
+
+def finish_sql(table: Table, shadow: TableName) -> tuple[str, ...]:
+    """What a loaded shadow table still needs: its key and statistics."""
+    return ("SET maintenance_work_mem = '256MB'", *key_sql(table, shadow), f"ANALYZE {qualified(shadow)}")
+
+
+@dataclass(frozen=True, slots=True)
+class FinishTask:
+    """A shadow table that was loaded in several chunks; picklable, its text never shows the location.
+
+    table: what it is to become. statements: what it still needs.
+    """
+
+    target_dsn: str = field(repr=False)
+    table: TableName
+    shadow: TableName
+    statements: tuple[str, ...]
+
+
+def finish_shadow(task: FinishTask) -> None:
+    """What it still needs; nothing that stands already is done again. Raises TargetError TGT-121."""
+    import psycopg
+
+    with session(task.target_dsn, application_name="ddlrepl refresh") as connection:
+        shape = Present(connection).table(task.shadow)
+        done = key_sql(shape) if shape else []
+        try:
+            for statement in task.statements:
+                if statement not in done:
+                    connection.execute(statement.encode())
+        except psycopg.Error as error:
+            if (trouble := passing(error, "the target")) is not None:
+                raise trouble from None
+            raise TargetError(
+                f"the loaded rows take no key: {' '.join(str(error).split())}",
+                code="TGT-121",
+                table=task.table,
+                hint="the target's table is as it was; the next run starts this refresh over",
+                retryable=True,
+            ) from None
+
+
+def put_in_place(
+    connection: Connection[Any],
+    channel: str,
+    standing: Standing,
+    shadow: TableName,
+    rows: int,
+    *,
+    previous: TableName | None,
+    epoch: int,
+    token: int,
+    kept: Sequence[str],
+    stood: Table | None,
+    options: RefreshOptions,
+) -> str:
+    """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
+
+    standing: as the table stands afterwards. rows: how many were loaded.
+    previous: the table's name at the target before, if it is there.
+    kept: columns that the source doesn't have (any more): rows that stay, by key, keep their values there.
+    stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
+    Raises CannotAdapt ADP-104 (another table has the name), ADP-131 (what hangs on the table does not let it
+    change) or ADP-140 (row by row can't be, in bulk an option would be broken), Fenced LCK-102; a lock that can't
+    be had passes as psycopg's error (`patiently`).
+    """
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL row_security = off")
+        state.hold(cursor, channel, epoch=epoch, token=token)
+        session = prepare_session(cursor)
+        found = _locked(connection, previous) if previous else None
+        if found is None or found.name != standing.name:
+            _make_way(cursor, channel, standing)
+        hanging = dependants(connection, found) if found else []
+        added = added_columns(found, standing.shape, stood)
+        hanging += [f"column {column.name}" for column in added]
+        exchange = Exchange(found, stood, standing.shape, _with(standing.shape, added), shadow, kept) if found else None
+        refuse_clash(found, standing.shape, stood)
+        written, why = _by_row(cursor, exchange, options, session) if options.is_by_row else (None, "")
+        if written is None:
+            with _refusals(standing.name, hanging):
+                if found is not None:
+                    carry_over(cursor, found, standing.shape, shadow, kept, stood)
+                if found is not None and hanging:
+                    with own_columns(cursor, found, standing.shape, added, stood):
+                        _exchange(cursor, found, standing.shape, shadow, session, added)
+                else:
+                    _replace(cursor, found, standing.shape, shadow)
+            written = Written(f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced", 0)
+        state.write_standings(cursor, channel, {standing.table_id: standing})
+        leave(cursor, channel, [RefreshDone(standing.table_id, rows)])
+        if written.left and standing.snapshot is not None:
+            leave(cursor, channel, [RefreshDeclined(standing.table_id, written.text, standing.snapshot.high)])
+        reach("refresh.transaction")
+    return f"{written.text}; not row by row: {why}" if why else written.text
+
+
+def _by_row(
+    cursor: Any, exchange: Exchange | None, options: RefreshOptions, session: Session
+) -> tuple[Written | None, str]:
+    """What was written row by row, or why it can't be. Raises CannotAdapt ADP-140 where bulk would break an option."""
+    if exchange is None:
+        return None, "the target had no such table"
+    if options == BY_ROW and _is_empty(cursor, exchange.old.name):
+        return None, "the target's table was empty"
+    try:
+        return write_differences(cursor, exchange, options, session), ""
+    except NotByRow as refusal:
+        if not options.mask and not options.fires:
+            return None, str(refusal)
+        broken = "overwrite what the mask keeps" if options.mask else "not fire the table's triggers"
+        raise CannotAdapt(
+            f"the table can't be refreshed row by row ({refusal}), and a bulk load would {broken}",
+            code="ADP-140",
+            table=exchange.wanted.name,
+            hint="nothing was changed; `ddlrepl refresh --table` with this table (of the source) loads it in bulk",
+        ) from None
+
+
+def place_parent(
+    connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int, stood: Table | None
+) -> None:
+    """A partitioned table holds no rows: it is created, or stands already, and takes its columns.
+
+    stood: the shape that the channel gave it, if it did; its partitions are loaded anew, then.
+    """
+    with connection.transaction(), connection.cursor() as cursor:
+        state.hold(cursor, channel, epoch=epoch, token=token)
+        found = Present(connection).table(standing.name)
+        if found is None:
+            for statement in [*create_types(standing.shape.types), *create_table(standing.shape)]:
+                cursor.execute(statement.encode())
+            if standing.shape.partition:
+                cursor.execute(attach(standing.name, standing.shape.partition).encode())
+        elif not partitioned_alike(found, standing.shape):
+            raise CannotAdapt(
+                "the target's table is partitioned in another way",
+                code="ADP-107",
+                table=standing.name,
+                hint="drop or rename the target's table; the next run creates it anew",
+            )
+        else:
+            with _refusals(standing.name, dependants(connection, found)):
+                _alter_parent(cursor, found, stood, standing.shape)
+        state.write_standings(cursor, channel, {standing.table_id: standing})
+        leave(cursor, channel, [RefreshDone(standing.table_id, 0)])
+
+
+def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table) -> None:
+    """Old rows stay in its partitions until the new ones are there, unless they stand in the way."""
+    import psycopg
+
+    render = PostgresDdl(cursor.connection.info.server_version // 10000)
+    wanted = _with(wanted, added_columns(found, wanted, stood))
+    layout = relayout(found, stood, wanted, render)
+    try:
+        with cursor.connection.transaction():
+            for statement in (*(sql for way in layout.before for sql in way[0]), *layout.after):
+                cursor.execute(statement.encode())
+    except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.DatatypeMismatch, psycopg.errors.CannotCoerce):
+        if stood is None:
+            raise
+        log.warning("the partitions of %s are empty until their rows are loaded", wanted.name)
+        for statement in reshape(found, wanted, render):
+            cursor.execute(statement.encode())
+
+
+def _locked(connection: Connection[Any], name: TableName) -> Table | None:
+    """The table's shape, which nobody changes any more until the transaction ends."""
+    if not Present(connection).is_there(name):
+        return None
+    connection.execute(f"LOCK TABLE {qualified(name)} IN ACCESS EXCLUSIVE MODE".encode())
+    return Present(connection).table(name)
+
+
+def _make_way(cursor: Any, channel: str, standing: Standing) -> None:
+    """A kept table of that name (dropped at the source) steps aside; nobody else's does."""
+    occupant = Present(cursor.connection).table(standing.name)
+    if occupant is None:
+        return
+    aside = kept_aside(occupant).name
+    cursor.execute(
+        "UPDATE ddlrepl.tables SET table_name = %s"
+        " WHERE channel = %s AND schema_name = %s AND table_name = %s AND state = %s",
+        [aside, channel, *standing.name, State.KEPT.value],
+    )
+    if not cursor.rowcount:
+        raise CannotAdapt(
+            f"another table stands under the name {standing.name}",
+            code="ADP-104",
+            table=standing.name,
+            hint="rename or drop that table at the target",
+        )
+    cursor.execute(f"ALTER TABLE {qualified(standing.name)} RENAME TO {quote(aside)}".encode())
+
+
+def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -> None:
+    if old is not None:
+        cursor.execute(f"DROP TABLE {qualified(old.name)}".encode())
+    for statement in create_schema(wanted.name.schema):
+        cursor.execute(statement.encode())
+    between = TableName(wanted.name.schema, shadow.name)
+    cursor.execute(f"ALTER TABLE {qualified(shadow)} SET SCHEMA {quote(wanted.name.schema)}".encode())
+    cursor.execute(f"ALTER TABLE {qualified(between)} RENAME TO {quote(wanted.name.name)}".encode())
+    name_parts(cursor, wanted.name)
+    if old is None:
+        grant_defaults(cursor, wanted.name)
+    if wanted.partition is not None:
+        cursor.execute(attach(wanted.name, wanted.partition).encode())
+
+
+def _is_empty(cursor: Any, table: TableName) -> bool:
+    cursor.execute(f"SELECT NOT EXISTS (SELECT FROM ONLY {qualified(table)})".encode())
+    return bool(cursor.fetchone()[0])
+
+
+def _with(wanted: Table, added: Sequence[Column]) -> Table:
+    return wanted.with_(columns=tuple(sorted((*wanted.columns, *added), key=lambda c: c.id))) if added else wanted
+
+
+def _exchange(
+    cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session, added: Sequence[Column]
+) -> None:
+    """Same table, new rows: what hangs on it stays."""
+    whole = _with(wanted, added)
+    refuse_cascades(cursor, old.name, session)
+    render = PostgresDdl(cursor.connection.info.server_version // 10000)
+    with resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
+        _empty(cursor, old.name)
+        for statement in (*reshape(old, whole, render), *render.rows_into(wanted.name, wanted.with_(name=shadow))):
+            if not statement.startswith("TRUNCATE TABLE"):
+                cursor.execute(statement.encode())
+    cursor.execute(f"DROP TABLE {qualified(shadow)}".encode())
+
+
+def _empty(cursor: Any, table: TableName) -> None:
+    how = "DELETE FROM ONLY" if is_referenced(cursor.connection, table) else "TRUNCATE TABLE ONLY"
+    cursor.execute(f"{how} {qualified(table)}".encode())
+
+
+@contextmanager
+def _refusals(table: TableName, hanging: list[str]) -> Iterator[None]:
+    """What the server refuses becomes an error that names what hangs on the table."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.Error as error:
+        if error.sqlstate in CONTENTION:
+            raise
+        if (trouble := passing(error, "the target")) is not None:
+            raise trouble from None
+        hint = f"nothing was changed; on the table hang: {'; '.join(hanging)}. " if hanging else "nothing was changed. "
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            hint += "The role of the target's location must own the table and may need CREATE in its schema"
+        elif isinstance(error, psycopg.errors.ObjectInUse):
+            hint += f"Let the target's foreign keys rest: {GRANT}"
+        else:
+            hint += "Drop what is in the way, run again, create it anew"
+        raise CannotAdapt(
+            f"the target's table can't take the new rows: {' '.join(str(error).split())}",
+            code="ADP-131",
+            table=table,
+            hint=hint,
+        ) from None

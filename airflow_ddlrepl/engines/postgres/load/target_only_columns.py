@@ -1,0 +1,116 @@
+"""Columns that only the target has, when its table is loaded anew: those that people added, and those that were kept.
+
+Their values stay, by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+
+
+def refuse_clash(found: Table | None, wanted: Table, stood: Table | None) -> None:
+    """Raises CannotAdapt ADP-105 where a column that people added has the name of a new one of the source's."""
+    if found is None or stood is None or found.partition is not None:
+        return
+    known, new = {c.name for c in stood.columns}, {c.name for c in wanted.columns}
+    for column in found.columns:
+        if column.name in new - known:
+            raise CannotAdapt(
+                f"the target table has a column {column.name} of its own",
+                code="ADP-105",
+                table=wanted.name,
+                hint="rename or drop that column at the target",
+            )
+
+
+def added_columns(found: Table | None, wanted: Table, stood: Table | None) -> list[Column]:
+    """Columns that people gave the target's table; the id is one that no column of the source has."""
+    if found is None or stood is None:
+        return []
+    names = {c.name for c in (*stood.columns, *wanted.columns)}
+    return [replace(c, id=-c.id) for c in found.columns if c.name not in names]
+
+
+def carry_over(
+    cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str], stood: Table | None
+) -> None:
+    """Values of kept columns move on, by key. Types may differ by now: they are assigned by their text.
+
+    Raises CannotAdapt ADP-132 for a table without a key.
+    """
+    names = _names_before(old, wanted, stood)
+    pairs = [(name, names[name]) for name in kept if name in names]
+    if not pairs:
+        return
+    if not _has_key(wanted, names):
+        _refuse_keyless(cursor, old, wanted, [before for _, before in pairs])
+        return
+    types = {c.name: c.type.text for c in wanted.columns}
+    sets = ", ".join(f"{quote(n)} = CAST(o.{quote(before)}::text AS {types[n]})" for n, before in pairs)
+    same = _is_same(wanted, names)
+    cursor.execute(f"UPDATE {qualified(shadow)} t SET {sets} FROM ONLY {qualified(old.name)} o WHERE {same}".encode())
+
+
+@contextmanager
+def own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column], stood: Table | None) -> Iterator[None]:
+    """Their values are set aside and come back, by key. Raises CannotAdapt ADP-132 for a table without one."""
+    plain = [c for c in added if not c.generated]
+    if not plain:
+        yield
+        return
+    names = _names_before(old, wanted, stood)
+    if not _has_key(wanted, names):
+        raise _keyless(wanted, plain[0].name)
+    needed = ", ".join(map(quote, [*(names[c.name] for c in wanted.key_columns()), *(c.name for c in plain)]))
+    aside = 'CREATE TEMPORARY TABLE "ddlrepl own columns" ON COMMIT DROP AS'
+    cursor.execute(f"{aside} SELECT {needed} FROM ONLY {qualified(old.name)}".encode())
+    yield
+    sets = ", ".join(f"{quote(c.name)} = o.{quote(c.name)}" for c in plain)
+    same = _is_same(wanted, names)
+    cursor.execute(f'UPDATE {qualified(wanted.name)} t SET {sets} FROM "ddlrepl own columns" o WHERE {same}'.encode())
+
+
+def _names_before(old: Table, wanted: Table, stood: Table | None) -> dict[str, str]:
+    """What the wanted columns that the old table has are called in it."""
+    there = {c.name for c in old.columns}
+    before = {c.id: c.name for c in stood.columns} if stood else {}
+    names = {c.name: before.get(c.id, c.name) for c in wanted.columns if not stood or c.id in before}
+    return {name: was for name, was in names.items() if was in there}
+
+
+def _has_key(wanted: Table, names: Mapping[str, str]) -> bool:
+    """Does the old table have the key's columns?"""
+    keys = {c.name for c in wanted.key_columns()}
+    return bool(keys) and keys <= names.keys()
+
+
+def _is_same(wanted: Table, names: Mapping[str, str]) -> str:
+    """Do a row t and an old one, o, have the same key? By text, as the wanted types spell it."""
+    return " AND ".join(
+        f"t.{quote(c.name)}::text = CAST(o.{quote(names[c.name])}::text AS {c.type.text})::text"
+        for c in wanted.key_columns()
+    )
+
+
+def _refuse_keyless(cursor: Any, old: Table, wanted: Table, columns: Sequence[str]) -> None:
+    filled = " OR ".join(f"{quote(name)} IS NOT NULL" for name in columns)
+    cursor.execute(f"SELECT EXISTS (SELECT FROM ONLY {qualified(old.name)} WHERE {filled})".encode())
+    if cursor.fetchone()[0]:
+        raise _keyless(wanted, columns[0])
+
+
+def _keyless(table: Table, column: str) -> CannotAdapt:
+    return CannotAdapt(
+        f"the target's table has columns of its own, and no key to keep their values by: {column}",
+        code="ADP-132",
+        table=table.name,
+        hint="move those columns to a table beside it, or drop them, and run again",
+    )

@@ -1,0 +1,325 @@
+"""Read a window of the log, cut into ranges that are decoded side by side, into the trail.
+
+Every range is read with pg_logical_slot_peek_binary_changes over ADBC: bounded, repeatable, and nothing
+is confirmed to the source. With several ranges each task works on a temporary copy of the slot.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from airflow_ddlrepl.ddl.sql.query_string import ByTransaction
+from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
+from airflow_ddlrepl.engines.postgres.log.replication_protocol import set_all, stream
+from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import read_key
+from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
+from airflow_ddlrepl.errors import ConfigError, SourceError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.trail.manifest import Part
+from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.trail.writer import PartWriter
+
+SETTINGS = {
+    "work_mem": "256MB",
+    "logical_decoding_work_mem": "256MB",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "timezone": "UTC",
+    "lc_monetary": "C",
+    "xmloption": "content",
+    "client_encoding": "UTF8",
+    "search_path": "pg_catalog, pg_temp",
+    "application_name": "ddlrepl capture",
+}
+IN_USE = "55006"
+_ENCODINGS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "EUC_JP": "euc_jp"}
+
+
+class Reader(StrEnum):
+    """How the log is read."""
+
+    FUNCTIONS = "functions"
+    PROTOCOL = "protocol"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeTask:
+    """One range of a window to capture; picklable, and its text never shows the location.
+
+    dsn: libpq URL; or dsn_env: the environment variable that holds it, where the task runs.
+    low, high: this range. index, count: which of how many. window_low: where the whole window starts
+    (the segment's name). epoch, token: of the run. wire_format: "binary" or "text".
+    reader: PROTOCOL where the SQL functions are not granted; then count must be 1 (see `choose_reader`).
+    timeline: that the run began with; 0: any. is_behind: the slot stands far before `low`, a copy is moved up.
+    types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
+    no_truncate: a TRUNCATE makes no change, only a note.
+    """
+
+    dsn: str = field(repr=False)
+    slot: str
+    publication: str
+    low: Lsn
+    high: Lsn
+    index: int
+    count: int
+    window_low: Lsn
+    trail_url: str = field(repr=False)
+    channel: str
+    epoch: int
+    token: int
+    wire_format: str = "binary"
+    types: tuple[tuple[int, int], ...] = ()
+    dsn_env: str = ""
+    reader: Reader = Reader.FUNCTIONS
+    timeline: int = 0
+    is_behind: bool = False
+    no_truncate: bool = False
+
+    @property
+    def location(self) -> str:
+        """Where the source is; for connecting, never for showing."""
+        found = os.environ.get(self.dsn_env, "") if self.dsn_env else self.dsn
+        if not found:
+            raise ConfigError(
+                f"the environment variable {self.dsn_env} that should hold the source's location is not set",
+                code="CFG-123",
+                hint="pass it on to where the task runs",
+            )
+        return found
+
+
+def ranges(low: Lsn, high: Lsn, parallel: int, minimum_bytes: int) -> list[tuple[Lsn, Lsn]]:
+    """Cut [low, high) into at most `parallel` ranges of about equal length, none shorter than minimum_bytes."""
+    if high <= low:
+        return []
+    count = max(1, min(parallel, (high - low) // max(minimum_bytes, 1)))
+    cuts = [Lsn(low + (high - low) * i // count) for i in range(count)] + [high]
+    return list(pairwise(cuts))
+
+
+def choose_reader(connection: Any) -> Reader:
+    """The fastest way to read that the server grants this role. connection: psycopg."""
+    signatures = (
+        "pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])",
+        "pg_copy_logical_replication_slot(name, name, bool)",
+        "pg_replication_slot_advance(name, pg_lsn)",
+    )
+    checks = " and ".join(f"has_function_privilege('pg_catalog.{one}', 'execute')" for one in signatures)
+    (granted,) = connection.execute(f"select {checks}").fetchone()
+    return Reader.FUNCTIONS if granted else Reader.PROTOCOL
+
+
+def capture_range(task: RangeTask) -> Part:
+    """Decode one range into trail files; the part counts once a segment manifest names it.
+
+    Raises NeedsText SRC-150 when the window must be read in text format, SourceError SRC-14x when slot,
+    publication or rights are not as they should be, SRC-160 when the stream is not understood.
+    """
+    if task.high <= task.low:
+        return Part(task.index, task.low, task.high)
+    writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index, task.token)
+    try:
+        return _capture(task, writer)
+    except BaseException:
+        writer.discard()
+        raise
+
+
+def _capture(task: RangeTask, writer: PartWriter) -> Part:
+    with _session(task) as cursor:
+        encoding = _prepare(cursor, task)
+        key = read_key(partial(_one, cursor), task.publication)
+        decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, key)
+        events = ByTransaction()
+        for messages in _messages(cursor, task):
+            decoded = decoder.feed(messages)
+            for layout, batch in decoded.rows:
+                writer.rows(layout, batch)
+            for event in events.take(decoded.events):
+                _write(event, task, writer)
+            if decoded.transactions is not None:
+                writer.transactions(decoded.transactions)
+        decoder.finish()
+        for event in events.rest():
+            _write(event, task, writer)
+    part = writer.finish(task.low, task.high, decoder.bytes_read)
+    reach("capture.range")
+    return part
+
+
+def _write(event: Event, task: RangeTask, writer: PartWriter) -> None:
+    is_left = task.no_truncate and event.kind is EventKind.TRUNCATE
+    writer.event(replace(event, kind=EventKind.NO_TRUNCATE) if is_left else event)
+
+
+@contextmanager
+def _session(task: RangeTask) -> Iterator[Any]:
+    connection = arrow_connection(task.location)
+    try:
+        cursor = connection.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+    except (connection.Error, pa.ArrowException, OSError) as error:
+        raise _source_error(error, task) from None
+    finally:
+        connection.close()
+
+
+def _prepare(cursor: Any, task: RangeTask) -> str:
+    """Set up the session, prove slot and publication; the name of Python's codec for the database's encoding."""
+    _one(cursor, set_all(SETTINGS))
+    if _one(cursor, f"select 1 from pg_catalog.pg_publication where pubname = {literal(task.publication)}") is None:
+        raise SourceError(
+            f"the publication {task.publication} does not exist",
+            code="SRC-142",
+            at=task.low,
+            hint="activate the channel again; changes since its removal need a refresh",
+        )
+    slot = _one(
+        cursor,
+        "select coalesce(confirmed_flush_lsn::text, '0/0'), coalesce(wal_status, ''), coalesce(plugin::text, '')"
+        " from pg_catalog.pg_replication_slots"
+        f" where slot_name = {literal(task.slot)} and database = current_database()",
+    )
+    timeline = _one(cursor, f"select {TIMELINE}") if task.timeline else None
+    if timeline and timeline[0] != task.timeline:
+        raise changed(task.timeline, timeline[0])
+    _check_slot(task, slot)
+    row = _one(cursor, "select current_setting('server_encoding')")
+    encoding = str(row[0]) if row else "UTF8"
+    return _ENCODINGS.get(encoding, encoding.lower().replace("win", "cp"))
+
+
+def _check_slot(task: RangeTask, slot: Sequence[str] | None) -> None:
+    if slot is None:
+        raise SourceError(
+            f"the replication slot {task.slot} does not exist in this database",
+            code="SRC-140",
+            at=task.low,
+            hint="activate the channel again; what happened since needs a refresh",
+        )
+    confirmed, wal_status, plugin = slot
+    if plugin != "pgoutput":
+        raise SourceError(
+            f"the replication slot {task.slot} belongs to {plugin or 'physical replication'}, not to pgoutput",
+            code="SRC-147",
+            hint="choose another slot name for the channel",
+        )
+    if wal_status == "lost":
+        raise SourceError(
+            f"the source has removed log that slot {task.slot} still needs",
+            code="SRC-143",
+            at=task.low,
+            hint="`ddlrepl activate` makes it anew: what was missed comes by a refresh."
+            " A larger max_slot_wal_keep_size prevents it",
+        )
+    if Lsn.parse(confirmed) > task.low:
+        raise SourceError(
+            f"the slot {task.slot} stands at {confirmed}, behind the position to read from",
+            code="SRC-141",
+            at=task.low,
+            hint="somebody else reads or advanced this slot; the changes between need a refresh",
+        )
+
+
+def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
+    """The messages of the range, batch by batch; from the slot itself, or from a copy of it."""
+    if task.reader is Reader.PROTOCOL:
+        yield from stream(task.location, task.slot, task.low, task.high, _options(task), SETTINGS, task.timeline)
+        return
+    if task.count == 1 and not task.is_behind:
+        try:
+            yield from _peek(cursor, task.slot, task)
+            return
+        except (cursor.connection.Error, pa.ArrowException, OSError) as error:
+            if _state(error) != IN_USE:
+                raise
+    copy = f"ddlrepl_{uuid.uuid4().hex[:16]}"
+    _one(cursor, f"select pg_copy_logical_replication_slot({literal(task.slot)}, {literal(copy)}, true)::text")
+    found = _one(
+        cursor, f"select confirmed_flush_lsn::text from pg_replication_slots where slot_name = {literal(copy)}"
+    )
+    if found and Lsn.parse(found[0]) < task.low:
+        _one(cursor, f"select pg_replication_slot_advance({literal(copy)}, {literal(str(task.low))}::pg_lsn)::text")
+    yield from _peek(cursor, copy, task)
+    _one(cursor, f"select pg_drop_replication_slot({literal(copy)})::text")
+
+
+def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
+    cursor.execute(
+        "select data from pg_catalog.pg_logical_slot_peek_binary_changes("
+        f"{literal(slot)}, {literal(str(task.high))}::pg_lsn, null, "
+        + ", ".join(literal(word) for option in _options(task) for word in option)
+        + ")"
+    )
+    for batch in cursor.fetch_record_batch():
+        if batch.num_rows:
+            yield batch.column(0)
+
+
+def _options(task: RangeTask) -> list[tuple[str, str]]:
+    """pgoutput's options."""
+    options = [("proto_version", "1"), ("publication_names", quote(task.publication)), ("messages", "true")]
+    return [*options, ("binary", "true")] if task.wire_format == "binary" else options
+
+
+def _one(cursor: Any, sql: str) -> tuple[Any, ...] | None:
+    cursor.execute(sql)
+    row: tuple[Any, ...] | None = cursor.fetchone()
+    return row
+
+
+_FAILURES = {
+    "42704": ("SRC-140", "activate the channel again; what happened since needs a refresh", False),
+    IN_USE: ("SRC-145", "another session reads the slot: wait for it, or end it with pg_terminate_backend", True),
+    "42501": ("SRC-144", "ALTER ROLE … REPLICATION for the capture user, and see docs/postgresql.md", False),
+    "53400": ("SRC-148", "raise max_replication_slots at the source, or capture with fewer parallel tasks", False),
+    "53100": ("SRC-151", "make room on the source's disk: decoding large transactions needs temporary files", True),
+    "58P01": ("SRC-143", "`ddlrepl activate` makes the slot anew: what was missed comes by a refresh", False),
+}
+# Failures in the middle of a result come without their SQLSTATE.
+_TEXTS = {
+    r"is active for PID": IN_USE,
+    r"(slot|publication) .* does not exist": "42704",
+    r"permission denied": "42501",
+    r"all replication slots are in use": "53400",
+    r"No space left on device": "53100",
+    r"has already been removed|can no longer get changes": "58P01",
+}
+
+
+def _state(error: BaseException) -> str:
+    """The SQLSTATE, from the text where the driver lost it; "" when unknown."""
+    known = getattr(error, "sqlstate", None)
+    return known or next((state for text, state in _TEXTS.items() if re.search(text, str(error))), "")
+
+
+def _source_error(error: BaseException, task: RangeTask) -> SourceError:
+    text = " ".join(str(error).split())
+    fallback = ("SRC-146", "see the source's log; the next run reads the window again", True)
+    code, hint, retryable = _FAILURES.get(_state(error), fallback)
+    return SourceError(f"reading the log failed: {text}", code=code, at=task.low, hint=hint, retryable=retryable)
+
+
+__all__ = ["NeedsText", "RangeTask", "Reader", "binary_safe", "capture_range", "choose_reader", "ranges", "wire_types"]

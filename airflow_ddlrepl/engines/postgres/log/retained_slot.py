@@ -1,0 +1,84 @@
+"""The log that a source keeps although it is captured: a second slot of the channel stands where that begins."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.log import slots
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.position import Lsn
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+log = logging.getLogger("ddlrepl")
+
+NAME_BYTES = 63
+
+
+def held_name(slot: str) -> str:
+    """What the second slot of a channel is called."""
+    ending = "_held"
+    return slot[: NAME_BYTES - len(ending)] + ending
+
+
+def hold(connection: Connection[Any], slot: str, since: Lsn) -> None:
+    """What commits from `since` on stays, as far as it is there; what is older may go.
+
+    One that is lost (`max_slot_wal_keep_size`) begins anew where the channel's slot stands.
+    Raises SourceError SRC-111 or SRC-118 when it can't be made.
+    """
+    name = held_name(slot)
+    found = slots.state(connection, name)
+    if found is not None and found.invalid:
+        log.warning("the source no longer holds its log for %s (%s): it does so from now on again", slot, found.invalid)
+        slots.drop(connection, name)
+        found = None
+    with _right_is_told():
+        if found is None:
+            slots.copy(connection, slot, name)
+        slots.advance(connection, name, since)
+
+
+def begins(connection: Connection[Any], slot: str) -> Lsn | None:
+    """From where on the log is held; None when it is not."""
+    found = slots.state(connection, held_name(slot))
+    return None if found is None or found.invalid or not found.is_here else found.confirmed
+
+
+def release(connection: Connection[Any], slot: str) -> bool:
+    """The log is not held any more; was it?"""
+    found = slots.state(connection, held_name(slot))
+    if found is None or not found.is_here:
+        return False
+    slots.drop(connection, held_name(slot))
+    return True
+
+
+def restore(connection: Connection[Any], slot: str, low: Lsn) -> bool:
+    """The channel's slot anew, from where the log is held; False (and nothing is done) when that begins after `low`."""
+    since = begins(connection, slot)
+    if since is None or since > low:
+        return False
+    if slots.state(connection, slot) is not None:
+        slots.drop(connection, slot)
+    with _right_is_told():
+        slots.copy(connection, held_name(slot), slot)
+    return True
+
+
+@contextmanager
+def _right_is_told() -> Iterator[None]:
+    try:
+        yield
+    except errors().InsufficientPrivilege as error:
+        raise SourceError(
+            f"the source's log can't be held: {str(error).splitlines()[0]}",
+            code="SRC-118",
+            hint="GRANT EXECUTE ON FUNCTION pg_copy_logical_replication_slot(name, name, boolean),"
+            " pg_replication_slot_advance(name, pg_lsn) to the source's role, or leave `hold_log` out",
+        ) from None

@@ -1,0 +1,197 @@
+"""Replication slots: create one without hanging, see its state, move it on, drop it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.position import Lsn
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+ACTIVE_SECONDS = 10.0
+FAILOVER_VERSION = 170000
+
+_STATE_SQL = """
+SELECT s.plugin, s.database, s.confirmed_flush_lsn::text, s.wal_status, s.active_pid,
+       s.database = current_database(), to_jsonb(s) ->> 'invalidation_reason'
+FROM pg_replication_slots s WHERE s.slot_name = %s
+"""
+_BLOCKERS_SQL = """
+SELECT format('process %%s (user %%s, database %%s, application %%s, %%s since %%s)', pid, usename, datname,
+              quote_literal(application_name), coalesce(state, 'open'),
+              coalesce(xact_start::text, 'a time that this role may not see')),
+       format('SELECT pg_terminate_backend(%%s);', pid)
+FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+  AND coalesce(clock_timestamp() - xact_start >= make_interval(secs => %s), true)
+UNION ALL
+SELECT format('prepared transaction %%s (user %%s, database %%s, since %%s)',
+              quote_literal(gid), owner, database, prepared),
+       format('COMMIT PREPARED %%s;', quote_literal(gid))
+FROM pg_prepared_xacts
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """confirmed: transactions that commit before it are gone from the slot. invalid: why it is lost, or empty."""
+
+    plugin: str
+    database: str | None
+    confirmed: Lsn
+    invalid: str
+    is_here: bool
+
+    @property
+    def is_ours(self) -> bool:
+        return self.is_here and self.plugin == "pgoutput"
+
+
+def state(connection: Connection[Any], name: str) -> Slot | None:
+    """The slot of that name; None when there is none."""
+    row = connection.execute(_STATE_SQL, [name]).fetchone()
+    if row is None:
+        return None
+    plugin, database, confirmed, wal_status, _, is_here, reason = row
+    invalid = reason or ("its log has been removed" if wal_status == "lost" else "")
+    return Slot(plugin or "", database, Lsn.parse(confirmed or "0/0"), invalid, bool(is_here))
+
+
+def blockers(connection: Connection[Any], seconds: float = 0) -> list[tuple[str, str]]:
+    """Transactions that the creation of a slot would wait for, each with the statement that ends it.
+
+    It waits for every transaction of the server that has written something, prepared ones included. seconds: only those
+    that have been open for so long; where the role may not see since when, all.
+    """
+    return [(what, sql) for what, sql in connection.execute(_BLOCKERS_SQL, [seconds]).fetchall()]
+
+
+def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
+    """Creates it and returns its first position. Waits `patience` seconds for transactions that are open now.
+
+    Standbys that synchronise slots get it, too (version 17 and later), and have it when they are promoted.
+    Raises SourceError SRC-110 that names them, SRC-105 without the right to, SRC-111 when no slot is free.
+    """
+    options = ", failover => true" if connection.info.server_version >= FAILOVER_VERSION else ""
+    with connection.transaction():
+        limits = [("statement_timeout", str(int(patience * 1000))), ("lock_timeout", "0")]
+        for name_and_value in limits:
+            connection.execute("SELECT set_config(%s, %s, true)", name_and_value)
+        try:
+            with connection.transaction(), _none_free_is_told():
+                row = connection.execute(
+                    f"SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput'{options})".encode(),
+                    [name],
+                ).fetchone()
+        except errors().QueryCanceled:
+            raise _blocked(connection, name) from None
+        except errors().InsufficientPrivilege:
+            raise no_replication(connection) from None
+    assert row is not None
+    return Lsn.parse(row[0])
+
+
+def copy(connection: Connection[Any], name: str, to: str) -> None:
+    """Another slot that stands where this one does. Waits for nobody; a standby that synchronises slots has it not.
+
+    Raises SourceError SRC-103 when the slot is lost, SRC-111 when none is free.
+    """
+    with _none_free_is_told(), lost_is_told(connection, name):
+        connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s, false)", [name, to])
+
+
+@contextmanager
+def _none_free_is_told() -> Iterator[None]:
+    try:
+        yield
+    except errors().ConfigurationLimitExceeded:
+        raise SourceError(
+            "all replication slots are in use",
+            code="SRC-111",
+            hint="ALTER SYSTEM SET max_replication_slots = 20; and restart, or drop a slot that nobody reads",
+        ) from None
+
+
+def advance(connection: Connection[Any], name: str, to: Lsn) -> None:
+    """Lets the server forget what commits before `to`; does nothing when the slot is there already.
+
+    Raises SourceError SRC-103 when the slot is lost, SRC-114 when somebody else keeps it busy.
+    """
+    deadline = time.monotonic() + ACTIVE_SECONDS
+    while True:
+        slot = state(connection, name)
+        if slot is None or to <= slot.confirmed:
+            return
+        try:
+            with lost_is_told(connection, name):
+                connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [name, str(to)])
+            return
+        except errors().ObjectInUse as error:
+            if time.monotonic() > deadline:
+                raise _busy(name, error) from None
+            time.sleep(0.1)
+
+
+@contextmanager
+def lost_is_told(connection: Connection[Any], name: str) -> Iterator[None]:
+    """Raises SourceError SRC-103 when what is done with the slot fails because the slot is lost."""
+    try:
+        yield
+    except (errors().ObjectNotInPrerequisiteState, errors().UndefinedFile):
+        slot = state(connection, name)
+        if slot is None or not slot.invalid:
+            raise
+        raise lost(name, slot.invalid) from None
+
+
+def lost(name: str, reason: str) -> SourceError:
+    return SourceError(
+        f"the replication slot {name} is lost: {reason}",
+        code="SRC-103",
+        hint=f"SELECT pg_drop_replication_slot({literal(name).strip()}); then `ddlrepl activate`:"
+        " what was missed comes by a refresh. A larger max_slot_wal_keep_size prevents it",
+    )
+
+
+def drop(connection: Connection[Any], name: str) -> None:
+    """Raises SourceError SRC-114 when somebody reads it."""
+    try:
+        connection.execute("SELECT pg_drop_replication_slot(%s)", [name])
+    except errors().ObjectInUse as error:
+        raise _busy(name, error) from None
+
+
+def no_replication(connection: Connection[Any]) -> SourceError:
+    row = connection.execute("SELECT current_user, quote_ident(current_user)").fetchone()
+    assert row is not None
+    return SourceError(
+        f"{row[0]} may not use replication slots", code="SRC-105", hint=f"ALTER ROLE {row[1]} REPLICATION;"
+    )
+
+
+def _blocked(connection: Connection[Any], name: str) -> SourceError:
+    rows = blockers(connection)
+    who = "; ".join(what for what, _ in rows) or "transactions that have ended in the meantime"
+    return SourceError(
+        f"the slot {name} can't be created while transactions are open that began before it: {who}",
+        code="SRC-110",
+        hint="end them and try again, for example: " + " ".join(sql for _, sql in rows),
+        retryable=True,
+    )
+
+
+def _busy(name: str, error: Exception) -> SourceError:
+    return SourceError(
+        str(error).splitlines()[0],
+        code="SRC-114",
+        hint="SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots"
+        f" WHERE active AND slot_name = {literal(name).strip()};",
+        retryable=True,
+    )

@@ -1,0 +1,48 @@
+"""Which log a server writes: the run of the server that writes it, and the timeline that it is on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.source import preconditions
+from airflow_ddlrepl.errors import SourceError
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+# The checkpoint's timeline (pg_control_checkpoint) is that of before a promotion for a while: not good enough.
+TIMELINE = """
+CASE WHEN pg_catalog.pg_is_in_recovery() THEN 0
+ELSE ('x' || left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::int END
+"""
+_SERVER_SQL = f"SELECT {TIMELINE}, (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint"
+
+
+def server(connection: Connection[Any]) -> str:
+    """Another one after a restart, a fail-over or a recovery; while it is the same, so is the log.
+
+    Raises SourceError SRC-113 for a standby.
+    """
+    row = connection.execute(_SERVER_SQL.encode()).fetchone()
+    assert row is not None
+    if not row[0]:
+        preconditions.require_server(connection)
+    return f"{row[0]}/{row[1]}"
+
+
+def require_timeline(connection: Connection[Any], timeline: int) -> None:
+    """Raises SourceError SRC-117 when another server, or this one after a recovery, answers than the run began with."""
+    row = connection.execute(f"SELECT {TIMELINE}".encode()).fetchone()
+    assert row is not None
+    if row[0] != timeline:
+        raise changed(timeline, int(row[0]))
+
+
+def changed(before: int, now: int) -> SourceError:
+    return SourceError(
+        "another server answers than when the run began: its log is on"
+        f" {f'timeline {now}' if now else 'no timeline of its own, for it is a standby'}, and was on timeline {before}",
+        code="SRC-117",
+        hint="run again: a run begins by finding out whether a fail-over has lost anything",
+        retryable=True,
+    )

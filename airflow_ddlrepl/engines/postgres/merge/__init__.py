@@ -1,0 +1,1 @@
+"""Merge: changes of the log are staged and merged into the target's tables."""

@@ -1,0 +1,150 @@
+"""The target's own triggers and foreign keys while rows are merged.
+
+They already did their work at the source. With the right to set session_replication_role they rest
+here; without it foreign keys are checked at the end of each merge, and tables go parents first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
+from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.model.names import TableName
+
+GRANT = "GRANT SET ON PARAMETER session_replication_role TO <the target's role>"
+SETTINGS = {
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "timezone": "UTC",
+    "lc_monetary": "C",
+    "xmloption": "content",
+    "array_nulls": "on",
+    "work_mem": "128MB",
+    "jit": "off",
+}
+_REFERENCES = """
+WITH RECURSIVE keys AS (
+    SELECT oid, conparentid FROM pg_constraint
+    WHERE contype = 'f' AND (conrelid = ANY (%(ours)s::regclass[]) OR confrelid = ANY (%(ours)s::regclass[]))
+    UNION
+    SELECT c.oid, c.conparentid FROM pg_constraint c JOIN keys ON c.oid = keys.conparentid
+)
+"""
+
+_RESTING = """
+SELECT 'TRIGGER', quote_ident(tgname) FROM pg_trigger
+WHERE tgrelid = {table}::regclass AND NOT tgisinternal AND tgenabled = 'O' AND tgparentid = 0
+UNION ALL SELECT 'RULE', quote_ident(rulename) FROM pg_rewrite
+WHERE ev_class = {table}::regclass AND ev_enabled = 'O'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """How this transaction treats foreign keys. enforces: the target checks them."""
+
+    enforces: bool
+
+
+def prepare_session(cursor: Any) -> Session:
+    """Settings of the open transaction; call it first. They end with the transaction."""
+    cursor.execute("; ".join(f"SET LOCAL {name} = {literal(value)}" for name, value in SETTINGS.items()).encode())
+    cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
+    if not cursor.fetchone()[0]:
+        return Session(enforces=True)
+    cursor.execute("SET LOCAL session_replication_role = replica")
+    return Session(enforces=False)
+
+
+def table_order(cursor: Any, names: Sequence[TableName]) -> list[TableName]:
+    """The tables, referenced ones before those that reference them; in a cycle as they come."""
+    by_text = {qualified(name): name for name in names}
+    cursor.execute(
+        "SELECT child.text, parent.text FROM unnest(%(ours)s::text[]) child(text)"
+        " JOIN pg_constraint c ON c.contype = 'f' AND c.conrelid = child.text::regclass"
+        " JOIN unnest(%(ours)s::text[]) parent(text)"
+        " ON parent.text::regclass = c.confrelid AND parent.text <> child.text",
+        {"ours": list(by_text)},
+    )
+    before: dict[str, set[str]] = {text: set() for text in by_text}
+    for child, parent in cursor.fetchall():
+        before[child].add(parent)
+    while True:
+        try:
+            return [by_text[text] for text in TopologicalSorter(before).static_order()]
+        except CycleError as cycle:
+            first, second = cycle.args[1][:2]  # second must come after first: forget that
+            before[second].discard(first)
+
+
+@contextmanager
+def deferred(cursor: Any, names: Sequence[TableName], session: Session) -> Iterator[None]:
+    """Foreign keys of these tables are checked when the block ends, whatever their definition says.
+
+    Raises TargetError INT-104 when rows break one.
+    """
+    if not session.enforces:
+        yield
+        return
+    keys = _own_immediate_keys(cursor, names)
+    for table, key in keys:
+        cursor.execute(f"ALTER TABLE {table} ALTER CONSTRAINT {key} DEFERRABLE".encode())
+    cursor.execute("SET CONSTRAINTS ALL DEFERRED")
+    yield
+    cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    for table, key in keys:
+        cursor.execute(f"ALTER TABLE {table} ALTER CONSTRAINT {key} NOT DEFERRABLE".encode())
+
+
+@contextmanager
+def resting(cursor: Any, before: TableName, after: TableName, session: Session) -> Iterator[None]:
+    """The table's own triggers and rules sleep: what they do was done when the rows were first written.
+
+    before, after: its names at the start and at the end.
+    """
+    found: list[tuple[str, str]] = []
+    if session.enforces:
+        cursor.execute(_RESTING.format(table=literal(qualified(before))).encode())
+        found = cursor.fetchall()
+    for kind, name in found:
+        cursor.execute(f"ALTER TABLE {qualified(before)} DISABLE {kind} {name}".encode())
+    yield
+    for kind, name in found:
+        cursor.execute(f"ALTER TABLE {qualified(after)} ENABLE {kind} {name}".encode())
+
+
+def refuse_cascades(cursor: Any, name: TableName, session: Session) -> None:
+    """Rows of the table can't be taken out for a moment when that deletes rows elsewhere (INT-106)."""
+    if not session.enforces:
+        return
+    cursor.execute(
+        "SELECT conname FROM pg_constraint WHERE contype = 'f' AND confrelid = %s::regclass"
+        " AND confdeltype IN ('c', 'n', 'd')",
+        [qualified(name)],
+    )
+    found = [row[0] for row in cursor.fetchall()]
+    if found:
+        raise TargetError(
+            f"keys change in a table whose deletes cascade ({', '.join(found)})",
+            code="INT-106",
+            table=name,
+            hint=f"let the target's foreign keys rest: {GRANT}",
+        )
+
+
+def _own_immediate_keys(cursor: Any, names: Sequence[TableName]) -> list[tuple[str, str]]:
+    """Foreign keys from or to these tables that are never deferred and that we may alter."""
+    cursor.execute(
+        _REFERENCES + "SELECT c.conrelid::regclass::text, quote_ident(c.conname) FROM keys"
+        " JOIN pg_constraint c ON c.oid = keys.oid JOIN pg_class t ON t.oid = c.conrelid"
+        " WHERE c.conparentid = 0 AND NOT c.condeferrable AND pg_has_role(t.relowner, 'USAGE')",
+        {"ours": [qualified(name) for name in names]},
+    )
+    return [(table, key) for table, key in cursor.fetchall()]

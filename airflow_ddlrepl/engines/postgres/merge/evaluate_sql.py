@@ -1,0 +1,37 @@
+"""What the target's server makes of rows of the log, before any of them is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING_HERE
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.merge.copy_arrow import drop_stages, load
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import SCHEMA, StagedColumn
+from airflow_ddlrepl.model.names import TableName
+
+
+@contextmanager
+def asked(
+    cursor: Any, name: str, columns: Sequence[StagedColumn], rows: pa.Table
+) -> Iterator[Callable[[str], pa.Table]]:
+    """Asks for values, as SQL over the staged columns of `s`; the answers are in the order of the rows.
+
+    name: of a staging table to use; it is gone at the end. rows: the columns' values, at least one row.
+    """
+    numbered = rows.append_column("i", pa.array(range(rows.num_rows), pa.int64()))
+    drop_stages(cursor, [name])
+    load(cursor, name, [*((column.staged_name, column.staging_type) for column in columns), ("i", "int8")], numbered)
+    cursor.execute(SPELLING_HERE)
+    cursor.fetchall()
+
+    def ask(values: str) -> pa.Table:
+        cursor.execute(f"SELECT {values} FROM {qualified(TableName(SCHEMA, name))} s ORDER BY s.i")
+        return cursor.fetch_arrow_table()
+
+    yield ask
+    drop_stages(cursor, [name])

@@ -1,0 +1,142 @@
+"""Given: a few staged rows that travel with the statements that merge them, instead of in a table of their own.
+
+Making, filling and dropping a staging table costs the target more than merging twenty rows. They are sent as one array
+per column, in the binary format that COPY takes them in.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import quote
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, TEXT_OID, plain_oid
+
+if TYPE_CHECKING:
+    from psycopg import Connection, RawCursor
+
+MOST_ROWS = 1000
+MOST_BYTES = 1 << 16
+MOST_TOGETHER = 8 << 20  # of the tasks that are staged over one connection
+CHAR = '"char"'
+WRAPPED = "numeric[1]"
+NUMERIC_OID = 1700
+_SHORT = {"int8": 20, "bool": 16, "bpchar": 1042, "name": 19, CHAR: TEXT_OID, WRAPPED: NUMERIC_OID}
+_VECTORS = (22, 30)  # arrays themselves
+_HEAD = struct.Struct(">iiIii")
+_LENGTH = struct.Struct(">i").pack
+_NULL = _LENGTH(-1)
+_FIXED = {
+    pa.int16(): ">i2",
+    pa.int32(): ">i4",
+    pa.int64(): ">i8",
+    pa.float32(): ">f4",
+    pa.float64(): ">f8",
+    pa.bool_(): ">i1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One column's values in the send format of an array. oid: of the array's type."""
+
+    oid: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Rows of one kind: names of the staging columns, their values. Its text never shows a value."""
+
+    names: tuple[str, ...]
+    values: tuple[Sent, ...] = field(repr=False)
+
+    def sql(self) -> str:
+        """A query in parentheses that gives the rows as a staging table would; `ctid` tells one from another."""
+        numbers = ", ".join(f"${number}" for number in range(1, len(self.names) + 1))
+        names = ", ".join(quote(name) for name in (*self.names, "ctid"))
+        return f"(SELECT * FROM unnest({numbers}) WITH ORDINALITY AS given({names}))"
+
+    @property
+    def size(self) -> int:
+        return sum(len(value.data) for value in self.values)
+
+
+def give(columns: Sequence[tuple[str, str]], rows: pa.Table) -> Given | None:
+    """None where they need a table: there are many, large ones, or some of a type that no array takes as it is.
+
+    columns: (name, SQL type) in the order of the rows' columns, as for `load`.
+    """
+    oids = [_element(type_) for _, type_ in columns]
+    if not columns or rows.num_rows > MOST_ROWS or rows.nbytes > MOST_BYTES or not all(oids):
+        return None
+    values = []
+    for column, (_, type_), oid in zip(rows.columns, columns, oids, strict=True):
+        plain = pc.replace_substring(column, "\0", "") if type_ == CHAR else column
+        values.append(Sent(BUILTIN[oid][0], _array(plain, oid)))
+    return Given(tuple(name for name, _ in columns), tuple(values))
+
+
+def taking(connection: Connection[Any]) -> RawCursor[Any]:
+    """A cursor whose statements take a Given's values as $1, $2, …"""
+    from psycopg import RawCursor
+    from psycopg.adapt import Dumper, PyFormat
+    from psycopg.pq import Format
+
+    class SentDumper(Dumper):
+        format = Format.BINARY
+
+        def get_key(self, obj: Sent, format: PyFormat) -> tuple[type, int]:  # type: ignore[override]
+            return (Sent, obj.oid)
+
+        def upgrade(self, obj: Sent, format: PyFormat) -> SentDumper:
+            dumper = SentDumper(Sent)
+            dumper.oid = obj.oid
+            return dumper
+
+        def dump(self, obj: Sent) -> bytes:
+            return obj.data
+
+    cursor = RawCursor(connection)
+    cursor.adapters.register_dumper(Sent, SentDumper)
+    return cursor
+
+
+@lru_cache(maxsize=4096)
+def _element(type_: str) -> int:
+    """The oid of a staging column's type; 0 when arrays of it can't be given."""
+    oid = _SHORT.get(type_) or plain_oid(type_)
+    return oid if oid in BUILTIN and oid not in _VECTORS else 0
+
+
+def _array(values: pa.ChunkedArray, oid: int) -> bytes:
+    head = _HEAD.pack(1, int(values.null_count > 0), oid, len(values), 1)
+    if wire := _FIXED.get(values.type):
+        return head + b"".join(_numbers(chunk, wire) for chunk in values.chunks)
+    return head + b"".join(map(_element_of, values.to_pylist()))
+
+
+def _numbers(values: pa.Array, wire: str) -> bytes:
+    """Each after its length; a NULL is a length alone."""
+    plain = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+    bits = np.frombuffer(plain.buffers()[1] or b"", wire.replace(">", "<"))[plain.offset : plain.offset + len(plain)]
+    found = np.empty(len(plain), [("length", ">i4"), ("value", wire)])
+    found["length"], found["value"] = found["value"].itemsize, bits
+    if not plain.null_count:
+        return found.tobytes()
+    valid = plain.is_valid().to_pylist()
+    return b"".join(one.tobytes() if is_there else _NULL for one, is_there in zip(found, valid, strict=True))
+
+
+def _element_of(value: str | bytes | None) -> bytes:
+    if value is None:
+        return _NULL
+    data = value.encode() if isinstance(value, str) else value
+    return _LENGTH(len(data)) + data

@@ -1,0 +1,259 @@
+"""Merge: bring staged net changes into their tables, inside the transaction that also moves the position.
+
+All tables together go through deletes, then updates and changed keys, then inserts. Every statement's
+row count is checked: a target that is not what the log says is an error, not a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.engines.postgres.connection.connect import passing
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.merge import statements
+from airflow_ddlrepl.engines.postgres.merge.constraints import (
+    GRANT,
+    Session,
+    deferred,
+    prepare_session,
+    refuse_cascades,
+    table_order,
+)
+from airflow_ddlrepl.engines.postgres.merge.inline_rows import taking
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged
+from airflow_ddlrepl.errors import DdlReplError, TargetError, UnreadableRows
+from airflow_ddlrepl.model.names import TableName
+
+UNIQUE, EXCLUSION, FOREIGN_KEY = "23505", "23P01", "23503"
+UNREADABLE, NO_RIGHT, CHECK, BY_TRIGGER = "22P02", "42501", "23514", "P0001"
+REPAIR = "see what differs: ddlrepl compare --repair; or load the table again: ddlrepl refresh --table"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeCounts:
+    """Rows of one target table that a merge changed. moved: their key changed. changes: row changes netted."""
+
+    table_id: int
+    target: TableName
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    moved: int = 0
+    changes: int = 0
+
+
+def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[MergeCounts]:
+    """Merges in the cursor's open transaction and drops the staging tables; one result per table.
+
+    Raises TargetError INT-101 (rows are missing in the target), INT-102 (rows are there already),
+    INT-104 (a foreign key), INT-105 (the target refuses rows), INT-106. The caller rolls back then.
+    """
+    groups: dict[TableName, list[Staged]] = {}
+    for one in staged:
+        groups.setdefault(one.target, []).append(one)
+    touched = [name for name, group in groups.items() if any(one.rows for one in group)]
+    given = taking(cursor.connection)
+    names = table_order(cursor, touched) if session.enforces and touched else touched
+    with _told(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
+        merges = [_Merge(cursor, given, name, groups[name], session) for name in names]
+        for one_table in reversed(merges):
+            one_table.delete()
+        for one_table in merges:
+            one_table.change()
+        for one_table in merges:
+            one_table.insert()
+    for one in staged:
+        if one.stored:
+            cursor.execute(statements.drop(one).encode())
+    return [_counts(group) for group in groups.values()]
+
+
+def delete_all(cursor: Any, names: Sequence[TableName], session: Session) -> None:
+    """Every row of these tables, in the cursor's open transaction. Raises TargetError INT-104 (a foreign key)."""
+    with _told(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
+        for name in reversed(table_order(cursor, names)):
+            cursor.execute(f"DELETE FROM {qualified(name)}".encode())
+
+
+def _counts(group: Sequence[Staged]) -> MergeCounts:
+    def total(*stages: Stage) -> int:
+        return sum(one.count(stage) for one in group for stage in stages)
+
+    return MergeCounts(
+        table_id=group[0].table_id,
+        target=group[0].target,
+        inserted=total(Stage.INSERTS, Stage.ADDED),
+        updated=total(Stage.UPDATES),
+        deleted=total(Stage.DELETES, Stage.REMOVED),
+        moved=total(Stage.MOVES),
+        changes=sum(one.changes for one in group),
+    )
+
+
+class _Merge:
+    """One table's part: its three phases. given: a cursor for statements whose rows travel with them."""
+
+    def __init__(self, cursor: Any, given: Any, name: TableName, group: Sequence[Staged], session: Session) -> None:
+        self.cursor = cursor
+        self.given = given
+        self.name = name
+        self.group = group
+        self.session = session
+        self._columns_known: dict[str, bool] | None = None
+
+    def delete(self) -> None:
+        """Phase 1: rows that go; rows whose key changes step aside."""
+        with _told(self.name, self.cursor):
+            for one in self._with(Stage.DELETES):
+                self._run(statements.delete(one, Stage.DELETES), one, Stage.DELETES, "delete")
+            for one in self._with(Stage.REMOVED):
+                self._run(statements.delete_copies(one), one, Stage.REMOVED, "delete")
+            self._take_out(Stage.MOVES)
+
+    def change(self) -> None:
+        """Phase 2: updates; rows whose key changed come back."""
+        with _told(self.name, self.cursor):
+            self._update()
+            self._put_back(Stage.MOVES)
+
+    def insert(self) -> None:
+        """Phase 3: new rows."""
+        with _told(self.name, self.cursor):
+            for one in self._with(Stage.INSERTS):
+                self._run(statements.insert(one), one, Stage.INSERTS, "insert")
+            for one in self._with(Stage.ADDED):
+                self._run(statements.insert_copies(one), one, Stage.ADDED, "insert")
+
+    def _update(self) -> None:
+        """In place; where unique values wander between rows, by taking all of them out first."""
+        updates = self._with(Stage.UPDATES)
+        if not updates:
+            return
+        if not any(one.replaces for one in updates):
+            try:
+                with self.cursor.connection.transaction():
+                    for one in updates:
+                        statement = statements.update(one)
+                        if statement is not None:
+                            self._run(statement, one, Stage.UPDATES, "update")
+                return
+            except self.cursor.connection.IntegrityError as error:
+                if error.sqlstate not in (UNIQUE, EXCLUSION):
+                    raise
+        self._take_out(Stage.UPDATES)
+        self._put_back(Stage.UPDATES)
+
+    def _take_out(self, stage: Stage) -> None:
+        group = self._with(stage)
+        if group:
+            refuse_cascades(self.cursor, self.name, self.session)
+        for one in group:
+            self._execute(statements.set_aside(one, stage, self._row()), one, stage)
+        for one in group:
+            self._run(statements.delete(one, stage), one, stage, "update")
+
+    def _put_back(self, stage: Stage) -> None:
+        for one in self._with(stage):
+            self._run(statements.put_back(one, stage, self._row(), self._insertable()), one, stage, "update")
+            self.cursor.execute(statements.drop_aside(one, stage).encode())
+
+    def _with(self, stage: Stage) -> list[Staged]:
+        return [one for one in self.group if one.count(stage)]
+
+    def _execute(self, statement: str, one: Staged, stage: Stage) -> int:
+        """Returns how many rows it was about."""
+        if (given := one.given.get(stage)) is None:
+            return int(self.cursor.execute(statement.encode()).rowcount)
+        return int(self.given.execute(statement.encode(), given.values, prepare=False).rowcount)
+
+    def _run(self, statement: str, one: Staged, stage: Stage, verb: str) -> None:
+        rows = one.count(stage)
+        found = self._execute(statement, one, stage)
+        if found != rows:
+            raise TargetError(
+                f"rows are missing in the target: {rows} to {verb}, {found} found"
+                if found < rows
+                else f"rows are there more than once: {rows} to {verb}, {found} found",
+                code="INT-101",
+                table=self.name,
+                hint=REPAIR,
+            )
+
+    def _row(self) -> str:
+        """A column name that the table does not have."""
+        name = "row"
+        while name in self._all_columns():
+            name += "_"
+        return name
+
+    def _insertable(self) -> list[str]:
+        return [name for name, is_generated in self._all_columns().items() if not is_generated]
+
+    def _all_columns(self) -> dict[str, bool]:
+        if self._columns_known is None:
+            self.cursor.execute(
+                "SELECT attname, attgenerated <> '' FROM pg_attribute"
+                " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+                [qualified(self.name)],
+            )
+            self._columns_known = dict(self.cursor.fetchall())
+        return self._columns_known
+
+
+@contextmanager
+def _told(name: TableName | None, cursor: Any) -> Iterator[None]:
+    """What the target refuses becomes an error that says where and what to do."""
+    try:
+        yield
+    except cursor.connection.Error as error:
+        raise _refused(name, error) from error
+
+
+def _refused(name: TableName | None, error: Any) -> DdlReplError:
+    if (trouble := passing(error, "the target")) is not None:
+        return trouble
+    name = name or _named(error)
+    detail = " ".join(str(error).split())
+    state = getattr(error, "sqlstate", None) or ""
+    if state in (UNIQUE, EXCLUSION):
+        return TargetError(f"rows are in the target already: {detail}", code="INT-102", table=name, hint=REPAIR)
+    if state == FOREIGN_KEY:
+        return TargetError(
+            f"a foreign key of the target does not allow the change: {detail}",
+            code="INT-104",
+            table=name,
+            hint=f"replicate both tables, or let the target's foreign keys rest: {GRANT}",
+        )
+    return (UnreadableRows if state == UNREADABLE else TargetError)(
+        f"the target refuses rows: {detail}",
+        code="INT-105",
+        table=name,
+        hint=_mend(state),
+        retryable=state.startswith(("08", "40", "53", "55", "57")),
+    )
+
+
+def _named(error: Any) -> TableName | None:
+    """The table that the server names beside its message, if it does."""
+    diagnosis = getattr(error, "diag", None)
+    if diagnosis is None or not diagnosis.table_name:
+        return None
+    return TableName(diagnosis.schema_name or "", diagnosis.table_name)
+
+
+def _mend(state: str) -> str:
+    """What helps where the target refuses rows."""
+    if state == NO_RIGHT:
+        return "give the role of the target's location its rights on the table again"
+    if state in (CHECK, BY_TRIGGER):
+        return "drop the constraint or trigger that somebody made there, and run again"
+    return (
+        "was the target's table changed by hand? ddlrepl compare CHANNEL.yaml --repair gives it its columns and rows"
+        " again; where a column has another type: ddlrepl refresh CHANNEL.yaml --table schema.table"
+    )
+
+
+__all__ = ["MergeCounts", "Session", "merge", "prepare_session", "table_order"]

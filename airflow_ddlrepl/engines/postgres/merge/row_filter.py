@@ -1,0 +1,125 @@
+"""Conditions as PostgreSQL reads them, and the target's answer to which of the log's rows one is true for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from airflow_ddlrepl.config.condition.expression import Part, Spelling
+from airflow_ddlrepl.config.condition.parser import spelled
+from airflow_ddlrepl.engines.postgres.connection.connect import passing
+from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING_HERE
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
+from airflow_ddlrepl.errors import TargetError, Unsupported
+from airflow_ddlrepl.integrate.keys import both_sides, sides
+from airflow_ddlrepl.integrate.migration import migrated
+from airflow_ddlrepl.model.change import Op
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+
+def is_true(condition: Part, column: Callable[[str], str] = quote) -> str:
+    """SQL that is true or false, never NULL. column: what a column of the source is here."""
+    return f"({condition.sql(Spelling(column, literal))}) IS TRUE"
+
+
+def unlike(condition: Part, here: Mapping[str, tuple[Column, Column]]) -> str:
+    """SQL for the rows of a table of ours that the condition is not true for.
+
+    here: the source's column and the one that holds its values, by the source's name.
+    """
+
+    def value(name: str) -> str:
+        theirs, ours = here[name]
+        if theirs.type.text == ours.type.text:
+            return quote(ours.name)
+        return f"CAST(CAST({quote(ours.name)} AS text) AS {theirs.type.text})"
+
+    return f"({condition.sql(Spelling(value, literal))}) IS NOT TRUE"
+
+
+def require_readable(connection: Connection[Any], condition: Part, table: Table, columns: Sequence[Column]) -> None:
+    """Would a server take the condition? No row is looked at. Raises Unsupported ADP-148 with what it says."""
+    import psycopg
+
+    types = {column.name: column.type.text for column in columns}
+    empty = is_true(condition, lambda name: f"CAST(NULL AS {types[name]})")
+    try:
+        with connection.transaction(), connection.cursor() as cursor:
+            cursor.execute(SPELLING_HERE.encode())
+            cursor.execute(f"SELECT {empty}".encode())
+    except psycopg.Error as error:
+        if (trouble := passing(error)) is not None:
+            raise trouble from None
+        raise Unsupported(
+            f"the condition {spelled(condition)} can't be read: {' '.join(str(error).split())}",
+            code="ADP-148",
+            table=table.name,
+            hint="correct the condition in `restrict`",
+        ) from None
+
+
+def restricted(
+    cursor: Any, name: str, changes: pa.Table, condition: Part, table: Table, encodings: Mapping[str, str]
+) -> pa.Table:
+    """The changes as a target has them that takes the rows which the condition is true for, and no others.
+
+    name: of a staging table to use. table: the rows' shape at the source. encodings: of the row files, by column.
+    Raises TargetError INT-112 where the log does not tell whole old rows, INT-113 where a row has no answer.
+    """
+    op = changes["op"].to_numpy()
+    if ((op != Op.INSERT) & (changes["before"].to_numpy() != 2)).any():
+        raise TargetError(
+            "an update or delete of a table with a condition (`restrict`) came without the whole old row: whether the"
+            " target has the row is not known",
+            code="INT-112",
+            table=table.name,
+            hint=f"at the source: {full(table.name)}; then `ddlrepl refresh --table` with this table",
+        )
+    by_name = {column.source_name: column for column in staged_columns(table, table, encodings)}
+    if lacking := [column for column in condition.names() if column not in by_name]:
+        raise TargetError(
+            f"the log does not carry {', '.join(lacking)}, which a condition (`restrict`) names",
+            code="INT-113",
+            table=table.name,
+            hint="publish the column, or change the condition: the table is loaded anew",
+        )
+    new_at, old_at = sides(changes)
+    rows = pa.table({c: both_sides(changes, c, new_at, old_at) for c in condition.names()})
+    answers = _answers(cursor, name, rows, condition, by_name, table.name)
+    was, now = np.zeros(len(op), bool), np.zeros(len(op), bool)
+    now[new_at], was[old_at] = answers[: len(new_at)], answers[len(new_at) :]
+    return migrated(changes, was, now)
+
+
+def full(table: TableName) -> str:
+    """The statement after which the log tells whole old rows."""
+    return f"ALTER TABLE {qualified(table)} REPLICA IDENTITY FULL"
+
+
+def _answers(
+    cursor: Any, name: str, rows: pa.Table, condition: Part, by_name: Mapping[str, StagedColumn], table: TableName
+) -> Any:
+    """Per row: is the condition true? rows: what it looks at, after the changes and then before them."""
+    used = [by_name[column] for column in condition.names()]
+    wanted = is_true(condition, lambda column: by_name[column].image("s"))
+    with asked(cursor, name, used, rows) as ask:
+        try:
+            return ask(wanted).column(0).to_numpy()
+        except cursor.connection.Error as error:
+            if (trouble := passing(error, "the target")) is not None:
+                raise trouble from None
+            raise TargetError(
+                f"a row has no answer to the condition {spelled(condition)}: {' '.join(str(error).split())}",
+                code="INT-113",
+                table=table,
+                hint="correct the condition in `restrict`: the table is loaded anew",
+            ) from None

@@ -1,0 +1,271 @@
+"""Stage: read one table's rows from the trail, net them, copy the result into staging tables of the target.
+
+Independent per table (and per bucket of a big one), so it runs in parallel; nothing a reader of the
+target sees changes. A stage may run twice: it drops what an earlier run left. A few rows are not copied: they are
+given to the merge as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.config.condition.parser import condition
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal
+from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_stages, load, loading, stage_table
+from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, Given, give
+from airflow_ddlrepl.engines.postgres.merge.key_numbers import numbered
+from airflow_ddlrepl.engines.postgres.merge.read_changes import StageReader
+from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
+from airflow_ddlrepl.engines.postgres.merge.stage_task import StageTask, bucket_count, buckets_of, layout_of, sections
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn, staged_columns
+from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
+from airflow_ddlrepl.errors import TargetError, UnreadableRows
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, equality
+from airflow_ddlrepl.integrate.images import net_images
+from airflow_ddlrepl.integrate.net_changes import NetRows, net
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.transform.values import only
+
+
+def stage(task: StageTask) -> Staged:
+    """Stages one task; what it returns is what `merge` needs.
+
+    Raises TargetError INT-103 (key not in the target), INT-111 (an old row is missing), INT-112 to INT-114 (what
+    `restricted` and `transformed` raise), INT-120 (the target refuses the rows), TrailError for damaged files.
+    """
+    return stage_all((task,))[0]
+
+
+def stage_all(tasks: Sequence[StageTask]) -> list[Staged]:
+    """Stages several tasks of one target over one connection, in one transaction; errors as `stage`."""
+    with _Stager(tasks[0]) as stager:
+        return [stager.stage(task) for task in tasks]
+
+
+class _Stager:
+    """The connection that tasks share, opened when rows are copied, and how much they may give yet."""
+
+    def __init__(self, task: StageTask) -> None:
+        self._place = (task.location, task.target_name, session_name("integrate", task.channel, task.token))
+        self._trail = Trail(task.trail_url, task.channel)
+        self._left = MOST_TOGETHER
+        self._cursor: Any = None
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> bool | None:
+        return self._stack.__exit__(kind, error, at)
+
+    def cursor(self) -> Any:
+        if self._cursor is None:
+            self._cursor = self._stack.enter_context(loading(*self._place))
+        return self._cursor
+
+    def stage(self, task: StageTask) -> Staged:
+        plan = _Plan(task)
+        changes = plan.reader().read(self._trail)
+        read = changes.num_rows
+        if read and task.condition:
+            changes = plan.restricted(changes, self.cursor())
+        if changes.num_rows and plan.transform:
+            changes = plan.transformed(changes, self.cursor)
+        if not changes.num_rows:
+            return plan.staged({}, read)
+        plan.require_key()
+        plan.require_values()
+        rows = plan.images(changes) if task.table.key is None else plan.net(changes, self.cursor)
+        given = self._given(plan, rows)
+        if given is None:
+            self._load(plan, rows)
+        return plan.staged(rows, read, given or {})
+
+    def _given(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, Given] | None:
+        """All of the task's rows, or none: they fit together."""
+        found: dict[Stage, Given] = {}
+        for kind, table in rows.items():
+            one = give(plan.staging_columns(table), table)
+            if one is None or one.size > self._left:
+                return None
+            found[kind] = one
+            self._left -= one.size
+        return found
+
+    def _load(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> None:
+        name = plan.task.stage_name
+        drop_stages(self.cursor(), all_names(name))
+        for kind, table in rows.items():
+            load(self.cursor(), stage_table(name, kind), plan.staging_columns(table), table)
+            reach("integrate.loaded")
+
+
+class _Plan:
+    """What of the rows is wanted, and under which names."""
+
+    def __init__(self, task: StageTask) -> None:
+        self.task = task
+        layouts = {layout_of(file) for file in task.files}
+        if len(layouts) > 1:
+            raise ValueError("files of different layouts in one task: cut them by sections()")
+        self.layout = task.files[0].columns if task.files else ()
+        self.encodings = {column.name: column.encoding for column in self.layout}
+        self.key = tuple(
+            KeyColumn(c.name, equality(c, self.encodings.get(c.name, ""), task.table.types))
+            for c in task.table.key_columns()
+        )
+        self.names = tuple(column.name for column in self.layout)
+        self.columns = staged_columns(task.table, task.target, self.encodings, self._loose_keys())
+        self.transform = only(task.transform, [column.source_name for column in self.columns])
+        if self.transform is not None:
+            given = dict.fromkeys(self.transform.gives, "text")
+            self.columns = staged_columns(task.table, task.target, {**self.encodings, **given}, self._loose_keys())
+
+    def require_key(self) -> None:
+        """Only rows need it: those that a refresh already contains may have a key that the target has no more."""
+        missing = {c.name for c in self.key} - {c.source_name for c in self.columns}
+        if missing:
+            raise TargetError(
+                f"key columns are missing in the rows or the target: {', '.join(sorted(missing))}",
+                code="INT-103",
+                table=self.task.target_name,
+                hint="refresh the table, or keep its key columns in the target",
+            )
+
+    def require_values(self) -> None:
+        """A generated column that the target holds as a plain one: the log does not carry the values everywhere."""
+        staged = {column.id for column in self.columns}
+        plain = {column.id for column in self.task.target.columns if not column.generated} - staged
+        if hidden := [c.name for c in self.task.table.columns if c.generated and c.id in plain]:
+            raise UnreadableRows(
+                f"the log has no values of {', '.join(hidden)}, which only the source can compute",
+                code="INT-105",
+                table=self.task.target_name,
+                hint="refresh the table; from version 18 on `ddlrepl activate` lets the log carry stored ones",
+            )
+
+    def _loose_keys(self) -> tuple[int, ...]:
+        columns = self.task.table.key_columns()
+        return tuple(c.id for c, key in zip(columns, self.key) if key.equality is not Equality.BYTES)
+
+    def reader(self) -> StageReader:
+        both = condition(self.task.condition).names() if self.task.condition else ()
+        there = [name for name in both if name in self.names]
+        reads = [name for name in (self.transform.reads if self.transform else ()) if name in self.names]
+        columns = dict.fromkeys((*(column.source_name for column in self.columns), *reads))
+        return StageReader(self.task, self.key, list(columns), self.names, there)
+
+    def restricted(self, changes: pa.Table, cursor: Any) -> pa.Table:
+        """What the changes are to a target that takes only the rows which the condition is true for."""
+        name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
+        return restricted(cursor, name, changes, condition(self.task.condition), of, self.encodings)
+
+    def transformed(self, changes: pa.Table, cursor: Callable[[], Any]) -> pa.Table:
+        """The changes with the values that a function gives them."""
+        assert self.transform is not None
+        name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
+        return transformed(cursor, name, changes, self.transform, of, self.encodings)
+
+    def net(self, changes: pa.Table, cursor: Callable[[], Any]) -> dict[Stage, pa.Table]:
+        """The net change by key. cursor: opens one on the target."""
+        ids = None
+        if any(key.equality is Equality.TARGET for key in self.key):
+            name = stage_table(self.task.stage_name, "k")
+            drop_stages(cursor(), [name])
+            ids = numbered(cursor(), name, changes, self.names, self.key, self.columns, self.task.table.types)
+        rows: NetRows = net(changes, self.names, self.key, [c.source_name for c in self.columns], ids)
+        tables = {
+            Stage.DELETES: rows.deletes,
+            Stage.UPDATES: rows.updates,
+            Stage.MOVES: rows.moves,
+            Stage.INSERTS: rows.inserts,
+        }
+        return {kind: self._renamed(table) for kind, table in tables.items() if table.num_rows}
+
+    def images(self, changes: pa.Table) -> dict[Stage, pa.Table]:
+        """The net change of a table without a key."""
+        if self.task.bucket:
+            return {}
+        try:
+            rows = net_images(changes, [column.source_name for column in self.columns])
+        except (ValueError, KeyError):
+            raise TargetError(
+                "an update or delete of a table without a key came without the old row",
+                code="INT-111",
+                table=self.task.target_name,
+                hint="set REPLICA IDENTITY FULL at the source and refresh the table",
+            ) from None
+        copies = rows["copies"]
+        went = rows.filter(pc.less(copies, 0))
+        went = went.set_column(went.num_columns - 1, "copies", pc.negate(went["copies"]))
+        tables = {Stage.REMOVED: went, Stage.ADDED: rows.filter(pc.greater(copies, 0))}
+        return {kind: self._renamed(table) for kind, table in tables.items() if table.num_rows}
+
+    def _renamed(self, table: pa.Table) -> pa.Table:
+        short = {"copies": "n"}
+        for column in self.columns:
+            for long_prefix, prefix in (("a", "c"), ("b", "k"), ("h", "h")):
+                short[f"{long_prefix}_{column.source_name}"] = f"{prefix}{column.id}"
+        return table.rename_columns([short[name] for name in table.column_names])
+
+    def staging_columns(self, table: pa.Table) -> list[tuple[str, str]]:
+        types = {str(column.id): column.staging_type for column in self.columns}
+        fixed = {"n": "int8", "h": "bool"}
+        return [(name, fixed.get(name[0]) or types[name[1:]]) for name in table.column_names]
+
+    def staged(self, rows: Mapping[Stage, pa.Table], changes: int, given: Mapping[Stage, Given] = {}) -> Staged:
+        columns = (
+            tuple(replace(c, in_array=False) if c.in_array else c for c in self.columns) if given else self.columns
+        )
+        return Staged(
+            table_id=self.task.table.id,
+            target=self.task.target_name,
+            columns=columns,
+            given=given,
+            tables={kind: stage_table(self.task.stage_name, kind) for kind in rows},
+            rows={kind: _row_count(table) for kind, table in rows.items()},
+            held={
+                kind: tuple(int(name[1:]) for name in table.column_names if name[0] == "h")
+                for kind, table in rows.items()
+                if kind in (Stage.UPDATES, Stage.MOVES)
+            },
+            fills=tuple(_fills(self.columns, self.task.target)),
+            replaces=_replaces(self.columns, self.task.target),
+            changes=changes,
+        )
+
+
+def _row_count(table: pa.Table) -> int:
+    return int(pc.sum(table["n"]).as_py()) if "n" in table.column_names else int(table.num_rows)
+
+
+def _fills(columns: Sequence[StagedColumn], target: Table) -> Iterator[tuple[str, str]]:
+    """Columns that are younger than the rows show what the source shows there; others take their default."""
+    known = {column.id for column in columns}
+    for column in target.columns:
+        if column.id not in known and column.missing is not None and not column.generated:
+            yield column.name, _missing(column)
+
+
+def _missing(column: Column) -> str:
+    return f"CAST({literal(column.missing or '')} AS {column.type.text})"
+
+
+def _replaces(columns: Sequence[StagedColumn], target: Table) -> bool:
+    set_ids = {column.id for column in columns if column.is_set}
+    return any(column.identity == "always" and column.id in set_ids for column in target.columns)
+
+
+__all__ = ["StageTask", "bucket_count", "buckets_of", "sections", "stage"]

@@ -1,0 +1,181 @@
+"""What stands in the staging tables of one table, and how it is read back into the target's types.
+
+Staging columns are named by column id: `c3` a value, `h3` is it there, `k3` the key before a move,
+`n` copies of a whole row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.merge.inline_rows import Given
+from airflow_ddlrepl.integrate.underlying import ENUM, schema_of, underlying
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+
+SCHEMA = "ddlrepl"
+_CHARACTERS = {"text": "text", "varchar": "text", "bpchar": "bpchar", "name": "name", "char": '"char"'}
+_DOCUMENTS = frozenset({"json", "jsonb", "xml"})
+
+
+class Stage(StrEnum):
+    """What a staging table holds."""
+
+    DELETES = "d"
+    UPDATES = "u"
+    MOVES = "m"
+    INSERTS = "i"
+    REMOVED = "x"  # whole rows of a table without a key, with copies
+    ADDED = "y"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedColumn:
+    """One column: its id at the source, names there and in the target, SQL type in staging.
+
+    cast: the type that its staged value is cast to, "" when assignment is enough. in_array: staged as a
+    one-element array (ADBC can't copy bytes into numeric). collation: of the target's column when it has
+    one of its own. operators: schema of its `=` when that is not pg_catalog. is_key; is_set: an UPDATE sets it.
+    """
+
+    id: int
+    source_name: str
+    name: str
+    staging_type: str
+    target_type: str
+    cast: str = ""
+    collation: str = ""
+    operators: str = ""
+    in_array: bool = False
+    is_key: bool = False
+    is_set: bool = True
+
+    @property
+    def staged_name(self) -> str:
+        return f"c{self.id}"
+
+    def value(self, alias: str, prefix: str = "c") -> str:
+        """SQL that reads the staged value."""
+        plain = f"{alias}.{prefix}{self.id}"
+        plain = f"({plain})[1]" if self.in_array else plain
+        if self.cast == "regclass":  # from text it takes no number, as a dropped table has it
+            plain = f"CAST({plain} AS bpchar)"
+        return f"CAST({plain} AS {self.cast})" if self.cast else plain
+
+    def equals(self, one: str, other: str) -> str:
+        """SQL that compares as the type does, whatever the search path."""
+        return f"{one} OPERATOR({quote(self.operators)}.=) {other}" if self.operators else f"{one} = {other}"
+
+    def image(self, alias: str) -> str:
+        """SQL that reads it in exactly the target's type."""
+        return f"CAST({self.value(alias)} AS {self.target_type})"
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """One table's (or one bucket's) net change, staged and ready to be merged.
+
+    tables: staging table and row count per kind; only those that hold rows. given: of these kinds the rows are
+    here, and no such table was made. held: ids of the columns that have an `h` flag, per kind. fills: SQL of target
+    columns that the rows do not know, for inserts. replaces: updates must delete and insert (they set a column that
+    UPDATE can't set). changes: rows read from the trail.
+    """
+
+    table_id: int
+    target: TableName
+    columns: tuple[StagedColumn, ...]
+    tables: Mapping[Stage, str] = field(default_factory=dict)
+    rows: Mapping[Stage, int] = field(default_factory=dict)
+    given: Mapping[Stage, Given] = field(default_factory=dict)
+    held: Mapping[Stage, tuple[int, ...]] = field(default_factory=dict)
+    fills: tuple[tuple[str, str], ...] = ()
+    replaces: bool = False
+    changes: int = 0
+
+    @property
+    def keys(self) -> tuple[StagedColumn, ...]:
+        return tuple(column for column in self.columns if column.is_key)
+
+    @property
+    def is_partial(self) -> bool:
+        """Does some update or move leave columns as they are?"""
+        return any(self.held.values())
+
+    def count(self, stage: Stage) -> int:
+        return self.rows.get(stage, 0)
+
+    @property
+    def stored(self) -> list[str]:
+        """The staging tables that were made."""
+        return [name for stage, name in self.tables.items() if stage not in self.given]
+
+    def from_(self, stage: Stage) -> str:
+        """The staged rows as SQL; those that are given are the statement's values."""
+        if stage in self.given:
+            return self.given[stage].sql()
+        return qualified(TableName(SCHEMA, self.tables[stage]))
+
+
+def staged_columns(
+    source: Table, target: Table, encodings: Mapping[str, str], set_keys: Sequence[int] = ()
+) -> tuple[StagedColumn, ...]:
+    """Columns that both shapes have and the rows carry; a generated column of the target is left out.
+
+    encodings: by source name. set_keys: ids of key columns whose equal values may look different.
+    """
+    in_target = {column.id: column for column in target.columns if not column.generated}
+    keys = set(source.key.columns) if source.key else set()
+    return tuple(
+        _staged(column, in_target[column.id], encodings[column.name], source.types, keys, set_keys)
+        for column in source.columns
+        if column.id in in_target and column.name in encodings
+    )
+
+
+def _staged(
+    source: Column,
+    target: Column,
+    encoding: str,
+    types: Sequence[TypeDefinition],
+    keys: set[int],
+    set_keys: Sequence[int],
+) -> StagedColumn:
+    name, text = underlying(source.type, types)
+    staging_type, in_array = _staging_type(name, text, encoding)
+    return StagedColumn(
+        id=source.id,
+        source_name=source.name,
+        name=target.name,
+        staging_type=staging_type,
+        target_type=target.type.text,
+        cast=_cast(staging_type, source.type, target.type),
+        collation=target.collation or "",
+        operators=schema_of(target.type, types),
+        in_array=in_array,
+        is_key=source.id in keys,
+        is_set=source.id not in keys or source.id in set_keys,
+    )
+
+
+def _staging_type(name: str, text: str, encoding: str) -> tuple[str, bool]:
+    if encoding == "text" or name in _DOCUMENTS or name == ENUM:
+        return "text", False
+    if encoding == "binary" and name == "numeric":
+        return "numeric[1]", True
+    return _CHARACTERS.get(name, text), False
+
+
+def _cast(staging_type: str, source: DataType, target: DataType) -> str:
+    """The target's type where assignment would refuse; never for character types, where a cast cuts silently."""
+    if target.kind is TypeKind.BASE and target.is_builtin and target.name in _CHARACTERS:
+        if target.name == "char":
+            return _CHARACTERS["char"]
+        return _CHARACTERS[target.name] if staging_type != _CHARACTERS[target.name] else ""
+    same = source.kind is target.kind and (source.schema, source.name) == (target.schema, target.name)
+    if same and staging_type not in _CHARACTERS.values():
+        return target.text if target.kind is TypeKind.DOMAIN else ""
+    return target.text

@@ -1,0 +1,111 @@
+"""The log's rows with the values that a function gives them. What it looks at is text, as PostgreSQL writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
+from airflow_ddlrepl.engines.postgres.merge.row_filter import full
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
+from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.integrate.keys import both_sides, sides
+from airflow_ddlrepl.integrate.presence import absent_columns
+from airflow_ddlrepl.integrate.underlying import underlying
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.transform.values import Transform, values
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.integrate.equality import Ints
+
+_WHOLE_NUMBERS = ("int2", "int4", "int8")
+
+
+def spelled(value: str) -> str:
+    """SQL for a value's text as its type writes it (a cast to text does not always); NULL for NULL."""
+    return f"CASE WHEN num_nonnulls({value}) = 1 THEN format('%s', {value}) END"
+
+
+def transformed(
+    cursor: Callable[[], Any],
+    name: str,
+    changes: pa.Table,
+    transform: Transform,
+    table: Table,
+    encodings: Mapping[str, str],
+) -> pa.Table:
+    """The changes with other values in the columns that are given: `a_`, and of a table without a key `b_`, as text.
+
+    cursor: opens one on the target. name: of a staging table to use. table: the rows' shape at the source.
+    encodings: of the row files, by column. Raises TargetError INT-112 where the log has left a value out, INT-113 where
+    it does not carry a column, and what `values` raises.
+    """
+    if lacking := [column for column in transform.reads if column not in encodings]:
+        raise TargetError(
+            f"the log does not carry {', '.join(lacking)}, which a function of `transform` looks at",
+            code="INT-113",
+            table=table.name,
+            hint="publish the column, or leave it out of `reads` of the entry: the table is loaded anew",
+        )
+    _require_whole(changes, transform, list(encodings), table)
+    new_at, old_at = sides(changes)
+    old_at = old_at[:0] if table.key else old_at
+    read = {c: both_sides(changes, c, new_at, old_at) for c in transform.reads}
+    rows = pa.table(_texts(cursor, name, read, table, encodings))
+    for column, given in values(transform, rows, table.name).items():
+        new, old = given.slice(0, len(new_at)), given.slice(len(new_at))
+        changes = _with(changes, f"a_{column}", new, new_at)
+        if not table.key:
+            changes = _with(changes, f"b_{column}", old, old_at)
+    return changes
+
+
+def _require_whole(changes: pa.Table, transform: Transform, layout: Sequence[str], table: Table) -> None:
+    absent = absent_columns(changes["absent"], layout)
+    if left_out := [name for name in transform.reads if name in absent]:
+        raise TargetError(
+            f"an update came without the value of {', '.join(left_out)}, which a function of `transform` looks at",
+            code="INT-112",
+            table=table.name,
+            hint=f"at the source: {full(table.name)}; then `ddlrepl refresh --table` with this table",
+        )
+
+
+def _with(changes: pa.Table, name: str, given: pa.ChunkedArray, at: Ints) -> pa.Table:
+    """These rows get the values, the others none."""
+    places = np.full(changes.num_rows, -1, np.int64)
+    places[at] = np.arange(len(at))
+    found = given.take(pa.array(places, mask=places < 0))
+    return changes.set_column(changes.column_names.index(name), name, found)
+
+
+def _texts(
+    cursor: Callable[[], Any], name: str, read: Mapping[str, pa.Array], table: Table, encodings: Mapping[str, str]
+) -> dict[str, Any]:
+    """What does not come as text is written by the target; whole numbers and truth need nobody."""
+    types = {column.name: column.type for column in table.columns}
+    found: dict[str, Any] = {}
+    for column, rows in read.items():
+        if pa.types.is_string(rows.type):
+            found[column] = rows
+        elif underlying(types[column], table.types)[0] in _WHOLE_NUMBERS:
+            found[column] = rows.cast(pa.string())
+        elif pa.types.is_boolean(rows.type):
+            found[column] = pc.if_else(rows, "t", "f")
+    others = [column for column in read if column not in found]
+    if others:
+        columns = {column.source_name: column for column in staged_columns(table, table, encodings)}
+        found |= _written(cursor(), name, {column: read[column] for column in others}, [columns[c] for c in others])
+    return {column: found[column] for column in read}
+
+
+def _written(cursor: Any, name: str, read: Mapping[str, pa.Array], columns: Sequence[StagedColumn]) -> dict[str, Any]:
+    texts = ", ".join(f"{spelled(replace(column, cast='').value('s'))} AS {column.staged_name}" for column in columns)
+    with asked(cursor, name, columns, pa.table(dict(read))) as ask:
+        found = ask(texts)
+    return {column.source_name: values for column, values in zip(columns, found.columns, strict=True)}

@@ -1,0 +1,173 @@
+"""The rare messages, one at a time: relations, truncates, logical messages, origins."""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from dataclasses import dataclass
+
+from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import is_of, is_signed
+from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.table import Identity, Table
+
+PREFIX = "ddlrepl"
+HEARTBEAT = "ddlrepl.heartbeat"
+SCHEMA = "ddlrepl"
+IDENTITIES = {"d": Identity.DEFAULT, "n": Identity.NOTHING, "f": Identity.FULL, "i": Identity.INDEX}
+
+
+@dataclass(frozen=True, slots=True)
+class RelationColumn:
+    """One column as a Relation message names it."""
+
+    name: str
+    type_oid: int
+    typmod: int
+    is_key: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A Relation message: how the next rows of the table are laid out."""
+
+    id: int
+    name: TableName
+    identity: Identity
+    columns: tuple[RelationColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Where a control record stands: its key and its transaction."""
+
+    key: LogKey
+    xid: int
+    committed: int
+    origin: str
+
+
+_NUMBERS = {kind: struct.Struct(f">{kind}") for kind in "bhiIQ"}
+
+
+class Cursor:
+    """Reads one message from its start; running over its end is Malformed."""
+
+    def __init__(self, message: bytes) -> None:
+        self._bytes = message
+        self._at = 1
+
+    def number(self, kind: str) -> int:
+        """One big-endian number in struct's notation."""
+        number = _NUMBERS[kind]
+        return int(number.unpack(self.take(number.size))[0])
+
+    def take(self, size: int) -> bytes:
+        if size < 0 or self._at + size > len(self._bytes):
+            raise Malformed("a message ends early")
+        self._at += size
+        return self._bytes[self._at - size : self._at]
+
+    def text(self) -> str:
+        """A zero-terminated string."""
+        end = self._bytes.find(b"\0", self._at)
+        if end < 0:
+            raise Malformed("a name has no end")
+        text = self._bytes[self._at : end].decode("utf-8", "surrogateescape")
+        self._at = end + 1
+        return text
+
+
+def relation(message: bytes) -> Relation:
+    """`R`."""
+    cursor = Cursor(message)
+    number = cursor.number("I")
+    name = TableName(cursor.text() or "pg_catalog", cursor.text())
+    identity = IDENTITIES.get(cursor.take(1).decode("latin-1"))
+    if identity is None:
+        raise Malformed("an unknown replica identity")
+    columns = []
+    for _ in range(cursor.number("h")):
+        flags = cursor.number("b")
+        columns.append(RelationColumn(cursor.text(), cursor.number("I"), cursor.number("i"), bool(flags & 1)))
+    return Relation(number, name, identity, tuple(columns))
+
+
+def origin(message: bytes) -> str:
+    """`O`: the name of the replication origin."""
+    cursor = Cursor(message)
+    cursor.number("Q")
+    return cursor.text()
+
+
+def truncated(message: bytes) -> tuple[tuple[int, ...], bool, bool]:
+    """`T`: ids of the emptied tables, cascade, restart identity."""
+    cursor = Cursor(message)
+    count, flags = cursor.number("I"), cursor.number("b")
+    return tuple(cursor.number("I") for _ in range(count)), bool(flags & 1), bool(flags & 2)
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalMessage:
+    """`M`: what pg_logical_emit_message wrote."""
+
+    transactional: bool
+    lsn: int
+    prefix: str
+    content: bytes
+
+
+def logical_message(message: bytes) -> LogicalMessage:
+    """`M`."""
+    cursor = Cursor(message)
+    flags, lsn, prefix = cursor.number("b"), cursor.number("Q"), cursor.text()
+    return LogicalMessage(bool(flags & 1), lsn, prefix, cursor.take(cursor.number("I")))
+
+
+def message_event(message: LogicalMessage, at: Stamp, encoding: str, key: bytes | None = None) -> Event | None:
+    """The control record that a logical message stands for; None for a heartbeat. key: of our signatures.
+
+    A message under our own prefix that can't be read, or is not ours, becomes a gap: then everything is inspected anew.
+    """
+    if message.prefix == HEARTBEAT:
+        return None
+    if message.prefix != PREFIX or not message.transactional:
+        payload = base64.b64encode(message.content).decode()
+        return Event(EventKind.MESSAGE, *_place(at), prefix=message.prefix, payload=payload)
+    try:
+        is_ours = is_signed(message.content, key)
+        data = json.loads(message.content.decode("utf-8" if is_ours else encoding))
+        if data["v"] != 1 or data["kind"] not in ("ddl", "gap"):
+            raise ValueError(f"version {data['v']} kind {data['kind']}")
+        if data["kind"] == "gap":
+            return Event(EventKind.GAP, *_place(at), statement=data.get("statement"))
+        if not (is_ours and is_of(data.get("xid"), at.xid)):
+            raise ValueError("it is forged: it does not have our signature")
+        return Event(
+            EventKind.DDL,
+            *_place(at),
+            tag=data.get("tag") or "",
+            statement=data.get("statement"),
+            query=data.get("query"),
+            settings=data.get("settings") or {},
+            tables=tuple(Table.from_json(one) for one in data.get("tables") or ()),
+            before=tuple(Table.from_json(one) for one in data.get("before") or ()),
+            dropped=tuple((int(number), TableName(*name)) for number, name in data.get("dropped") or ()),
+            rewritten=tuple(data.get("rewritten") or ()),
+            filled=tuple(data.get("filled") or ()),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, LookupError) as error:
+        return Event(EventKind.GAP, *_place(at), statement=f"a DDL record in the log can't be read: {error!r}")
+
+
+def truncate_event(names: tuple[tuple[int, TableName], ...], cascade: bool, restart: bool, at: Stamp) -> Event:
+    """The control record of a TRUNCATE."""
+    settings = {"cascade": cascade, "restart_identity": restart}
+    return Event(EventKind.TRUNCATE, *_place(at), tag="TRUNCATE TABLE", dropped=names, settings=settings)
+
+
+def _place(at: Stamp) -> tuple[LogKey, int, int, str]:
+    return at.key, at.xid, at.committed, at.origin

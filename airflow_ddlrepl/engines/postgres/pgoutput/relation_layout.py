@@ -1,0 +1,82 @@
+"""A relation's layout compiled for decoding: which codec each column gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import Codec, binary_codec, text_codec
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import SCHEMA, Relation
+from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import BINARY, TEXT
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.table import Identity
+from airflow_ddlrepl.trail.manifest import ColumnLayout
+from airflow_ddlrepl.trail.writer import Layout
+
+FIXED_FIELDS = [
+    pa.field("lsn", pa.int64()),
+    pa.field("seq", pa.int64()),
+    pa.field("op", pa.int8()),
+    pa.field("before", pa.int8()),
+    pa.field("absent", pa.binary()),
+]
+
+
+class NeedsText(SourceError):
+    """A column's type can't travel in binary format: read the window again in text format (SRC-150)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What decoding a table's rows needs. old_columns: those with old values, by number."""
+
+    layout: Layout
+    codecs: tuple[Codec, ...]
+    old_columns: tuple[int, ...]
+    mark: int
+    schema: pa.Schema
+
+    @property
+    def is_full(self) -> bool:
+        return self.layout.identity is Identity.FULL
+
+
+def is_ours(relation: Relation) -> bool:
+    """A table of our own helper schema: its rows are nobody's business."""
+    return relation.name.schema == SCHEMA
+
+
+def compile_layout(relation: Relation, wire_format: str, extra: Mapping[int, int]) -> Compiled:
+    """Raises NeedsText in binary format when a column's type isn't safe there."""
+    codecs = tuple(_codec(relation, c.type_oid, c.name, wire_format, extra) for c in relation.columns)
+    layout = Layout(
+        relation.id,
+        relation.name.schema,
+        relation.name.name,
+        relation.identity,
+        tuple(
+            ColumnLayout(c.name, c.type_oid, c.typmod, c.is_key, codec.encoding)
+            for c, codec in zip(relation.columns, codecs, strict=True)
+        ),
+    )
+    full = relation.identity is Identity.FULL
+    old = tuple(i for i, c in enumerate(relation.columns) if full or c.is_key)
+    fields = [pa.field(f"a_{c.name}", codec.arrow) for c, codec in zip(relation.columns, codecs, strict=True)]
+    fields += [pa.field(f"b_{relation.columns[i].name}", codecs[i].arrow) for i in old]
+    return Compiled(layout, codecs, old, BINARY if wire_format == "binary" else TEXT, pa.schema(FIXED_FIELDS + fields))
+
+
+def _codec(relation: Relation, oid: int, column: str, wire_format: str, extra: Mapping[int, int]) -> Codec:
+    if wire_format != "binary":
+        return text_codec(oid)
+    codec = binary_codec(oid, extra)
+    if codec is None:
+        raise NeedsText(
+            f"column {column} has a type (oid {oid}) that can't travel in binary format",
+            code="SRC-150",
+            table=relation.name,
+            hint="the window is read again in text format",
+        )
+    return codec

@@ -1,0 +1,353 @@
+"""Activation: bring a source into the state a channel needs, and take it out of it again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.engines.postgres.catalog.inspect import listed, with_partitions
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
+from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.log import retained_slot, slots
+from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, preconditions
+from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+__all__ = ["Activation", "Wanted", "activate", "deactivate"]
+
+log = logging.getLogger("ddlrepl")
+
+_FOR_A_MOMENT = ("SELECT set_config('lock_timeout', %s, true)", ["2s"])
+GENERATED_VERSION = 180000
+_GENERATED = "publish_generated_columns = stored"
+Result = TypeVar("Result")
+_IDENTITY = "its replica identity or publication can't be set while it is locked by"
+_OURS = "publication and helper schema can't be removed while a schema change uses them, of"
+_ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the source is to look like. anew: with another slot than the one that may be there.
+
+    low: where a channel that was active goes on; None: it was not.
+    """
+
+    channel: str
+    publication: str
+    slot: str
+    scope: Scope
+    replica_identity: ReplicaIdentity
+    ddl: DdlCapture
+    patience: float
+    anew: bool = False
+    low: Lsn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """What activation found and did.
+
+    position: from here on the log can be read. changes: what was done, empty when all stood already.
+    is_new: the slot is new, so what happened before has to come by a refresh.
+    is_restored: it was lost, and is there again without a gap: the log was held.
+    has_triggers: DDL reaches the log by event triggers; without them shapes are compared.
+    """
+
+    position: Lsn
+    changes: tuple[str, ...]
+    is_new: bool
+    has_triggers: bool
+    is_restored: bool
+
+
+def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
+    """Publication first, slot second: the slot must never be able to give rows from before the publication.
+
+    Raises SourceError SRC-101, SRC-105, SRC-107, SRC-109, SRC-110, SRC-111, SRC-112, SRC-113.
+    """
+    preconditions.require_server(connection)
+    preconditions.require_replication(connection)
+    with connection.transaction():
+        connection.execute("SET LOCAL lock_timeout = 0")  # the activation of another channel may take its time
+        connection.execute(_ONE_AT_A_TIME)
+    try:
+        may_prepare = _may_prepare(connection, wanted)
+        changes = _prepare(connection, wanted) if may_prepare else []
+        restored = _from_held_log(connection, wanted)
+        position, is_new = _slot(connection, wanted)
+        if restored:
+            changes.append(f"slot {wanted.slot} again, from {position}")
+        if is_new:
+            changes.append(f"slot {wanted.slot} at {position}")
+            if may_prepare:
+                _remember_slot(connection, wanted, position)
+        return Activation(position, tuple(changes), is_new, helper_schema.present(connection).has_triggers, restored)
+    finally:
+        connection.execute("SELECT pg_advisory_unlock_all()")
+
+
+def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
+    """Removes slot, publication, replica identities that were set, and with the last channel the helper schema.
+
+    Raises SourceError SRC-109 where somebody holds what has to go; what is gone then is gone, and it can be run again.
+    """
+    changes: list[str] = []
+    slot = slots.state(connection, wanted.slot)
+    if slot is not None and slot.is_ours:
+        preconditions.require_server(connection)
+        slots.drop(connection, wanted.slot)
+        changes.append(f"slot {wanted.slot} dropped")
+    if retained_slot.release(connection, wanted.slot):
+        changes.append(f"slot {retained_slot.held_name(wanted.slot)} dropped")
+    if preconditions.publication_id(connection, wanted.publication) is not None:
+        drop = f"DROP PUBLICATION {quote(wanted.publication)}".encode()
+        _in_time(connection, wanted, partial(connection.execute, drop))
+        changes.append(f"publication {wanted.publication} dropped")
+    if helper_schema.present(connection).is_readable:
+        for (member,) in connection.execute(
+            "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
+        ).fetchall():
+            _put_back(connection, wanted, member)
+        if _in_time(connection, wanted, partial(_forget, connection, wanted)):
+            changes.append("helper schema ddlrepl dropped")
+    return changes
+
+
+def _forget(connection: Connection[Any], wanted: Wanted) -> bool:
+    """Was it the last channel? Then the helper schema is gone, too."""
+    connection.execute("DELETE FROM ddlrepl.channel WHERE name = %s", [wanted.channel])
+    if connection.execute("SELECT FROM ddlrepl.channel").fetchone() is not None:
+        return False
+    helper_schema.remove(connection)
+    return True
+
+
+def _may_prepare(connection: Connection[Any], wanted: Wanted) -> bool:
+    """False when an administrator has made the publication and this role may only read."""
+    if preconditions.publication_id(connection, wanted.publication) is None:
+        return True
+    row = connection.execute(
+        "SELECT has_database_privilege(current_database(), 'CREATE') AND"
+        " pg_has_role(pubowner, 'USAGE') FROM pg_publication WHERE pubname = %s",
+        [wanted.publication],
+    ).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _prepare(connection: Connection[Any], wanted: Wanted) -> list[str]:
+    changes = helper_schema.install(connection, wanted.ddl)
+    if preconditions.publication_id(connection, wanted.publication) is None:
+        connection.execute(f"CREATE PUBLICATION {quote(wanted.publication)}".encode())
+        changes.append(f"publication {wanted.publication}")
+    if not publishes_generated(connection, wanted.publication) and _can_publish_generated(connection):
+        connection.execute(f"ALTER PUBLICATION {quote(wanted.publication)} SET ({_GENERATED})".encode())
+        changes.append(f"publication {wanted.publication} carries stored generated columns")
+    if _register(connection, wanted):
+        changes.append(f"channel {wanted.channel}")
+    changes += _release_excluded(connection, wanted)
+    changes += _tend_tables(connection, wanted)
+    return changes
+
+
+def _can_publish_generated(connection: Connection[Any]) -> bool:
+    return connection.info.server_version >= GENERATED_VERSION
+
+
+def _register(connection: Connection[Any], wanted: Wanted) -> bool:
+    """Writes the channel's row; False when it already says the same."""
+    row = connection.execute(
+        """
+        INSERT INTO ddlrepl.channel AS c (name, publication, slot, scope, replica_identity)
+        VALUES (%s, %s, %s, %s::jsonb, %s)
+        ON CONFLICT (name) DO UPDATE SET publication = excluded.publication, slot = excluded.slot,
+            scope = excluded.scope, replica_identity = excluded.replica_identity
+        WHERE (c.publication, c.slot, c.scope, c.replica_identity) IS DISTINCT FROM
+            (excluded.publication, excluded.slot, excluded.scope, excluded.replica_identity)
+        RETURNING 1
+        """,
+        [
+            wanted.channel,
+            wanted.publication,
+            wanted.slot,
+            json.dumps(wanted.scope.to_json()),
+            wanted.replica_identity.value,
+        ],
+    ).fetchone()
+    return row is not None
+
+
+def _release_excluded(connection: Connection[Any], wanted: Wanted) -> list[str]:
+    """Tables that a changed channel file excludes leave the publication."""
+    rows = connection.execute(
+        "SELECT m.table_id::bigint, n.nspname, c.relname, EXISTS (SELECT FROM pg_publication_rel r"
+        " JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pubname = %s AND r.prrelid = m.table_id)"
+        " FROM ddlrepl.member m JOIN pg_class c ON c.oid = m.table_id JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE m.channel = %s",
+        [wanted.publication, wanted.channel],
+    ).fetchall()
+    changes: list[str] = []
+    for table_id, schema, name, is_published in rows:
+        table = TableName(schema, name)
+        if not wanted.scope.excludes(table):
+            continue
+        alter = f"ALTER PUBLICATION {quote(wanted.publication)} DROP TABLE ONLY {qualified(table)}"
+        _put_back(connection, wanted, table_id, alter if is_published else "")
+        changes.append(f"table {table}: excluded")
+    return changes
+
+
+def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
+    """Each table in a transaction of its own, so that no lock outlives it."""
+    every = listed(connection, Scope())
+    chosen = [i for i, name in every if wanted.scope.wants(name)]
+    names = with_partitions(connection, chosen)
+    members = {i: name for i, name in names.items() if not wanted.scope.excludes(name)}
+    before = _members(connection, wanted)
+    for table_id in dict.fromkeys([*members, *(i for i, state in before.items() if state != "bystander")]):
+        _tend(connection, wanted, table_id)
+    _remember_bystanders(connection, wanted, {i: n for i, n in every if i not in members and wanted.scope.joins(n)})
+    after = _members(connection, wanted)
+    return [f"table {names.get(i, i)}: {state}" for i, state in after.items() if before.get(i) != state]
+
+
+def _tend(connection: Connection[Any], wanted: Wanted, table_id: int) -> None:
+    """Waits for locks up to the channel's patience. Raises SourceError SRC-109 with who holds them."""
+    deadline = time.monotonic() + wanted.patience
+    while True:
+        with connection.transaction():
+            connection.execute(*_FOR_A_MOMENT)
+            membership.tend_one(connection, wanted.channel, table_id)
+        if not membership.is_held(connection, wanted.channel, table_id):
+            return
+        if time.monotonic() > deadline:
+            raise _locked(connection, table_id)
+
+
+def _put_back(connection: Connection[Any], wanted: Wanted, table_id: int, first: str = "") -> None:
+    """The replica identity as it was. first: a statement of the same transaction.
+
+    Waits for locks as `_tend`. Raises SourceError SRC-109 with who holds them.
+    """
+
+    def put_back() -> None:
+        if first:
+            connection.execute(first.encode())
+        connection.execute("SELECT ddlrepl.put_back(%s, %s::bigint::oid)", [wanted.channel, table_id])
+
+    _in_time(connection, wanted, put_back, table_id)
+
+
+def _in_time(
+    connection: Connection[Any], wanted: Wanted, work: Callable[[], Result], table_id: int | None = None
+) -> Result:
+    """Does it in a transaction, again and again up to the channel's patience: nobody waits behind us for long.
+
+    table_id: of what is locked if it can't be done; None: tables of ours. Raises SourceError SRC-109 with who holds it.
+    """
+    deadline = time.monotonic() + wanted.patience
+    while True:
+        try:
+            with connection.transaction():
+                connection.execute(*_FOR_A_MOMENT)
+                return work()
+        except errors().LockNotAvailable:
+            if time.monotonic() > deadline:
+                raise _locked(connection, table_id) from None
+
+
+def _locked(connection: Connection[Any], table_id: int | None) -> SourceError:
+    """table_id: None for tables of ours."""
+    rows = connection.execute(
+        "SELECT DISTINCT a.pid, a.usename, a.application_name, a.state"
+        " FROM pg_locks l JOIN pg_stat_activity a USING (pid) JOIN pg_class c ON c.oid = l.relation"
+        " WHERE coalesce(c.oid = %s::bigint::oid, c.relnamespace = to_regnamespace('ddlrepl'))"
+        " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        " AND l.granted AND a.pid <> pg_backend_pid()",
+        [table_id],
+    ).fetchall()
+    named = connection.execute(
+        "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " WHERE c.oid = %s::bigint::oid",
+        [table_id],
+    ).fetchone()
+    who = "; ".join(f"process {p} (user {u}, application {a!r}, {s})" for p, u, a, s in rows) or "somebody"
+    return SourceError(
+        f"{_OURS if table_id is None else _IDENTITY} {who}",
+        code="SRC-109",
+        table=TableName(*named) if named else None,
+        hint="end them and try again: " + " ".join(f"SELECT pg_terminate_backend({row[0]});" for row in rows),
+        retryable=True,
+    )
+
+
+def _remember_bystanders(connection: Connection[Any], wanted: Wanted, tables: dict[int, TableName]) -> None:
+    connection.execute(
+        "INSERT INTO ddlrepl.member (channel, table_id, schema_name, table_name, state)"
+        " SELECT %s, i::oid, s, n, 'bystander' FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS t(i, s, n)"
+        " WHERE NOT EXISTS (SELECT FROM ddlrepl.member m WHERE m.channel = %s AND m.table_id = t.i::oid)"
+        " ON CONFLICT DO NOTHING",  # it alone would wait for whoever is about to drop one that we know
+        [
+            wanted.channel,
+            list(tables),
+            [n.schema for n in tables.values()],
+            [n.name for n in tables.values()],
+            wanted.channel,
+        ],
+    )
+
+
+def _from_held_log(connection: Connection[Any], wanted: Wanted) -> bool:
+    """A slot that is lost, or has left behind what comes next, is made again where the log is held."""
+    slot = slots.state(connection, wanted.slot)
+    if wanted.low is None or wanted.anew or (slot is not None and not slot.invalid and slot.confirmed <= wanted.low):
+        return False
+    try:
+        preconditions.require_publication(connection, wanted.publication, wanted.channel)
+    except SourceError as error:
+        log.warning("the log that is held can't be read: %s", error.message)
+        return False
+    return retained_slot.restore(connection, wanted.slot, wanted.low)
+
+
+def _slot(connection: Connection[Any], wanted: Wanted) -> tuple[Lsn, bool]:
+    """Creates the slot, or creates it anew when it is lost, older than its publication, or not wanted any more."""
+    slot = slots.state(connection, wanted.slot)
+    if slot is not None and (not slot.is_ours or (not slot.invalid and not wanted.anew)):
+        preconditions.require_slot(connection, wanted.slot)
+        try:
+            preconditions.require_publication(connection, wanted.publication, wanted.channel)
+            return slot.confirmed, False
+        except SourceError as error:
+            if error.code != "SRC-106":
+                raise
+    if slot is not None:
+        slots.drop(connection, wanted.slot)
+    return slots.create(connection, wanted.slot, wanted.patience), True
+
+
+def _remember_slot(connection: Connection[Any], wanted: Wanted, position: Lsn) -> None:
+    connection.execute(
+        "UPDATE ddlrepl.channel SET slot_created = %s::pg_lsn, publication_id = %s WHERE name = %s",
+        [str(position), preconditions.publication_id(connection, wanted.publication), wanted.channel],
+    )
+
+
+def _members(connection: Connection[Any], wanted: Wanted) -> dict[int, str]:
+    """States by id."""
+    rows = connection.execute(
+        "SELECT table_id::bigint, state FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
+    ).fetchall()
+    return {int(i): state for i, state in rows}

@@ -1,0 +1,118 @@
+"""One exported snapshot of the source, the shapes of some tables in it, and their sizes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, snapshot
+from airflow_ddlrepl.engines.postgres.connection.connect import errors, session
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.log.timeline import require_timeline
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Snapshot
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+PATIENCE_SECONDS = 10.0
+LOCK_TIMEOUT = "500ms"  # shorter than deadlock_timeout, so that no user's statement is the victim
+PAGE_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """name: for SET TRANSACTION SNAPSHOT. tables: those still there, as the snapshot sees them. pages: by table id."""
+
+    name: str
+    snapshot: Snapshot
+    tables: tuple[Table, ...]
+    pages: Mapping[int, int]
+
+
+@contextmanager
+def exported(
+    dsn: str, table_ids: Sequence[int], timeline: int = 0, name: str = "ddlrepl refresh"
+) -> Iterator[Exported]:
+    """Export a snapshot that stays usable inside the `with`.
+
+    The tables are locked in ACCESS SHARE mode first, as any SELECT does: writers go on, but nobody can alter,
+    truncate or drop a table between snapshot and load. (An ALTER that rewrites a table would leave it empty for
+    an older snapshot.) LOCK takes no snapshot itself, so what it waited for is seen. A table that is gone is left
+    out. DDL on the others waits until the load is done.
+
+    Which transactions the rows contain is told by their ids: a commit record stands in the log before its
+    transaction becomes visible, so no log position read before the snapshot is certain (low is 0). One read after
+    it is: what was visible had its commit record in the log already (high).
+
+    timeline: that the run began with; 0: any. name: of the session.
+
+    Raises SourceError SRC-117 when the log is on another timeline, SRC-171 when a lock can't be had, SRC-105 without
+    the right to read.
+    """
+    with session(dsn, autocommit=False, application_name=name) as connection:
+        if timeline:
+            require_timeline(connection, timeline)
+        names = _locked(connection, table_ids)
+        row = connection.execute("SELECT pg_export_snapshot()").fetchone()
+        assert row is not None
+        seen = snapshot(connection)
+        tables = inspect(connection, list(names))
+        sizes = connection.execute(
+            "SELECT i::bigint, pg_relation_size(i) FROM unnest(%s::oid[]) i", [[t.id for t in tables]]
+        ).fetchall()
+        yield Exported(str(row[0]), seen, tuple(tables), {int(i): -(-int(size) // PAGE_BYTES) for i, size in sizes})
+        connection.rollback()
+
+
+def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:
+    """Lock by name, then see that the names still mean the same tables; else once more.
+
+    Waiting for one table holds none of the others for long.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        wanted = _names(connection, table_ids)
+        connection.rollback()
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
+        try:
+            if wanted:
+                every = ", ".join(f"ONLY {qualified(name)}" for name in wanted.values())
+                connection.execute(f"LOCK TABLE {every} IN ACCESS SHARE MODE".encode())
+        except errors().UndefinedTable:
+            connection.rollback()
+            continue
+        except errors().LockNotAvailable:
+            connection.rollback()
+            if time.monotonic() < deadline:
+                continue
+            raise SourceError(
+                f"a table is locked by a schema change for more than {PATIENCE_SECONDS:g} seconds",
+                code="SRC-171",
+                hint="SELECT * FROM pg_locks WHERE mode = 'AccessExclusiveLock' tells who; the next run tries again",
+                retryable=True,
+            ) from None
+        except errors().InsufficientPrivilege as error:
+            raise SourceError(
+                str(error).splitlines()[0],
+                code="SRC-105",
+                hint="GRANT SELECT on the channel's tables to the source's role; docs/postgresql.md has the statements",
+            ) from None
+        if _names(connection, list(wanted)) == wanted:
+            return wanted
+        connection.rollback()
+
+
+def _names(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:
+    rows = connection.execute(
+        "SELECT c.oid::bigint, n.nspname, c.relname FROM pg_catalog.pg_class c"
+        " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY(%s::oid[])",
+        [list(table_ids)],
+    ).fetchall()
+    return {int(i): TableName(schema, name) for i, schema, name in rows}

@@ -1,0 +1,120 @@
+"""The helper schema `ddlrepl` in the source database: install it, know its version, remove it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.config.sections.policies import DdlCapture
+from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SETTINGS, SHAPE_SQL
+from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal
+from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
+from airflow_ddlrepl.errors import SourceError
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+FOLDER = Path(__file__).parent
+_MARK_SQL = """
+SELECT obj_description(n.oid, 'pg_namespace'), pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND (
+           SELECT bool_and(has_table_privilege(c.oid, 'SELECT')) FROM pg_class c
+           WHERE c.relnamespace = n.oid AND c.relname IN ('channel', 'member', 'signature')),
+       (SELECT count(*) FROM pg_event_trigger e WHERE e.evtname LIKE 'ddlrepl\\_%' AND e.evtenabled = 'A')
+FROM pg_namespace n WHERE n.nspname = 'ddlrepl'
+"""
+EVENT_TRIGGERS = 4
+TABLES = ("channel", "member", "signature", "fence")
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """What stands in the database: is the schema there, of this version, readable; do the event triggers fire?"""
+
+    is_there: bool
+    is_current: bool = False
+    is_readable: bool = False
+    has_triggers: bool = False
+
+
+def present(connection: Connection[Any]) -> Helper:
+    """What is installed now. Raises SourceError SRC-121 when it is of a role that we can't trust."""
+    row = connection.execute(_MARK_SQL).fetchone()
+    if row is None:
+        return Helper(False)
+    require_trusted(connection, TABLES, SourceError, "SRC-121")
+    mark, readable, triggers = row
+    return Helper(True, mark == _mark(), bool(readable), triggers == EVENT_TRIGGERS)
+
+
+def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
+    """Creates or renews what is missing; returns what was done, nothing the second time.
+
+    Raises SourceError SRC-105 when this role may not, SRC-121 when somebody else has made the schema.
+    """
+    now = present(connection)
+    wants_triggers = ddl is not DdlCapture.RELATIONS
+    done: list[str] = []
+    if not now.is_current:
+        try:
+            with connection.transaction():
+                connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
+                require_trusted(connection, TABLES, SourceError, "SRC-121")
+                connection.execute(_helper_sql().encode())
+                connection.execute(f"COMMENT ON SCHEMA ddlrepl IS {literal(_mark())}".encode())
+        except errors().InsufficientPrivilege as error:
+            raise _may_not(connection, error) from None
+        done.append("helper schema ddlrepl")
+    if wants_triggers and not (now.is_current and now.has_triggers):
+        try:
+            with connection.transaction():
+                connection.execute(_triggers_sql().encode())
+        except errors().InsufficientPrivilege as error:
+            if ddl is DdlCapture.TRIGGERS:
+                raise _may_not(connection, error) from None
+            return done
+        done.append("event triggers")
+    return done
+
+
+def remove(connection: Connection[Any]) -> None:
+    """Drops schema and event triggers."""
+    with connection.transaction():
+        connection.execute((FOLDER / "drop_helper_schema.sql").read_bytes())
+
+
+@cache
+def _helper_sql() -> str:
+    settings = "\n".join(f"SET {name} = {_setting(name, value)}" for name, value in SHAPE_SETTINGS.items())
+    text = (FOLDER / "helper_schema.sql").read_text()
+    return text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL)
+
+
+@cache
+def _triggers_sql() -> str:
+    return "\n".join((FOLDER / name).read_text() for name in ("set_unlogged.sql", "event_triggers.sql"))
+
+
+def _setting(name: str, value: str) -> str:
+    return value if name == "search_path" else literal(value)
+
+
+@cache
+def _mark() -> str:
+    digest = hashlib.sha256((_helper_sql() + _triggers_sql()).encode()).hexdigest()
+    return f"airflow-ddlrepl helper {digest[:12]}"
+
+
+def _may_not(connection: Connection[Any], error: Exception) -> SourceError:
+    row = connection.execute("SELECT current_user, quote_ident(current_database())").fetchone()
+    assert row is not None
+    user, database = row
+    return SourceError(
+        f"{user} may not prepare the source: {str(error).splitlines()[0]}",
+        code="SRC-105",
+        hint=f"run `ddlrepl activate` once as a superuser (event triggers need one), or GRANT CREATE ON DATABASE"
+        f" {database} and set `ddl: relations`; docs/postgresql.md shows what the role needs afterwards",
+    )

@@ -1,0 +1,68 @@
+"""Tables of a channel whose rows the source's log does not bring: which, why, and since when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.source import membership
+from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+# An older helper schema has no column left_at.
+_LEFT_OUT = f"""
+SELECT m.table_id::bigint, m.schema_name, m.table_name,
+    CASE WHEN m.state = 'left out' THEN m.reason ELSE 'somebody has taken it out of the publication' END,
+    to_jsonb(m) ->> 'left_at'
+FROM ddlrepl.member m WHERE m.channel = %s AND (m.state = 'left out' OR {membership.IS_MISSING}) ORDER BY 2, 3
+"""
+
+NEVER = "it has a generated column and no key"  # as helper_schema.sql begins its reason
+# Without event triggers nobody writes down a new one.
+_UNLOGGED = """
+SELECT c.oid::bigint, n.nspname, c.relname, EXISTS (
+    SELECT FROM pg_catalog.pg_inherits i JOIN ddlrepl.member m ON m.table_id = i.inhparent
+    WHERE i.inhrelid = c.oid AND c.relispartition AND m.channel = %s AND m.state <> 'bystander')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND c.relpersistence = 'u'
+  AND NOT EXISTS (
+      SELECT FROM pg_catalog.pg_depend d
+      WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+  AND NOT EXISTS (SELECT FROM ddlrepl.member m WHERE m.channel = %s AND m.table_id = c.oid)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A table of the channel whose rows are not in the stream. since: a position of the log; None: not known."""
+
+    table_id: int
+    name: TableName
+    why: str
+    since: Lsn | None = None
+
+    @property
+    def is_reloaded(self) -> bool:
+        """Is it loaded whole by cycles? No log can bring it, whatever anybody does but give it a key."""
+        return self.why.startswith(NEVER)
+
+    def __str__(self) -> str:
+        return f"{self.why}{'' if self.since is None else f' (since {self.since})'}"
+
+
+def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[LeftOut]:
+    """The channel's tables that are not in the stream, by name."""
+    known = [
+        LeftOut(int(i), TableName(schema, name), why, Lsn.parse(since) if since else None)
+        for i, schema, name, why, since in connection.execute(_LEFT_OUT.encode(), [channel])
+    ]
+    new = [
+        LeftOut(int(i), name, membership.UNLOGGED)
+        for i, schema, table, has_parent in connection.execute(_UNLOGGED, [channel, channel])
+        if scope.joins(name := TableName(schema, table)) or (has_parent and not scope.excludes(name))
+    ]
+    return sorted([*known, *new], key=lambda one: one.name)

@@ -1,0 +1,118 @@
+"""Tend: new tables join, replica identities are mended, and what was left out is published as soon as it can be.
+
+Where no event trigger has done it, a capture does: each table in a transaction of its own, so that no lock outlives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import LOCK_TIMEOUT
+from airflow_ddlrepl.model.names import TableName
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+# helper_schema.sql knows it by how it begins, and writes the other one
+LATE = "published late: its first rows come by a refresh"
+UNLOGGED = "it is unlogged: its rows are not in the log"
+_IS_HELD = "right(reason, 7) = '(55P03)'"
+# one look at the publication for all of them
+IS_MISSING = """
+state = 'published' AND (channel, table_id) NOT IN (
+    SELECT c.name, r.prrelid FROM pg_publication_rel r
+    JOIN pg_publication p ON p.oid = r.prpubid
+    JOIN ddlrepl.channel c ON c.publication = p.pubname)
+"""
+# nobody told us: the statement that made it logged fired no event trigger
+_IS_LOGGED_AGAIN = f"""
+state = 'left out' AND reason = '{UNLOGGED}' AND table_id IN (SELECT oid FROM pg_class WHERE relpersistence = 'p')
+"""
+_WAITS = f"({_IS_HELD} OR {IS_MISSING} OR {_IS_LOGGED_AGAIN})"
+_WAITING = f"SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND {_WAITS}"
+_MARK = "UPDATE ddlrepl.member SET reason = %s WHERE channel = %s AND table_id = %s::bigint::oid"
+
+
+def tend(connection: Connection[Any], channel: str) -> dict[int, str]:
+    """Every table that no event trigger has brought to its right state; what became of each, as ddlrepl.tend tells."""
+    return _tended(connection, channel, Path(__file__).with_name("membership.sql").read_text())
+
+
+def publish_late(connection: Connection[Any], channel: str) -> set[int]:
+    """Those that another transaction kept out, and those that somebody took out, are published; ids as `late`."""
+    _tended(connection, channel, _WAITING)
+    return late(connection, channel)
+
+
+def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
+    """One table. Published when it has rows already, it is marked so in the same transaction.
+
+    The mark outlives a run that ends before the table's refresh is asked for.
+    """
+    with connection.transaction():
+        row = connection.execute("SELECT ddlrepl.tend(%s, %s::bigint::oid)", [channel, table_id]).fetchone()
+        now = str(row[0]) if row else "gone"
+        if now == "filled":
+            connection.execute(_MARK, [LATE, channel, table_id])
+    return now
+
+
+def is_held(connection: Connection[Any], channel: str, table_id: int) -> bool:
+    """Was another transaction in the way when it was tended last?"""
+    row = connection.execute(
+        f"SELECT FROM ddlrepl.member WHERE channel = %s AND table_id = %s::bigint::oid AND {_IS_HELD}".encode(),
+        [channel, table_id],
+    ).fetchone()
+    return row is not None
+
+
+def late(connection: Connection[Any], channel: str) -> set[int]:
+    """Tables whose first rows, or some in between, are not in the log, and whose refresh is not asked for yet."""
+    rows = connection.execute(
+        "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND reason = %s", [channel, LATE]
+    )
+    return {int(i) for (i,) in rows}
+
+
+def forget_late(connection: Connection[Any], channel: str, table_ids: Iterable[int]) -> None:
+    """One that somebody is about to alter stays `late`: it is loaded once more, and nobody is waited for."""
+    connection.execute(
+        "UPDATE ddlrepl.member SET reason = NULL WHERE (channel, table_id) IN (SELECT channel, table_id"
+        " FROM ddlrepl.member WHERE channel = %s AND reason = %s AND table_id = ANY(%s::oid[]) FOR UPDATE SKIP LOCKED)",
+        [channel, LATE, list(table_ids)],
+    )
+
+
+def has_late(connection: Connection[Any], channel: str) -> bool:
+    """Would `publish_late` have anything to do?"""
+    row = connection.execute(
+        f"SELECT EXISTS (SELECT FROM ddlrepl.member WHERE channel = %s AND ({_WAITS} OR reason = %s))".encode(),
+        [channel, LATE],
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
+    """Tables that `publish_late` could not publish."""
+    rows = connection.execute(
+        f"SELECT schema_name, table_name FROM ddlrepl.member WHERE channel = %s AND"
+        f" (state = 'left out' AND {_IS_HELD} OR {IS_MISSING})".encode(),
+        [channel],
+    )
+    return [TableName(schema, name) for schema, name in rows]
+
+
+def _tended(connection: Connection[Any], channel: str, chosen: str) -> dict[int, str]:
+    """chosen: a query for ids. No table is waited for long; none is tended without the right."""
+    outcomes: dict[int, str] = {}
+    try:
+        for (table_id,) in connection.execute(chosen.encode(), [channel]).fetchall():
+            with connection.transaction():
+                connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
+                outcomes[int(table_id)] = tend_one(connection, channel, table_id)
+    except errors().InsufficientPrivilege:
+        pass
+    return outcomes

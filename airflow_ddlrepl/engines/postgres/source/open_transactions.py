@@ -1,0 +1,45 @@
+"""Wait until no transaction is left that began before a table was published: its rows are not in the stream."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.errors import SourceError
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+PAUSE_SECONDS = 0.1
+
+
+def settle(connection: Connection[Any], patience: float = 60.0) -> None:
+    """Returns when every transaction that is open now has ended. Locks nothing.
+
+    A snapshot taken afterwards holds everything that the stream does not. Raises SourceError SRC-120 after
+    `patience` seconds, naming who is in the way.
+    """
+    row = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").fetchone()
+    assert row is not None
+    deadline = time.monotonic() + patience
+    while True:
+        done = connection.execute("SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %s::xid8", [row[0]]).fetchone()
+        if done is not None and done[0]:
+            return
+        if time.monotonic() > deadline:
+            raise _in_the_way(connection)
+        time.sleep(PAUSE_SECONDS)
+
+
+def _in_the_way(connection: Connection[Any]) -> SourceError:
+    rows = connection.execute(
+        "SELECT format('process %s (user %s, since %s)', pid, usename, xact_start) FROM pg_stat_activity"
+        " WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()"
+        " UNION ALL SELECT format('prepared transaction %s', gid) FROM pg_prepared_xacts"
+    ).fetchall()
+    return SourceError(
+        f"transactions that began before a table was published are still open: {'; '.join(r[0] for r in rows)}",
+        code="SRC-120",
+        hint="end them, or run again when they have ended: only then does a refresh of the table miss no row",
+        retryable=True,
+    )

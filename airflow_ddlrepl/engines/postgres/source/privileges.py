@@ -1,0 +1,145 @@
+"""What the role of a source's location still lacks, each with the SQL that gives it. `ddlrepl doctor` prints it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.config.sections.policies import DdlCapture
+from airflow_ddlrepl.engines.postgres.catalog.inspect import listed
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
+from airflow_ddlrepl.engines.postgres.source import helper_schema
+from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.model.names import TableName
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+MANY = 10
+
+_ROLE_SQL = """
+SELECT r.rolname, r.rolsuper, r.rolreplication OR r.rolsuper, r.rolbypassrls OR r.rolsuper, current_database(),
+       has_database_privilege(current_database(), 'CREATE'), current_setting('wal_level'),
+       current_setting('max_replication_slots')::int - (SELECT count(*) FROM pg_replication_slots)
+FROM pg_roles r WHERE r.rolname = current_user
+"""
+_TABLES_SQL = """
+SELECT c.oid::bigint, has_schema_privilege(c.relnamespace, 'USAGE'), has_table_privilege(c.oid, 'SELECT'),
+       row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'), o.rolname, o.rolsuper
+FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner WHERE c.oid = ANY (%s::bigint[]::oid[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """what: in words. sql: what mends it, to be run by an administrator."""
+
+    what: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    name: str
+    is_superuser: bool
+    may_replicate: bool
+    sees_all_rows: bool
+    database: str
+    may_create: bool
+    wal_level: str
+    free_slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    name: TableName
+    has_schema: bool
+    may_select: bool
+    sees_some_rows: bool
+    is_owner: bool
+    owner: str
+    owner_is_superuser: bool
+
+
+def missing_rights(
+    connection: Connection[Any], scope: Scope, publication: str, ddl: DdlCapture = DdlCapture.AUTO
+) -> list[Problem]:
+    """What stops this role from reading the source, and before the first activation from activating it."""
+    row = connection.execute(_ROLE_SQL).fetchone()
+    assert row is not None
+    role = _Role(*row)
+    names = {i: name for i, name in listed(connection, Scope()) if scope.wants(name) or scope.joins(name)}
+    access = [_Access(names[i], *rest) for i, *rest in connection.execute(_TABLES_SQL, [list(names)]).fetchall()]
+    found = connection.execute("SELECT FROM pg_publication WHERE pubname = %s", [publication]).fetchone()
+    problems = _server(role) + _reading(role, access)
+    problems += _activating(role, access, ddl) if found is None else _activated(connection, ddl)
+    return problems
+
+
+def _server(role: _Role) -> list[Problem]:
+    problems: list[Problem] = []
+    if role.wal_level != "logical":
+        problems.append(
+            Problem(
+                f"wal_level is {role.wal_level}: the log does not have the rows",
+                "ALTER SYSTEM SET wal_level = 'logical'; -- and restart the server",
+            )
+        )
+    if role.free_slots < 1:
+        problems.append(
+            Problem("no replication slot is free", "ALTER SYSTEM SET max_replication_slots = 20; -- and restart")
+        )
+    if not role.may_replicate:
+        problems.append(Problem(f"{role.name} may not use slots", f"ALTER ROLE {quote(role.name)} REPLICATION;"))
+    return problems
+
+
+def _reading(role: _Role, access: list[_Access]) -> list[Problem]:
+    problems: list[Problem] = []
+    unreadable = [a for a in access if not (a.has_schema and a.may_select)]
+    if len(unreadable) > MANY:
+        problems.append(
+            Problem(
+                f"{role.name} may not read {len(unreadable)} tables, {unreadable[0].name} among them",
+                f"GRANT pg_read_all_data TO {quote(role.name)};",
+            )
+        )
+    else:
+        for schema in sorted({a.name.schema for a in unreadable if not a.has_schema}):
+            what = f"{role.name} may not use schema {schema}"
+            problems.append(Problem(what, f"GRANT USAGE ON SCHEMA {quote(schema)} TO {quote(role.name)};"))
+        for table in (a.name for a in unreadable if not a.may_select):
+            what = f"{role.name} may not read {table}"
+            problems.append(Problem(what, f"GRANT SELECT ON {qualified(table)} TO {quote(role.name)};"))
+    hidden = [a.name for a in access if a.sees_some_rows]
+    if hidden and not role.sees_all_rows:
+        what = f"row level security hides rows of {', '.join(map(str, hidden[:MANY]))} from {role.name}"
+        problems.append(Problem(what, f"ALTER ROLE {quote(role.name)} BYPASSRLS;"))
+    return problems
+
+
+def _activating(role: _Role, access: list[_Access], ddl: DdlCapture) -> list[Problem]:
+    if role.is_superuser:
+        return []
+    problems: list[Problem] = []
+    if ddl is DdlCapture.TRIGGERS:
+        problems.append(Problem("event triggers need a superuser", "-- run `ddlrepl activate` once as a superuser"))
+    if not role.may_create:
+        what = f"{role.name} may not create the publication"
+        problems.append(Problem(what, f"GRANT CREATE ON DATABASE {quote(role.database)} TO {quote(role.name)};"))
+    for owner, is_superuser in sorted({(a.owner, a.owner_is_superuser) for a in access if not a.is_owner}):
+        what = f"{role.name} can't publish tables of {owner}"
+        sql = f"GRANT {quote(owner)} TO {quote(role.name)};"
+        problems.append(Problem(what, "-- run `ddlrepl activate` once as a superuser" if is_superuser else sql))
+    return problems
+
+
+def _activated(connection: Connection[Any], ddl: DdlCapture) -> list[Problem]:
+    now = helper_schema.present(connection)
+    if ddl is DdlCapture.TRIGGERS and not now.has_triggers:
+        return [
+            Problem("event triggers are missing or disabled", "-- as a superuser: ddlrepl activate installs them again")
+        ]
+    if now.is_there and not now.is_current:
+        return [Problem("the helper schema is of another version", "-- run `ddlrepl activate` as its owner")]
+    return []

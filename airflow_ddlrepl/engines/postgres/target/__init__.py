@@ -1,0 +1,1 @@
+"""A target: its transactions, its state, its outbox, its rewind area."""

@@ -1,0 +1,313 @@
+"""Run a program at a PostgreSQL target: merge staged rows and alter tables in log order, in one transaction.
+
+The target's position and the shapes its tables stand at are written in that same transaction: after
+a crash either everything of a program is there or nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.plan.ddl_replay import unlike
+from airflow_ddlrepl.adapt.plan.refused_alter import MEND
+from airflow_ddlrepl.adapt.plan_model import Executed, Expected, StepKind, TablePlan
+from airflow_ddlrepl.adapt.program.program import Program, Slice, Standing, State, Step
+from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.connection.connect import passing, session
+from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
+from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
+from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
+from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.postgres.target.state import advance, write_standings
+from airflow_ddlrepl.errors import AlterRefused
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.record import Record
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg import Cursor
+
+TRUNCATED = "no_truncate: the source's table was truncated, and the rows at the target stay"
+
+
+@dataclass
+class StagedSlice:
+    """A slice of a program with what was staged of it: sections in order, each a list of buckets."""
+
+    piece: Slice
+    sections: dict[int, list[Staged]]
+
+    def names(self) -> list[str]:
+        """Every staging table; each holds rows."""
+        return [name for buckets in self.sections.values() for staged in buckets for name in staged.stored]
+
+
+@dataclass
+class Applied:
+    """What a program did: rows by kind, changes by kind, statements run, warnings; notes: what each change means.
+
+    discarded: changes that the target does not take, by table and reason. executed: what was run for schema changes.
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)
+    statements: int = 0
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    discarded: Counter[str] = field(default_factory=Counter)
+    executed: list[Executed] = field(default_factory=list)
+
+
+def run_program(
+    dsn: str,
+    channel: str,
+    program: Program,
+    staged: Sequence[StagedSlice],
+    records: Sequence[Record],
+    *,
+    epoch: int,
+    token: int,
+    lock_timeout: float = LOCK_TIMEOUT,
+) -> Applied:
+    """Apply everything and move the position from program.low to program.high, or nothing.
+
+    records: what the repository has to know of it; they are left at the target for `flow.recording`.
+    lock_timeout: seconds that one try waits for one lock.
+    Raises Fenced LCK-102 when another run moved the target, TargetError INT-… when rows don't fit,
+    AlterRefused ADP-130 when the target refuses a statement, TGT-110 when a lock can't be had.
+    """
+
+    def once() -> Applied:
+        with connection.transaction(), connection.cursor() as cursor:
+            advance(cursor, channel, program.low, program.high, epoch=epoch, token=token)
+            require_rows(cursor, [name for piece in staged for name in piece.names()])
+            run = _Run(cursor, list(staged), prepare_session(cursor))
+            for steps in _together(program.steps):
+                run.merge_before(steps)
+                run.truncate(steps)
+                for step in steps:
+                    run.step(step, _loaded_anew_with(step, steps))
+            run.merge_rest()
+            write_standings(cursor, channel, _changed(program), _gone(program))
+            leave(cursor, channel, records)
+            reach("integrate.transaction")
+            return run.applied
+
+    with session(dsn, application_name=session_name("integrate", channel, token)) as connection:
+        limit(connection, lock_timeout)
+        return patiently(once, connection, dsn)
+
+
+def _together(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """The steps of one statement: what it does to a type that its tables share hits all of them at once."""
+    for _, group in groupby(steps, key=lambda step: step.key):
+        yield list(group)
+
+
+def _loaded_anew_with(step: Step, group: Sequence[Step]) -> list[TableName]:
+    """Partitions, at any depth, that the same statement changes and that wait for a refresh from then on.
+
+    Of a source's text: every table of it that does.
+    """
+    if step.runs_text:
+        return [s.before.name for s in group if s.before is not None and _is_loaded_anew(s, s.before)]
+    if step.before is None or not step.before.shape.is_partitioned:
+        return []
+    found: list[TableName] = []
+    below = {step.table_id}
+    for other in group:  # a partitioned table stands before its partitions
+        before = other.before
+        if before is None or before.shape.partition is None or before.shape.partition.of not in below:
+            continue
+        below.add(other.table_id)
+        if _is_loaded_anew(other, before):
+            found.append(before.name)
+    return found
+
+
+def _is_loaded_anew(step: Step, before: Standing) -> bool:
+    waits = step.after is not None and step.after.state is State.PENDING
+    return waits and not before.shape.is_partitioned
+
+
+def _changed(program: Program) -> dict[int, Standing]:
+    """Standings that the steps changed, and those whose refresh lies behind now: its snapshot is forgotten."""
+    touched = {step.table_id for step in program.steps}
+    found = {i: s for i, s in program.standings.items() if i in touched}
+    for table_id, standing in program.standings.items():
+        if standing.snapshot is not None and standing.snapshot.high <= program.high:
+            found[table_id] = replace(standing, snapshot=None)
+    return found
+
+
+def _gone(program: Program) -> list[int]:
+    return [step.table_id for step in program.steps if step.table_id not in program.standings]
+
+
+def _is_about_rows(error: psycopg.Error) -> bool:
+    """Rows that stand there break a rule, have no such value, or can't be converted: others may do."""
+    import psycopg
+
+    unlike = (psycopg.errors.DatatypeMismatch, psycopg.errors.CannotCoerce)
+    return isinstance(error, (psycopg.DataError, psycopg.IntegrityError, *unlike))
+
+
+def _said(error: psycopg.Error) -> str:
+    """What stands in the way is told in full; of rows no value is."""
+    detail = error.diag.message_detail if (error.sqlstate or "").startswith(("0A", "2B")) else None
+    return " ".join([str(error).splitlines()[0], *(detail or "").split()])
+
+
+class _Run:
+    """One pass through a program inside its transaction."""
+
+    def __init__(self, cursor: Cursor[Any], staged: list[StagedSlice], session: Session) -> None:
+        self.cursor = cursor
+        self.session = session
+        self.waiting = staged
+        self.applied = Applied()
+        self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
+
+    def merge_before(self, steps: Sequence[Step]) -> None:
+        """The rows of these tables that stand before the statement."""
+        ids, key = {step.table_id for step in steps}, steps[0].key
+        self._merge([s for s in self.waiting if s.piece.table_id in ids and s.piece.high <= key])
+
+    def truncate(self, steps: Sequence[Step]) -> None:
+        """The tables of one TRUNCATE together: foreign keys between them are no obstacle."""
+        found = [step for step in steps if step.event.kind is EventKind.TRUNCATE]
+        names = [step.before.name for step in found if step.before is not None]
+        if names:
+            self._empty(names, restart=bool(found[0].event.settings.get("restart_identity")))
+            self.applied.changes["truncate"] += len(names)
+
+    def merge_rest(self) -> None:
+        """Everything left, all tables together: deletes of all, then updates, then inserts."""
+        self._merge(list(self.waiting))
+
+    def step(self, step: Step, spare: Sequence[TableName] = ()) -> None:
+        """spare: tables whose rows a refresh replaces, which may go where they are in the way."""
+        if step.event.kind is EventKind.NO_TRUNCATE and step.before is not None:
+            self.applied.warnings.append(f"{step.before.name}: {TRUNCATED}")
+        if step.plan is None:
+            return
+        for change in step.plan.changes:
+            self.applied.changes[change.split(" ", 1)[0]] += 1
+        self.applied.notes += [f"{step.plan.name}: {hazard}" for hazard in step.plan.hazards]
+        indexes: list[str] = []
+        for part in step.plan.steps:
+            if part.kind is StepKind.WARN:
+                self.applied.warnings.append(f"{step.plan.name}: {part.why}")
+            elif part.replaces and step.before is not None:
+                indexes = own_indexes(self.cursor, step.before.shape)
+                self._sql(step, part.sql, spare)
+                name_parts(self.cursor, step.before.name)
+            elif part.kind is StepKind.SQL and not (part.shared and not self._is_first(step, part.sql)):
+                self._sql(step, part.sql, spare)
+        if step.plan.expected is not None:
+            self._compare(step, step.plan, step.plan.expected)
+        self.applied.warnings += index_again(self.cursor, step.plan.target, indexes)
+
+    def _compare(self, step: Step, plan: TablePlan, expected: Expected) -> None:
+        """Raises AlterRefused ADP-153 where a source's text has not made of the table what it made there."""
+        found = Present(self.cursor.connection).table(plan.target)
+        if differs := unlike(expected, found):
+            why = f"the source's text did not do at the target what it did there: {'; '.join(differs)}"
+            refused = AlterRefused(why, code="ADP-153", table=plan.name, at=step.key, hint=f"all is undone; {MEND}")
+            refused.on, refused.is_text = (step.table_id, step.key), True
+            raise refused
+
+    def _is_first(self, step: Step, sql: tuple[str, ...]) -> bool:
+        """A step that several tables of one statement share runs once."""
+        if (step.key, sql) in self._done:
+            return False
+        self._done.add((step.key, sql))
+        return True
+
+    def _sql(self, step: Step, statements: Iterable[str], spare: Sequence[TableName]) -> None:
+        import psycopg
+
+        for statement in statements:
+            try:
+                self._execute(statement, spare, is_one=step.runs_text)
+            except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+                raise
+            except psycopg.Error as error:
+                if (trouble := passing(error, "the target")) is not None:
+                    raise trouble from error
+                refused = AlterRefused(
+                    f"the target refuses `{statement}`: {_said(error)}",
+                    code="ADP-130",
+                    table=step.plan.name if step.plan else None,
+                    at=step.key,
+                    hint=f"nothing of this cycle was applied; {MEND}",
+                )
+                refused.on = (step.table_id, step.key)
+                refused.by_rows = _is_about_rows(error)
+                refused.is_text = step.runs_text
+                raise refused from None
+            self.applied.statements += 1
+            name = str(step.plan.name) if step.plan else ""
+            self.applied.executed.append(Executed(name, str(Lsn(step.key.lsn)), statement))
+            reach("integrate.altered")
+
+    def _empty(self, names: Sequence[TableName], *, restart: bool) -> None:
+        """Where foreign keys of other tables point to them TRUNCATE is refused: their rows are deleted instead."""
+        import psycopg
+
+        tables = ", ".join(map(qualified, names))
+        try:
+            with self.cursor.connection.transaction():
+                self.cursor.execute(f"TRUNCATE {tables}{' RESTART IDENTITY' if restart else ''}".encode())
+        except psycopg.errors.FeatureNotSupported:
+            delete_all(self.cursor, names, self.session)
+        self.applied.statements += 1
+
+    def _execute(self, statement: str, spare: Sequence[TableName], *, is_one: bool) -> None:
+        """A partitioned table's ALTER converts the rows of its partitions, those too that are loaded anew anyway.
+
+        is_one: the server refuses a text that is more than one statement (it does in the extended protocol).
+        """
+        import psycopg
+
+        if not spare:
+            self.cursor.execute(statement.encode(), binary=is_one)
+            return
+        try:
+            with self.cursor.connection.transaction():
+                self.cursor.execute(statement.encode(), binary=is_one)
+        except (psycopg.DataError, psycopg.IntegrityError) as error:
+            names = ", ".join(map(str, spare))
+            self.applied.warnings.append(f"{names}: empty until the refresh: {str(error).splitlines()[0]}")
+            self._empty(spare, restart=False)
+            self.cursor.execute(statement.encode(), binary=is_one)
+
+    def _merge(self, due: list[StagedSlice]) -> None:
+        """All tables together, but the sections of one table one after the other, in the order of the log."""
+        taken = set(map(id, due))
+        self.waiting = [s for s in self.waiting if id(s) not in taken]
+        sections: dict[int, list[Sequence[Staged]]] = {}
+        for one in sorted(due, key=lambda s: s.piece.low):
+            found = sections.setdefault(one.piece.table_id, [])
+            found += [one.sections[number] for number in sorted(one.sections)]
+        for number in range(max(map(len, sections.values()), default=0)):
+            buckets = [b for found in sections.values() if number < len(found) for b in found[number]]
+            if buckets:
+                for counts in merge(self.cursor, buckets, self.session):
+                    updated = counts.updated + counts.moved
+                    self.applied.rows.update(
+                        changes=counts.changes, inserted=counts.inserted, updated=updated, deleted=counts.deleted
+                    )
+                reach("integrate.rows")

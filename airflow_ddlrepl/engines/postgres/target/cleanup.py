@@ -1,0 +1,36 @@
+"""Tables in our schema that runs which were killed have left: stages of rows, and shadows of tables that are loaded."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.model.names import TableName
+
+log = logging.getLogger("ddlrepl")
+SCHEMA = "ddlrepl"
+
+
+def leftovers(cursor: Any, stem: str) -> list[str]:
+    """Their names, which begin so. cursor: of psycopg."""
+    cursor.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r'"
+        " AND starts_with(relname, %s) ORDER BY 1",
+        [SCHEMA, stem],
+    )
+    return [row[0] for row in cursor.fetchall()]
+
+
+def sweep(connection: Any, stem: str, token: int) -> None:
+    """Remove tables `<stem><token>_…` of earlier runs; one in use stays for the next. connection: in autocommit."""
+    with connection.cursor() as cursor:
+        for name in leftovers(cursor, stem):
+            if int(name.removeprefix(stem).partition("_")[0]) < token:
+                try:
+                    with connection.transaction():
+                        cursor.execute("SET LOCAL lock_timeout = '2s'")
+                        cursor.execute(f"DROP TABLE IF EXISTS {qualified(TableName(SCHEMA, name))}".encode())
+                except errors().LockNotAvailable:
+                    log.warning("%s is still in use by a run that is over; the next run removes it", name)

@@ -1,0 +1,61 @@
+"""A table whose place another one takes: the indexes that people gave it come back, nothing else may hang on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, names_of_keys
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION, passing
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
+from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+_INDEXES = """
+SELECT pg_get_indexdef(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = {table}::regclass AND c.relname <> ALL ({keys})
+  AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid)
+ORDER BY c.relname
+"""
+
+
+def own_indexes(cursor: Cursor[Any], standing: Table) -> list[str]:
+    """The indexes that people gave the table, as statements. standing: the table as the channel made it.
+
+    Raises CannotAdapt ADP-133 where anything else hangs on it, which would be lost.
+    """
+    found = Present(cursor.connection).table(standing.name)
+    if found is None:
+        return []
+    ours = {column.name for column in standing.columns}
+    hanging = [f"column {column.name}" for column in found.columns if column.name not in ours]
+    hanging += [what for what in dependants(cursor.connection, found) if not what.startswith("index ")]
+    if hanging:
+        raise CannotAdapt(
+            f"no new table can take the place of this one, on which hang: {', '.join(hanging)}",
+            code="ADP-133",
+            table=standing.name,
+            hint="nothing was changed; take off what is in the way and run again, or choose another"
+            " on_preserve_alter_table_fail for this table",
+        )
+    cursor.execute(_INDEXES.format(table=literal(qualified(standing.name)), keys=names_of_keys(found)).encode())
+    return [str(row[0]) for row in cursor.fetchall()]
+
+
+def index_again(cursor: Cursor[Any], table: TableName, indexes: Sequence[str]) -> Iterator[str]:
+    """What can be made is made; says which index can't, and how it was."""
+    import psycopg
+
+    for statement in indexes:
+        try:
+            with cursor.connection.transaction():
+                cursor.execute(statement.encode())
+        except psycopg.Error as error:
+            if error.sqlstate in CONTENTION or passing(error) is not None:
+                raise
+            yield f"{table}: an index does not fit the new table and is gone: {statement}: {str(error).splitlines()[0]}"

@@ -1,0 +1,289 @@
+"""What a PostgreSQL target knows of itself: how far the log is applied, and the shape each table stands at.
+
+It is written in the transactions that change the tables, so it is never ahead of them nor behind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
+from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier
+from airflow_ddlrepl.engines.postgres.target import outbox, rewind_area
+from airflow_ddlrepl.errors import Fenced, TargetError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn, Snapshot
+from airflow_ddlrepl.model.stored import stored
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+CREATE = """
+CREATE SCHEMA IF NOT EXISTS ddlrepl;
+CREATE TABLE IF NOT EXISTS ddlrepl.position (
+    channel text PRIMARY KEY, lsn pg_lsn NOT NULL, epoch bigint NOT NULL, token bigint NOT NULL,
+    updated timestamptz NOT NULL DEFAULT now());
+CREATE TABLE IF NOT EXISTS ddlrepl.tables (
+    channel text NOT NULL, table_id bigint NOT NULL, schema_name text NOT NULL, table_name text NOT NULL,
+    shape jsonb NOT NULL, state text NOT NULL, snapshot jsonb, PRIMARY KEY (channel, table_id));
+CREATE TABLE IF NOT EXISTS ddlrepl.chunks (token text NOT NULL, chunk text NOT NULL, rows bigint NOT NULL,
+    PRIMARY KEY (token, chunk));
+"""
+_PUT = """
+INSERT INTO ddlrepl.tables (channel, table_id, schema_name, table_name, shape, state, snapshot)
+VALUES (%s, %s, %s, %s, %s::jsonb, %s, %s::jsonb)
+ON CONFLICT (channel, table_id) DO UPDATE SET schema_name = excluded.schema_name, table_name = excluded.table_name,
+    shape = excluded.shape, state = excluded.state, snapshot = excluded.snapshot
+"""
+_FORGET_KEPT = """
+DELETE FROM ddlrepl.tables k USING ddlrepl.tables l
+WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state IN ('live', 'pending')
+  AND l.schema_name = k.schema_name AND l.table_name = k.table_name
+"""
+TABLES = ("position", "tables", "chunks", "unrecorded", *rewind_area.TABLES)
+WAITING = (State.PENDING, State.NEW)
+_known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], Standing]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """lsn: everything that commits before it is applied. standings: the channel's tables here, by source id."""
+
+    lsn: Lsn
+    epoch: int
+    token: int
+    standings: Mapping[int, Standing]
+
+
+def create(connection: Connection[Any]) -> None:
+    """Create our schema at the target, with its tables, where they are not there.
+
+    Raises TargetError TGT-102 without the right to, TGT-104 when somebody else has made the schema.
+    """
+    import psycopg
+
+    try:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
+            connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
+            require_trusted(connection, TABLES, TargetError, "TGT-104")
+            connection.execute((CREATE + outbox.CREATE + rewind_area.CREATE).encode())
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise _no_right(connection, error) from None
+
+
+def begin(cursor: Any, channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+    """Write the channel's position in the open transaction, if the target has none."""
+    cursor.execute(
+        "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
+        " ON CONFLICT DO NOTHING",
+        [channel, str(lsn), epoch, token],
+    )
+
+
+def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+    """Create our schema and the channel's position, if they are not there. Raises what `create` raises."""
+    create(connection)
+    begin(connection, channel, lsn, epoch, token)
+
+
+def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
+    row = connection.execute("SELECT quote_ident(current_user), quote_ident(current_database())").fetchone()
+    assert row is not None
+    return TargetError(
+        f"{row[0]} may not keep our schema ddlrepl at the target: {str(error).splitlines()[0]}",
+        code="TGT-102",
+        hint=f"GRANT CREATE ON DATABASE {row[1]} TO {row[0]}; or, when another role made the schema before:"
+        f" GRANT USAGE, CREATE ON SCHEMA ddlrepl TO {row[0]}; and ALTER TABLE … OWNER TO {row[0]} for our tables there",
+    )
+
+
+def restart(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+    """Begin again at this position, whoever was here before: the channel's repository was made anew."""
+    connection.execute(
+        "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, epoch = %s, token = %s, updated = now() WHERE channel = %s",
+        [str(lsn), epoch, token, channel],
+    )
+    connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPosition:
+    """Where a target stands: everything that commits before lsn is applied, of an epoch, by the run of a token."""
+
+    lsn: Lsn
+    epoch: int
+    token: int
+
+
+def find_position(connection: Connection[Any], channel: str) -> TargetPosition | None:
+    """Return where the target stands; None when it was never prepared for the channel."""
+    import psycopg
+
+    try:
+        row = connection.execute(
+            "SELECT lsn::text, epoch, token FROM ddlrepl.position WHERE channel = %s", [channel]
+        ).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        return None
+    return TargetPosition(Lsn.parse(row[0]), int(row[1]), int(row[2])) if row else None
+
+
+def find_state(connection: Connection[Any], channel: str) -> TargetState | None:
+    """Return what the target knows of the channel; None when it was never prepared for it."""
+    at = find_position(connection, channel)
+    return TargetState(at.lsn, at.epoch, at.token, _read_standings(connection, channel)) if at else None
+
+
+def read_state(connection: Connection[Any], channel: str) -> TargetState:
+    """Raises TargetError TGT-101 when the target was never prepared for the channel."""
+    found = find_state(connection, channel)
+    if found is None:
+        raise forgotten(f"the target at {_place(connection)}", channel)
+    return found
+
+
+def forgotten(target: str, channel: str) -> TargetError:
+    """The error for a target that knows nothing of the channel although it should. target: as a message names it."""
+    return TargetError(
+        f"{target} knows nothing of channel {channel}",
+        code="TGT-101",
+        hint="was it restored, its schema ddlrepl dropped, or does its location lead to another database now?"
+        " `ddlrepl activate` loads its tables again; where they hold rows still, set `existing_tables: replace` for it"
+        " first",
+    )
+
+
+def _place(connection: Connection[Any]) -> str:
+    info = connection.info
+    return f"{info.host}:{info.port}/{info.dbname}"
+
+
+def _read_standings(connection: Connection[Any], channel: str) -> dict[int, Standing]:
+    """By table. A row that this connection has read before is not read again: its version's place tells."""
+    known = _known.setdefault(connection, {})
+    where, version = "FROM ddlrepl.tables WHERE channel = %s", "xmin::text || ' ' || ctid::text"
+    marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
+    found = {table_id: known.get((channel, mark)) for table_id, mark in marks}
+    if news := [table_id for table_id, standing in found.items() if standing is None]:
+        columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot, shape ->> 'properties'"
+        rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
+        for mark, *row in rows:
+            found[row[0]] = known[channel, mark] = _standing(row)
+    return {table_id: standing for table_id, standing in found.items() if standing is not None}
+
+
+def has_loaded(connection: Connection[Any], channel: str) -> bool:
+    """Has a table of the channel got its first rows here?"""
+    loaded = "SELECT FROM ddlrepl.tables WHERE channel = %s AND state <> %s"
+    row = connection.execute(f"SELECT EXISTS ({loaded})".encode(), [channel, State.NEW]).fetchone()
+    return row is not None and bool(row[0])
+
+
+def is_waiting(connection: Connection[Any], channel: str) -> bool:
+    """Does a table of the channel wait here for a refresh?"""
+    waits = "SELECT FROM ddlrepl.tables WHERE channel = %s AND state = ANY (%s)"
+    row = connection.execute(f"SELECT EXISTS ({waits})".encode(), [channel, [*WAITING]]).fetchone()
+    return row is not None and bool(row[0])
+
+
+def advance(cursor: Any, channel: str, low: Lsn, high: Lsn, *, epoch: int, token: int) -> None:
+    """Move the position from low to high in the open transaction; its row stays locked to the end.
+
+    Raises Fenced LCK-102 when the target stands elsewhere or a newer run has been here.
+    """
+    cursor.execute(
+        "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, token = %s, updated = now()"
+        " WHERE channel = %s AND lsn = %s::pg_lsn AND epoch = %s AND token <= %s",
+        [str(high), token, channel, str(low), epoch, token],
+    )
+    if cursor.rowcount != 1:
+        raise _fenced(channel, low)
+
+
+def hold(cursor: Any, channel: str, *, epoch: int, token: int) -> None:
+    """Keep other runs from the target until the open transaction ends. Raises Fenced LCK-102."""
+    cursor.execute(
+        "UPDATE ddlrepl.position SET token = %s, updated = now() WHERE channel = %s AND epoch = %s AND token <= %s",
+        [token, channel, epoch, token],
+    )
+    if cursor.rowcount != 1:
+        raise _fenced(channel, None)
+
+
+def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int) -> None:
+    """From here on no earlier run of the channel writes at this target: what it has open is ended and undone.
+
+    Raises Fenced LCK-102 when a newer run has been here, TargetError TGT-101 when the target knows no such channel.
+    """
+    import psycopg
+
+    end_earlier(connection, channel, token)
+    try:
+        with connection.transaction(), connection.cursor() as cursor:
+            hold(cursor, channel, epoch=epoch, token=token)
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, Fenced):
+        read_state(connection, channel)
+        raise
+
+
+def write_standings(cursor: Any, channel: str, standings: Mapping[int, Standing], gone: Iterable[int] = ()) -> None:
+    """Record how the tables stand, in the open transaction; `gone`: those that the target has dropped.
+
+    A kept table whose name a live one has now is forgotten: it was used again, or has stepped aside.
+    """
+    rows = [_row(channel, standing) for standing in standings.values()]
+    if rows:
+        cursor.executemany(_PUT, rows)
+    cursor.execute("DELETE FROM ddlrepl.tables WHERE channel = %s AND table_id = ANY(%s)", [channel, list(gone)])
+    cursor.execute(_FORGET_KEPT, [channel])
+
+
+def forget(connection: Connection[Any], channel: str) -> None:
+    """Remove the channel's records; the last channel takes the schema with it. The tables stay."""
+    with connection.transaction():
+        row = connection.execute("SELECT to_regclass('ddlrepl.position')").fetchone()
+        if row is None or row[0] is None:
+            return
+        connection.execute("DELETE FROM ddlrepl.position WHERE channel = %s", [channel])
+        connection.execute("DELETE FROM ddlrepl.tables WHERE channel = %s", [channel])
+        connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
+        rewind_area.forget(connection, channel)
+        row = connection.execute(
+            "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"
+        ).fetchone()
+        if row is not None and not row[0]:
+            connection.execute("DROP SCHEMA ddlrepl CASCADE")
+
+
+def _fenced(channel: str, low: Lsn | None) -> Fenced:
+    return Fenced(
+        f"another run of channel {channel} has been at this target",
+        code="LCK-102",
+        at=low,
+        hint="nothing was written; run again: a run starts from the position that the target has",
+        retryable=True,
+    )
+
+
+def _row(channel: str, standing: Standing) -> tuple[Any, ...]:
+    shape = json.dumps({**standing.shape.to_json(), "properties": standing.properties})
+    snapshot = json.dumps(standing.snapshot.to_json()) if standing.snapshot else None
+    return (channel, standing.table_id, *standing.name, shape, standing.state.value, snapshot)
+
+
+def _standing(row: Sequence[Any]) -> Standing:
+    table_id, schema, name, shape, state, snapshot, properties = row
+    return Standing(
+        int(table_id),
+        TableName(schema, name),
+        stored(shape),
+        State(state),
+        Snapshot.from_json(snapshot) if snapshot else None,
+        properties or "",
+    )
