@@ -134,8 +134,8 @@ def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
 
 def _preparation(channel: Channel) -> Iterator[Finding]:
     """What is missing at the targets of a channel that is active: one was added since, or has forgotten the channel."""
-    from airflow_ddlrepl.flow.cycle import Cycle
-    from airflow_ddlrepl.flow.target_readiness import Readiness, readiness, what_is_missing
+    from airflow_ddlrepl.flow.run.context import Cycle
+    from airflow_ddlrepl.flow.targets.readiness import Readiness, readiness, what_is_missing
     from airflow_ddlrepl.model.work import InProcess
     from airflow_ddlrepl.repository.repository import Repository
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from sqlalchemy import insert, update
 
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.flow.cycle import Cycle
+from airflow_ddlrepl.flow.run.context import Cycle
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.database import Database

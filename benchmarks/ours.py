@@ -10,12 +10,12 @@ from typing import Any
 
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.flow import replicate
-from airflow_ddlrepl.flow.activation import activate
-from airflow_ddlrepl.flow.bringing import integrate
-from airflow_ddlrepl.flow.capturing import capture
-from airflow_ddlrepl.flow.cycle import Cycle
-from airflow_ddlrepl.flow.refreshing import refresh
-from airflow_ddlrepl.flow.rewinding import rewind
+from airflow_ddlrepl.flow.admin.activate import activate
+from airflow_ddlrepl.flow.apply.advance import integrate
+from airflow_ddlrepl.flow.capture.capture import capture
+from airflow_ddlrepl.flow.refresh.refresh import refresh
+from airflow_ddlrepl.flow.rewind.rewind import rewind
+from airflow_ddlrepl.flow.run.context import Cycle
 from airflow_ddlrepl.model.work import Runner
 
 CHANNEL = """\

@@ -119,7 +119,7 @@ def check(path: Path) -> Result:
     """The file is valid when this returns; what does nothing is told as warnings. Raises ConfigError, and
     Unsupported ADP-156 for a function of `transform` that can't be imported here, where the channel's driver runs.
     """
-    from airflow_ddlrepl.flow.transforming import require_functions
+    from airflow_ddlrepl.flow.mapping.value_functions import require_functions
 
     with opened(path) as channel:
         require_functions(channel)

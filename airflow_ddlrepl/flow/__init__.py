@@ -14,21 +14,21 @@ from typing import Any
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import TrailError
-from airflow_ddlrepl.flow.activation import activate, deactivate
-from airflow_ddlrepl.flow.apart import Apart
-from airflow_ddlrepl.flow.bringing import adapt, has_changes, has_rows, integrate
-from airflow_ddlrepl.flow.capturing import capture, has_news
-from airflow_ddlrepl.flow.comparing import compare, repair
-from airflow_ddlrepl.flow.controls import held_controls, remove_seen
-from airflow_ddlrepl.flow.cycle import Cycle, log
-from airflow_ddlrepl.flow.news import news
-from airflow_ddlrepl.flow.planned import plan
-from airflow_ddlrepl.flow.refreshing import has_loads, is_waiting, refresh
-from airflow_ddlrepl.flow.results import Refreshed, Replicated
-from airflow_ddlrepl.flow.rewinding import plan_rewind, rewind
-from airflow_ddlrepl.flow.stages import stage
-from airflow_ddlrepl.flow.status import status
-from airflow_ddlrepl.flow.until import Until, limit, require_past
+from airflow_ddlrepl.flow.admin.activate import activate, deactivate
+from airflow_ddlrepl.flow.admin.asset_events import news
+from airflow_ddlrepl.flow.admin.compare import compare, repair
+from airflow_ddlrepl.flow.admin.controls import held_controls, remove_seen
+from airflow_ddlrepl.flow.admin.plan import plan
+from airflow_ddlrepl.flow.admin.status import status
+from airflow_ddlrepl.flow.apply.advance import adapt, has_changes, has_rows, integrate
+from airflow_ddlrepl.flow.capture.capture import capture, has_news
+from airflow_ddlrepl.flow.refresh.refresh import has_loads, is_waiting, refresh
+from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
+from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.isolation import Apart
+from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.run.stop_position import Until, limit, require_past
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.operators.markdown import block, bold, code, dag_id, link, plain, table
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.flow.controls import HeldControl
+    from airflow_ddlrepl.flow.admin.controls import HeldControl
 
 MOST_TABLES = 100
 MOST_STATEMENTS = 50

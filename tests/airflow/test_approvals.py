@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from airflow_ddlrepl.flow.controls import HeldChange, HeldControl
+from airflow_ddlrepl.flow.admin.controls import HeldChange, HeldControl
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.operators import approvals
 from airflow_ddlrepl.operators.approvals import MOST_TABLES, controls_text, rewind_text

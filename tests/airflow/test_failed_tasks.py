@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 import airflow_ddlrepl
 from airflow_ddlrepl.engines.postgres.target.rewind_area import Obstacles
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.flow.survey import RewindPlanned
+from airflow_ddlrepl.flow.rewind.preview import RewindPlanned
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator

@@ -22,8 +22,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 import airflow_ddlrepl
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
-from airflow_ddlrepl.flow.news import News
-from airflow_ddlrepl.flow.survey import RewindPlanned
+from airflow_ddlrepl.flow.admin.asset_events import News
+from airflow_ddlrepl.flow.rewind.preview import RewindPlanned
 from airflow_ddlrepl.hooks import connections, local_app
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator

@@ -19,7 +19,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main, terminal
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, LockHeld, Unreachable
 from airflow_ddlrepl.flow import Cycle
-from airflow_ddlrepl.flow.survey import RewindPlanned
+from airflow_ddlrepl.flow.rewind.preview import RewindPlanned
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision

@@ -23,7 +23,8 @@ from airflow_ddlrepl.engines.postgres.merge import inline_rows, stage_task
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow import activation, joining
+from airflow_ddlrepl.flow.admin import activate
+from airflow_ddlrepl.flow.capture import new_tables
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.trail import pack, writer
@@ -257,8 +258,8 @@ def _impatient() -> Iterator[None]:
     with (
         mock.patch.object(exported_snapshot, "LOCK_TIMEOUT", "100ms"),
         mock.patch.object(exported_snapshot, "PATIENCE_SECONDS", 0.0),
-        mock.patch.object(joining, "settle", soon),
-        mock.patch.object(activation, "settle", soon),
+        mock.patch.object(new_tables, "settle", soon),
+        mock.patch.object(activate, "settle", soon),
     ):
         yield
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.flow import activation
+from airflow_ddlrepl.flow.admin import activate
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file
@@ -100,7 +100,7 @@ def test_the_first_activation_ended_before_the_tables_were_enrolled(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(activation, "reach", ends)
+        patched.setattr(activate, "reach", ends)
         replica.activate()
     replica.at_source(*statements)
     replica.activate()

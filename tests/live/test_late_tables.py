@@ -12,7 +12,8 @@ import pytest
 
 from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.flow import activation, joining
+from airflow_ddlrepl.flow.admin import activate
+from airflow_ddlrepl.flow.capture import new_tables
 from tests.conftest import Databases
 from tests.live.crashing import die
 from tests.live.replica import Replica
@@ -23,7 +24,7 @@ RELATIONS = {"ddl": "relations"}
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (activation, joining):
+    for module in (activate, new_tables):
         monkeypatch.setattr(module, "settle", partial(settle, patience=0.5))
 
 

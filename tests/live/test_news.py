@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.flow.news import News
+from airflow_ddlrepl.flow.admin.asset_events import News
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.refusing import new_replica

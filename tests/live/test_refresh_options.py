@@ -14,7 +14,7 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.engines.postgres.connection.connect import parameters
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError, Fenced
-from airflow_ddlrepl.flow.refreshing import Refresh
+from airflow_ddlrepl.flow.refresh.refresh import Refresh
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.spark.jobs import refresh as job
 from tests.live.crashing import die

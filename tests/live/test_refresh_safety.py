@@ -24,7 +24,8 @@ from airflow_ddlrepl.engines.postgres.source import exported_snapshot as exporti
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import exported
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
-from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh, refreshing
+from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh
+from airflow_ddlrepl.flow.refresh import refresh as refreshing
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess

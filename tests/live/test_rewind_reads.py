@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.flow import until
-from airflow_ddlrepl.flow.until import _surely_before
+from airflow_ddlrepl.flow.run import stop_position
+from airflow_ddlrepl.flow.run.stop_position import _surely_before
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.loads import load_folder, loads
@@ -113,7 +113,7 @@ def test_its_plan_opens_no_rows_and_only_the_segments_with_schema_changes(
 def test_a_moment_is_found_by_halving(
     replica: Replica, past: str, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(until, "CLOCK_MARGIN", 0)
+    monkeypatch.setattr(stop_position, "CLOCK_MARGIN", 0)
     points = _live(replica)
     for number, (_, moment) in enumerate(points, 1):
         opened.clear()

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError, TrailError
-from airflow_ddlrepl.flow import keeping
+from airflow_ddlrepl.flow.snapshots import retention
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.engines.test_trail import object_store
@@ -96,7 +96,7 @@ def test_leftovers_of_killed_runs_go_after_a_day(databases: Databases, tmp_path:
         for name in ("old", "new"):
             cycle.trail.write(f"e1/data/0fffffffffffffff/{name}.parquet", b"left")
         old = Path(cycle.trail.place.full("e1/data/0fffffffffffffff/old.parquet"))
-    day = time.time() - keeping.LEFTOVER_SECONDS - 60
+    day = time.time() - retention.LEFTOVER_SECONDS - 60
     os.utime(old, (day, day))
     cycles(replica, 1)
     assert not old.exists() and old.with_name("new.parquet").exists()

@@ -1,0 +1,1 @@
+"""What people ask for: activate, compare, plan, status, controls."""

@@ -1,0 +1,208 @@
+"""Activate and deactivate: enroll the tables of a channel, prepare its targets; and take all of it away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from airflow_ddlrepl.config.base.moment import Start
+from airflow_ddlrepl.config.sections.policies import Enrollment, ExistingTables, TrailChoice
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
+from airflow_ddlrepl.flow.capture.capture import capture
+from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, start_over
+from airflow_ddlrepl.flow.capture.log_retention import hold
+from airflow_ddlrepl.flow.capture.recapture import require_held, reread
+from airflow_ddlrepl.flow.refresh.refresh import refresh
+from airflow_ddlrepl.flow.refresh.requests import JOINED, NEW_TRAIL
+from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.results import Activated
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
+from airflow_ddlrepl.flow.targets.readiness import Readiness, foreign, readiness
+from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.revision import Origin, Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.repository.rows import ChannelState
+
+
+@stage("activate")
+def activate(
+    cycle: Cycle,
+    *,
+    load: bool = True,
+    enrollment: Enrollment = "keep",
+    start: Start = "now",
+    trail: TrailChoice = "keep",
+) -> Activated:
+    """Prepare the source, enroll its tables and load those that exist. Again: changes nothing, but for `enrollment`,
+    `start` and `trail`.
+
+    enrollment: of shapes that are known. keep: they stay. regenerate: the log is captured and every table inspected;
+    where the shape of today contradicts the log's, it is enrolled as inspected. only: this, and nothing else.
+    load: refresh now; else the next cycle does. start: at an earlier moment or position, or the oldest, capture begins
+    again: what it found from there on, up to where it stands, is read once more from the log that the source holds.
+    Raises what `require_held` raises when that can't be, before anything is done.
+    trail: new, when the trail is lost or damaged: another one begins where the log is captured, and every target loads
+    every table again, for what the old one held. Raises what is wrong with a target before anything is done.
+
+    A slot that no longer has what comes next (it was lost, dropped, or moved on by somebody else) is made again where
+    the source holds its log. Where it does not, or what was captured was lost at the source, every table starts over
+    with a refresh. The targets are told first: killed in between, the next activation still sees that the repository
+    stands before the slot, or in the log that was lost.
+    """
+    if start != "now":
+        require_held(cycle, start)
+    if enrollment == "only":
+        return Activated(cycle.captured(), contradicted=_regenerated(cycle), reread=_start_again(cycle, start))
+    cycle.require_own_databases()
+    cycle.raise_failed_target()
+    position, tables = _activated(cycle, trail)
+    hold(cycle)
+    reread = _start_again(cycle, start)
+    contradicted = {} if enrollment == "keep" else _regenerated(cycle)
+    refreshed = refresh(cycle).tables if load else {}
+    names = tuple(sorted(str(t.name) for t in tables))
+    left_out = {str(name): why for name, why in cycle.source.unpublished_reasons().values()}
+    return Activated(position, names, refreshed, left_out, contradicted, reread)
+
+
+def _activated(cycle: Cycle, trail: TrailChoice) -> tuple[Lsn, Sequence[Table]]:
+    """Source, targets and repository agree on where the channel begins and which tables it has: these are returned."""
+    captured = cycle.repository.captured(cycle.channel.name)
+    is_new_trail = captured is not None and (trail == "new" or _has_begun_one(cycle))
+    anew = is_log_lost(cycle) if is_new_trail else is_lost(cycle)
+    if captured is not None and not anew:
+        cycle.source.require_log(captured)
+    before = cycle.source.published()
+    found = cycle.source.activate(anew=anew, low=captured)
+    late = cycle.source.late() | (cycle.source.published() - before)
+    reach("activate.source")
+    row = cycle.repository.channel(cycle.channel.name)
+    is_broken = captured is not None and (found.is_new or found.position > captured)
+    is_new = captured is None or is_broken
+    position = found.position if anew else Lsn(max(found.position if is_new else 0, captured or 0))
+    begins = anew or is_broken or is_new_trail  # a new epoch: no rewind goes across the log that is missing
+    tables = _wanted(cycle)
+    _require_possible(cycle, tables)
+    revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
+    if (revisions or late) and not is_new:
+        settle(cycle.source.connection)
+    beginning = Beginning(
+        position, tables, cycle.epoch + begins, frozenset(late), why=NEW_TRAIL if is_new_trail else JOINED
+    )
+    for target in cycle.channel.targets:
+        starts_over = is_broken or is_new_trail or _takes_over(cycle, target.name, position)
+        prepare_target(cycle, target.name, replace(beginning, starts_over=starts_over))
+    reach("activate.targets")
+    if is_new_trail:
+        cycle.trail.forget(cycle.epoch + 1)  # no target needs them any more
+    if begins:
+        start_over(cycle, revisions, position)
+    elif revisions or is_new:
+        cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
+    cycle.repository.set_publication(cycle.channel.name, cycle.token, cycle.source.foreign_publication())
+    cycle.source.forget_late(late)
+    reach("activate.enrolled")
+    if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
+        cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
+    if begins or cycle.channel.hold_log is None:
+        cycle.source.release()
+    return position, tables
+
+
+def _has_begun_one(cycle: Cycle) -> bool:
+    """Has an activation that was ended half way made a target start over already?"""
+    return any(readiness(cycle, target.name) is Readiness.AHEAD for target in cycle.targets())
+
+
+def _require_possible(cycle: Cycle, tables: Sequence[Table]) -> None:
+    """Can every target have these tables as the channel file says?"""
+    require_one_way(cycle.channel, tables)
+    for target in cycle.channel.targets:
+        require_preparable(cycle, target.name, tables)
+
+
+def _start_again(cycle: Cycle, start: Start) -> int:
+    """How many segments were captured once more."""
+    rows = [] if start == "now" else require_held(cycle, start)
+    for row in rows:
+        reread(cycle, row)
+    return len(rows)
+
+
+def _regenerated(cycle: Cycle) -> dict[str, list[str]]:
+    """Capture, and look at every table whatever was found before: what the log does not tell of each, by table."""
+    before = cycle.repository.histories(cycle.channel.name)
+    cycle.repository.set_explained(cycle.channel.name, cycle.token, "")
+    capture(cycle)
+    found: dict[str, list[str]] = {}
+    for table_id, known in cycle.repository.histories(cycle.channel.name).items():
+        for old, new in pairwise(known):
+            if new.origin is Origin.INSPECTED and new not in before.get(table_id, ()):
+                shape = new.table or old.table
+                found[str(shape.name if shape else table_id)] = [str(change) for change in spot(old.table, new.table)]
+    return found
+
+
+@stage("deactivate")
+def deactivate(cycle: Cycle) -> Activated:
+    """Remove what activation made at the source and what we remember; the tables of targets and replays stay."""
+    position = cycle.repository.captured(cycle.channel.name) or Lsn(0)
+    cycle.source.deactivate()
+    for place in cycle.channel.places:
+        with session(cycle.target_dsn(place.name)) as connection:
+            state.forget(connection, cycle.channel.holder(place.name))
+    cycle.repository.delete_channel(cycle.channel.name, cycle.token)
+    return Activated(position)
+
+
+def _wanted(cycle: Cycle) -> list[Table]:
+    """The tables of the channel with their shapes; of a partitioned table its partitions and theirs, too."""
+    connection, published = cycle.source.connection, cycle.source.published()
+    named = {i for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if r.table}
+    named |= {i for i, _ in listed(connection, cycle.scope)}
+    reloaded = {one.table_id for one in cycle.source.left_out() if one.is_reloaded}
+    left_out = set(cycle.source.unpublished_reasons()) - reloaded
+
+    def comes(table: Table) -> bool:
+        below = table.id in published or (table.is_partitioned and not cycle.scope.excludes(table.name))
+        return (table.id in named or below) and not table.unlogged and table.id not in left_out
+
+    return [table for table in inspect(connection, sorted(with_partitions(connection, named))) if comes(table)]
+
+
+def _new_revisions(cycle: Cycle, tables: Sequence[Table], position: Lsn, *, is_broken: bool) -> list[Revision]:
+    """Of tables that are new; when a part of the log is missing, also of those that changed in it."""
+    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    found = []
+    for table in tables:
+        before = latest.get(table.id)
+        known = before.table if before else None
+        if known is None or (is_broken and known.fingerprint() != table.fingerprint()):
+            key = LogKey(position - 1, LAST_IN_TRANSACTION)
+            number = before.number + 1 if before else 0
+            found.append(Revision(table.id, number, key, table, Origin.INSPECTED))
+    return found
+
+
+def _takes_over(cycle: Cycle, target: str, position: Lsn) -> bool:
+    """Must the target load every table again, because what it has is another repository's, or too old to go on from?
+
+    Raises TargetError TGT-103 where it is another repository's and may not be overwritten: two channels of one name
+    would spoil each other's tables.
+    """
+    found = readiness(cycle, target)
+    if found is Readiness.FOREIGN:
+        if cycle.channel.target(target).existing_tables is not ExistingTables.REPLACE:
+            raise foreign(target, cycle.channel.name)
+        with session(cycle.target_dsn(target)) as connection:
+            state.create(connection)
+            state.restart(connection, cycle.channel.name, position, cycle.epoch, cycle.token)
+    return found in (Readiness.FOREIGN, Readiness.OUTDATED)

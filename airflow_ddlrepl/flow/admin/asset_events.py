@@ -1,0 +1,151 @@
+"""News: what has reached the targets since it was told last, for whoever waits for rows or for another schema."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_ddlrepl.adapt.program.program import Standing
+from airflow_ddlrepl.capture.enroll import valid_at
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.flow.admin.status import status
+from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.targets.readiness import ready_targets
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.model.work import InProcess
+
+Told = Mapping[str, Any]
+Row = dict[str, Any]
+History = Mapping[int, Sequence[Revision]]
+
+
+@dataclass(frozen=True)
+class News:
+    """status: where the channel stands. data, schema: what is to be told of each; None: nothing new. All JSON."""
+
+    status: dict[str, Any]
+    data: dict[str, Any] | None
+    schema: dict[str, Any] | None
+
+
+def news(channel: Channel, data: Told | None = None, schema: Told | None = None, run_id: str = "") -> News:
+    """data, schema: what was told last; None: nothing yet, then all that the targets have is new.
+
+    What is told depends on the targets alone, not on runs: what a run brought before it failed is told later.
+    Raises what `status` raises, and Unreachable when the source or a target does not answer; one that an earlier stage
+    of the run has failed for is told of when it answers again.
+    """
+    with Cycle(channel, InProcess(), run_id) as cycle:
+        cycle.source.clock()
+        for _ in cycle.targets():
+            pass
+        cycle.raise_failed_target()
+        found = status(cycle).to_json()
+        return News(found, _data(cycle, found, data or {}), _schema(cycle, schema or {}))
+
+
+def _data(cycle: Cycle, status: Mapping[str, Any], told: Told) -> dict[str, Any] | None:
+    before = told.get("targets", {}) if told.get("epoch") == cycle.epoch else {}
+    now = {
+        name: {**{key: found[key] for key in ("position", "lag_bytes", "lag_seconds")}, "loaded": _loaded(cycle, name)}
+        for name, found in status["targets"].items()
+        if found["position"] is not None
+    }
+    now |= {name: told for name, told in before.items() if name in cycle.away_targets}
+    missing = {one["table"]: one["why"] for one in status["left_out"]}
+    is_news = missing.keys() != told.get("left_out", {}).keys()
+    if not is_news and not any(_has_more(cycle, now[name], before.get(name, {})) for name in now):
+        return None
+    place = {"channel": cycle.channel.name, "epoch": cycle.epoch, "captured": str(cycle.captured())}
+    return {**place, "targets": now, "left_out": missing}
+
+
+def _loaded(cycle: Cycle, target: str) -> str | None:
+    """When the newest refresh of a table was done there."""
+    finished = [row.finished for row in cycle.repository.refreshes(cycle.channel.name, target) if row.finished]
+    return max(finished).isoformat() if finished else None
+
+
+def _has_more(cycle: Cycle, now: Row, before: Row) -> bool:
+    """A table was loaded, or the target has passed rows or statements of the log; an idle one is just moved up."""
+    if now["loaded"] != before.get("loaded"):
+        return True
+    low, high = Lsn.parse(before.get("position", "0/0")), Lsn.parse(now["position"])
+    passed = [row for row in cycle.repository.segments(cycle.channel.name, low) if row.low < high]
+    return low < high and any(row.rows or row.events for row in passed)
+
+
+def _schema(cycle: Cycle, told: Told) -> dict[str, Any] | None:
+    history = cycle.repository.histories(cycle.channel.name)
+    targets: dict[str, list[Row]] = {}
+    changed: list[Row] = []
+    for target in ready_targets(cycle):
+        before = {row["table_id"]: row for row in told.get("targets", {}).get(target.name, ())}
+        found = state.read_state(cycle.target_connection(target.name), cycle.channel.name)
+        targets[target.name] = list(_tables(found, history, before))
+        changed += [{"target": target.name, **row} for row in _changed(before, targets[target.name], history)]
+    before = told.get("targets", {})
+    targets |= {name: rows for name, rows in before.items() if name in cycle.away_targets}
+    return {"channel": cycle.channel.name, "changed": changed, "targets": targets} if changed else None
+
+
+def _tables(found: state.TargetState, history: History, before: Mapping[int, Row]) -> Iterator[Row]:
+    """The tables of a target by name; one that waits for a refresh is what it was before."""
+    for table_id, standing in sorted(found.standings.items(), key=lambda item: item[1].name):
+        if standing.state not in state.WAITING:
+            yield _table(standing, found.lsn, history.get(table_id, ()))
+        elif table_id in before:
+            yield before[table_id]
+
+
+def _table(standing: Standing, position: Lsn, history: Sequence[Revision]) -> Row:
+    """shape: changes with the shape of the target's table."""
+    since = max(position, standing.snapshot.high) if standing.snapshot else position
+    revision = valid_at(history, LogKey(since, START_OF_TRANSACTION))
+    shape = json.dumps(standing.shape.to_json(), sort_keys=True)
+    return {
+        "table": str(standing.name),
+        "table_id": standing.table_id,
+        "state": standing.state.value,
+        "revision": revision.number if revision else None,
+        "from": str(Lsn(revision.key.lsn)) if revision else None,
+        "shape": hashlib.sha256(shape.encode()).hexdigest()[:16],
+    }
+
+
+def _changed(before: Mapping[int, Row], rows: Sequence[Row], history: History) -> Iterator[Row]:
+    """Tables that came, have another name, shape or state, or went."""
+    now = {row["table_id"]: row for row in rows}
+    for table_id in [*now, *(gone for gone in before if gone not in now)]:
+        old, new = before.get(table_id), now.get(table_id)
+        if old and new and all(old[key] == new[key] for key in ("table", "state", "shape")):
+            continue
+        known = history.get(table_id, ())
+        first, last = _revision(old, known), _revision(new, known)
+        yield {
+            "table": (new or old or {})["table"],
+            "table_id": table_id,
+            "from_revision": first.number if first else None,
+            "to_revision": last.number if last else None,
+            "changes": _changes(first, last),
+        }
+
+
+def _changes(first: Revision | None, last: Revision | None) -> list[str]:
+    """They quote defaults: a password in a URL is not shown."""
+    return [redact(str(one)) for one in spot(first.table if first else None, last.table if last else None)]
+
+
+def _revision(row: Row | None, history: Sequence[Revision]) -> Revision | None:
+    """The one that a row means; None when the channel was activated anew since."""
+    if row is None:
+        return None
+    same = (r for r in history if r.number == row["revision"] and str(Lsn(r.key.lsn)) == row["from"])
+    return next(same, None)

@@ -1,0 +1,131 @@
+"""Compare source and targets: every table of the channel, its columns and its rows."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.capture.enroll import belongs
+from airflow_ddlrepl.compare.report import Comparison, TableReport
+from airflow_ddlrepl.config.base.name_pattern import is_selected, quoted
+from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
+from airflow_ddlrepl.engines.postgres.compare.digest import CompareTask, compare_tables
+from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import LOCK_TIMEOUT, PAGE_BYTES
+from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.flow.capture.left_out import left_out
+from airflow_ddlrepl.flow.mapping.row_filters import rows_wanted
+from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
+from airflow_ddlrepl.flow.mapping.value_functions import transform_at
+from airflow_ddlrepl.flow.refresh.refresh import refresh
+from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.refresh.chunks import together
+
+AT_ONCE = 100
+"""Small tables whose rows are read under one snapshot."""
+
+
+def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
+    """As they are now: what is written meanwhile, or not replicated yet, counts as a difference."""
+    started = time.monotonic()
+    tasks: list[CompareTask] = []
+    reports: list[TableReport] = []
+    for target in cycle.channel.targets:
+        found = state.find_state(cycle.target_connection(target.name), cycle.channel.name)
+        standings = found.standings if found else {}
+        for table in _tables(cycle, patterns):
+            standing = standings.get(table.id)
+            if standing is None and target.rules.takes_nothing(table.name):
+                continue
+            missing = _missing(standing, target.name)
+            if missing or standing is None:
+                name = cycle.channel.target_name(target.name, table.name)
+                reports.append(TableReport(table.name, name, structure=(missing,), waits=True))
+                continue
+            dsn = cycle.target_dsn(target.name)
+            read = read_for(cycle.channel, target.name, table)
+            wanted = seen_at(cycle.channel, target.name, table)
+            rows = rows_wanted(cycle.channel, target.name, table)
+            task = CompareTask(cycle.source_dsn, dsn, read, standing.name, standing.shape, wanted=wanted, rows=rows)
+            tasks.append(replace(task, transform=transform_at(cycle.channel, target.name, table)))
+    reports += _compared(cycle, tasks)
+    aside = {str(one.name): str(one) for one in left_out(cycle) if is_selected(one.name, patterns)}
+    return Comparison(tuple(reports), round(time.monotonic() - started, 2), aside)
+
+
+def repair(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
+    """Compare, refresh row by row what differs at any target, and compare again. Raises what `refresh` raises."""
+    found = compare(cycle, patterns)
+    unlike = sorted({table.table for table in found.tables if table.differences and not table.waits})
+    if not unlike:
+        return found
+    refresh(cycle, [quoted(name) for name in unlike], BY_ROW)
+    again = compare(cycle, patterns)
+    return replace(again, repaired=tuple(map(str, unlike)), seconds=round(found.seconds + again.seconds, 2))
+
+
+def _compared(cycle: Cycle, tasks: Sequence[CompareTask]) -> list[TableReport]:
+    """The tasks' reports, in their order. A large table is compared alone, small ones of one target together."""
+    pages = _pages(cycle, tasks)
+    by_target: dict[str, list[int]] = {}
+    for place, task in enumerate(tasks):
+        by_target.setdefault(task.target_dsn, []).append(place)
+    bundles = []
+    for places in by_target.values():
+        groups = together([pages[tasks[place].source.id] for place in places], cycle.runner.parallelism)
+        for group in groups:
+            bundles += [[places[i] for i in group[at : at + AT_ONCE]] for at in range(0, len(group), AT_ONCE)]
+    found = cycle.runner.map(
+        compare_tables,
+        [[tasks[place] for place in bundle] for bundle in bundles],
+        "compare",
+        size=sum(pages[task.source.id] for task in tasks) * PAGE_BYTES,
+    )
+    reports = dict(zip(chain(*bundles), chain(*found), strict=True))
+    return [reports[place] for place in range(len(tasks))]
+
+
+def _pages(cycle: Cycle, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
+    """What the tables take at the source, by id; nothing where one is locked, which its comparison will say."""
+    ids, connection = [task.source.id for task in tasks], cycle.source.connection
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
+            rows = connection.execute(
+                "SELECT i::bigint, pg_relation_size(i) / %s FROM unnest(%s::oid[]) i", [PAGE_BYTES, ids]
+            ).fetchall()
+    except errors().LockNotAvailable:
+        rows = []
+    return Counter({int(i): int(pages or 0) for i, pages in rows})
+
+
+def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:
+    """The source's tables that the channel has, or would have after the next cycle; those left out of it aside."""
+    known = cycle.repository.latest_revisions(cycle.channel.name)
+    aside = {one.table_id for one in cycle.source.left_out() if not one.is_reloaded} | cycle.source.bystanders()
+    connection = cycle.source.connection
+    named = {i for i, name in listed(connection, Scope()) if cycle.scope.joins(name)} | cycle.source.members()
+    found = inspect(connection, list(with_partitions(connection, named | set(known))))
+    return [
+        table
+        for table in sorted(found, key=lambda table: table.name)
+        if table.id not in aside
+        and not table.unlogged
+        and belongs(table, known, cycle.joins)
+        and is_selected(table.name, patterns)
+    ]
+
+
+def _missing(standing: Standing | None, target: str) -> str:
+    if standing is None or standing.state is State.KEPT:
+        return f"the table is not at target {target} yet: run `ddlrepl replicate`"
+    if standing.state is not State.LIVE:
+        return f"the table waits for a refresh at target {target}: run `ddlrepl replicate`"
+    return ""

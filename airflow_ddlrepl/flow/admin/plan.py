@@ -1,0 +1,94 @@
+"""Plan: what the next cycle would do to the targets' shapes. Changes nothing anywhere."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from airflow_ddlrepl.adapt.plan.text import as_text
+from airflow_ddlrepl.adapt.plan_model import TablePlan
+from airflow_ddlrepl.flow.apply.transaction import Ahead, plans, stretch
+from airflow_ddlrepl.flow.capture.capture import enrolled, find_drift, inspect_source, read_window
+from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
+from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.targets.readiness import what_is_missing
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.trail.manifest import Segment
+from airflow_ddlrepl.trail.store import Trail
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Per target the plans in log order, the one that waits for a person last; rows that refreshes would move.
+
+    missing: by name, why nothing is planned for a target that does not answer or is not prepared for the channel.
+    """
+
+    low: Lsn
+    high: Lsn
+    targets: Mapping[str, list[TablePlan]]
+    rows: Mapping[str, int]
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        found = {
+            name: [
+                {**p.to_json(), "rows_to_move": self.rows.get(str(p.name), 0) if p.needs_refresh else 0} for p in given
+            ]
+            for name, given in self.targets.items()
+        }
+        return {"from": str(self.low), "to": str(self.high), "targets": found, "missing": dict(self.missing)}
+
+    def text(self) -> str:
+        lines = [f"from {self.low} to {self.high}"]
+        for name, given in self.targets.items():
+            lines += [f"target {name}", as_text(given).rstrip()]
+            moved = {p.name: self.rows.get(str(p.name), 0) for p in given if p.needs_refresh}
+            lines += [f"rows to move: {table} about {count}" for table, count in moved.items()]
+        lines += [f"target {name}: {why}" for name, why in self.missing.items()]
+        return "\n".join(lines)
+
+
+def plan(cycle: Cycle) -> Planned:
+    """Plans for everything committed so far, captured or not. Reads the log beside the trail, confirms nothing."""
+    low = cycle.captured()
+    follow(cycle)
+    require_source(cycle, low)
+    inspection = inspect_source(cycle)
+    end = cycle.source.flush_position()
+    with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:
+        parts = read_window(cycle, low, end, folder, InProcess()) if end > low else []
+        segment = Segment(cycle.channel.name, cycle.epoch, 0, low, end, tuple(parts))
+        events = Trail(folder, cycle.channel.name).events(segment)
+        drift = find_drift(cycle, segment, events, inspection, is_last=True)
+    events = sorted([*events, *drift], key=lambda e: e.key)
+    found = enrolled(cycle, events, cycle.repository.latest_revisions(cycle.channel.name))
+    ahead = Ahead(events, found, end)
+    targets: dict[str, list[TablePlan]] = {}
+    missing: dict[str, str] = {}
+    for target in cycle.targets():
+        if why := what_is_missing(cycle, target.name):
+            missing[target.name] = why
+            continue
+        before = stretch(cycle, target.name, ahead)
+        program = before.program(end)
+        targets[target.name] = plans(program) + ([program.stop] if program.stop else [])
+    missing |= {name: error.message for name, error in cycle.failed_targets.items()}
+    return Planned(low, end, targets, _rows(cycle, targets), missing)
+
+
+def _rows(cycle: Cycle, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:
+    """What the source's statistics say of the tables to be refreshed."""
+    names = {p.name for given in targets.values() for p in given if p.needs_refresh}
+    found = {}
+    for name in names:
+        row = cycle.source.connection.execute(
+            "SELECT greatest(c.reltuples, 0)::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = %s AND c.relname = %s",
+            [name.schema, name.name],
+        ).fetchone()
+        found[str(name)] = int(row[0]) if row else 0
+    return found

@@ -1,0 +1,332 @@
+"""Status: where the channel and its targets stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
+
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.config.sections.channel import Channel, Target
+from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
+from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
+from airflow_ddlrepl.flow.rewind.route import horizon
+from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.targets.readiness import what_is_missing
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
+from airflow_ddlrepl.trail.loads import Load
+
+T = TypeVar("T")
+LEFT_OUT = "left out"
+LOADED_WHOLE = "loaded whole"  # by every cycle, or every so often: nothing of it is in the log
+_AWAY: dict[str, Any] = {
+    "position": None,
+    "lag_bytes": None,
+    "lag_seconds": None,
+    "unreachable": None,
+    "missing": None,
+    "tables": [],
+}
+
+
+@dataclass(frozen=True)
+class Status:
+    """captured: where the trail ends. source: where the source's log ends, not before it; None: it does not answer.
+
+    left_out: tables of the channel whose rows are not in the stream. targets, runs: as `to_json` gives them.
+    A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
+    0 when it has all of them, None when the trail can't tell.
+    unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
+    is known. source_unreachable: why the source does not answer.
+    """
+
+    channel: str
+    captured: Lsn
+    source: Lsn | None
+    source_unreachable: str | None
+    trail: dict[str, Any]
+    targets: dict[str, dict[str, Any]]
+    controls: int
+    errors: int
+    runs: list[dict[str, Any]]
+    left_out: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "channel": self.channel,
+            "captured": str(self.captured),
+            "source": None if self.source is None else str(self.source),
+            "source_unreachable": self.source_unreachable,
+            "lag_bytes": None if self.source is None else self.source - self.captured,
+            "trail": self.trail,
+            "targets": self.targets,
+            "controls": self.controls,
+            "errors": self.errors,
+            "runs": self.runs,
+            "left_out": self.left_out,
+        }
+
+    def text(self) -> str:
+        trail, kept = self.trail, self.trail["retained"]
+        lines = [
+            f"channel {self.channel}",
+            f"captured {self.captured}, {self._source_text()}",
+            f"trail: {trail['segments']} segments that are needed, {trail['bytes']} bytes"
+            + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
+            *(["      {segments} more are retained, {bytes} bytes".format(**kept)] if kept["segments"] else []),
+            *(f"trail damaged: {told}" for told in trail["damaged"]),
+        ]
+        if trail["horizon"]:
+            lines.append(f"rewind: back to {trail['horizon']} ({trail['horizon_since']})")
+        if trail["held_from"]:
+            lines.append(f"the source holds its log from {trail['held_from']} on")
+        for name, found in self.targets.items():
+            if found["unreachable"]:
+                lines.append(f"target {name} does not answer: {found['unreachable']}")
+                continue
+            if found["missing"]:
+                lines.append(f"target {name} is not prepared: {found['missing']}")
+                continue
+            seconds = "nobody knows how long" if found["lag_seconds"] is None else f"{found['lag_seconds']} s"
+            behind = f"{found['lag_bytes']} bytes, {seconds} behind"
+            lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
+            width = max((len(t["table"]) for t in found["tables"]), default=0)
+            for table in found["tables"]:
+                lines.append(f"  {table['table']:<{width}}  revision {_number(table)}  {_state(table)}")
+                lines += [f"    may differ {why}" for why in table["may_differ"]]
+        for run in self.runs:
+            took = "" if run["seconds"] is None else f" in {run['seconds']} s"
+            lines.append(f"last {run['stage']}: {run['status']}{took}, began {run['started']}, run {run['run']}")
+        lines.append(f"controls {self.controls}, errors {self.errors}")
+        return "\n".join(lines)
+
+    def _source_text(self) -> str:
+        if self.source is None:
+            return f"the source does not answer: {self.source_unreachable}"
+        return f"source at {self.source} ({self.source - self.captured} bytes ahead)"
+
+
+def _number(table: dict[str, Any]) -> str:
+    return "-" if table["revision"] is None else str(table["revision"])
+
+
+def _state(table: dict[str, Any]) -> str:
+    since = f" since {table['since']}" if table["since"] else ""
+    return f"{table['state']}{since}: {table['why']}" if table["why"] else str(table["state"])
+
+
+def status(cycle: Cycle) -> Status:
+    """Look at the repository, the trail, the source and every target; what can't be known is None, with the reason.
+
+    `trail.damaged` says which file of the trail is missing or damaged. Raises ConfigError CFG-130 when the channel is
+    not active.
+    """
+    captured, name = cycle.captured(), cycle.channel.name
+    source = _source(cycle)
+    end = max(source.log_end or captured, captured)
+    segments = cycle.live_segments()
+    damaged: dict[str, None] = {}
+    targets: dict[str, dict[str, Any]] = {}
+    for target in cycle.channel.targets:
+        lag = partial(_unless_damaged, damaged, _lag, cycle, segments, now=source.clock)
+        targets[target.name] = _target(cycle, target, end, lag, source.not_in_the_log)
+    back = _unless_damaged(damaged, horizon, cycle) if cycle.channel.rewind_horizon else None
+    return Status(
+        name,
+        captured,
+        None if source.unreachable else end,
+        source.unreachable,
+        {
+            **_trail(segments, _needed_from(cycle, targets.values(), back)),
+            **_horizon(back),
+            "held_from": source.held_from,
+            "damaged": list(damaged),
+        },
+        targets,
+        len(cycle.repository.controls(name)),
+        cycle.repository.error_count(name),
+        _last_runs(cycle.repository.runs(name)),
+        [
+            {"table": str(one.name), "table_id": one.table_id, **_left_out(one)}
+            for one in source.not_in_the_log
+            if not one.is_reloaded
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What the source answers; unreachable: why it does not. clock: then this machine's."""
+
+    log_end: Lsn | None
+    clock: datetime
+    held_from: str | None = None
+    not_in_the_log: tuple[LeftOut, ...] = ()
+    unreachable: str | None = None
+
+
+def _source(cycle: Cycle) -> _Source:
+    try:
+        return _Source(cycle.source.log_end(), cycle.source.clock(), _held_from(cycle), tuple(not_in_the_log(cycle)))
+    except Unreachable as error:
+        log.error("the source: %s", error)
+        return _Source(None, datetime.now(UTC), unreachable=error.message)
+
+
+def _target(
+    cycle: Cycle, target: Target, end: Lsn, lag: Callable[[Lsn], float | None], aside: Sequence[LeftOut]
+) -> dict[str, Any]:
+    """Where a target stands, or why that is not known. aside: tables that are not in the stream."""
+    name = cycle.channel.name
+    try:
+        if missing := what_is_missing(cycle, target.name):
+            return {**_AWAY, "missing": missing}
+        found = state.read_state(cycle.target_connection(target.name), name)
+    except (ConfigError, Unreachable) as error:
+        log.error("%s", error)
+        return {**_AWAY, "unreachable": error.message}
+    latest = cycle.repository.latest_revisions(name)
+    return {
+        **_AWAY,
+        "position": str(found.lsn),
+        "lag_bytes": max(0, end - found.lsn),
+        "lag_seconds": lag(found.lsn),
+        "tables": [
+            *_tables(found, latest, cycle.repository.declined_refreshes(name, target.name), aside),
+            *_not_there(cycle.channel, target, found, aside),
+        ],
+    }
+
+
+def _tables(
+    found: state.TargetState, latest: dict[int, Revision], declined: Sequence[RefreshRow], missing: Sequence[LeftOut]
+) -> list[dict[str, Any]]:
+    """missing: tables that are not in the stream; whatever stands at the target, they are not live."""
+    aside = {one.table_id: _left_out(one) for one in missing}
+    return [
+        {
+            "table": str(standing.name),
+            "table_id": number,
+            "state": standing.state.value,
+            "revision": latest[number].number if number in latest else None,
+            "may_differ": [f"since {row.requested_at}: {row.reason}" for row in declined if row.table_id == number],
+            "since": None,
+            "why": "",
+            **aside.get(number, {}),
+        }
+        for number, standing in sorted(found.standings.items(), key=lambda item: item[1].name)
+    ]
+
+
+def _not_there(
+    channel: Channel, target: Target, found: state.TargetState, missing: Sequence[LeftOut]
+) -> list[dict[str, Any]]:
+    """Tables that are not in the stream, and that the target would take and does not have."""
+    return [
+        {
+            "table": str(channel.target_name(target.name, one.name)),
+            "table_id": one.table_id,
+            "revision": None,
+            "may_differ": [],
+            **_left_out(one),
+        }
+        for one in missing
+        if one.table_id not in found.standings and not target.rules.takes_nothing(one.name)
+    ]
+
+
+def _left_out(one: LeftOut) -> dict[str, Any]:
+    return {
+        "state": LOADED_WHOLE if one.is_reloaded else LEFT_OUT,
+        "since": str(one.since) if one.since is not None else None,
+        "why": one.why,
+    }
+
+
+def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any, **more: Any) -> T | None:
+    """The answer, or what the trail lacks for it is noted."""
+    try:
+        return ask(*about, **more)
+    except TrailError as error:
+        damaged[f"{error.code}: {error.message}"] = None
+        return None
+
+
+def _lag(cycle: Cycle, segments: list[SegmentRow], since: Lsn, now: datetime) -> float:
+    """Seconds."""
+    oldest = _oldest(cycle, segments, since)
+    return 0.0 if oldest is None else max(0.0, round((now - oldest).total_seconds(), 1))
+
+
+def _oldest(cycle: Cycle, segments: list[SegmentRow], since: Lsn) -> datetime | None:
+    """When the first captured transaction from this position on committed."""
+    for row in segments:
+        if row.high > since:
+            transactions = cycle.transactions(row)
+            waiting = transactions.filter(pc.greater_equal(transactions["lsn"], int(since)))
+            if waiting.num_rows:
+                return datetime.fromtimestamp(pc.min(waiting["committed"]).as_py() / 1_000_000, UTC)
+    return None
+
+
+def _needed_from(cycle: Cycle, targets: Iterable[dict[str, Any]], back: Load | None) -> Lsn:
+    """From where on a target or a rewind needs the trail."""
+    positions = [Lsn.parse(one["position"]) if one["position"] else Lsn(0) for one in targets if not one["missing"]]
+    if cycle.channel.rewind_horizon is not None:
+        positions.append(back.position if back else Lsn(0))
+    return min(positions, default=Lsn(0))
+
+
+def _trail(segments: list[SegmentRow], since: Lsn) -> dict[str, Any]:
+    """What the trail holds that is needed, and what is retained besides. since: from where on it is needed."""
+    retained = [row for row in segments if row.high <= since]
+    return {
+        **_extent([row for row in segments if row.high > since]),
+        "retained": {"segments": len(retained), "bytes": sum(row.bytes for row in retained)},
+    }
+
+
+def _extent(segments: list[SegmentRow]) -> dict[str, Any]:
+    first = segments[0] if segments else None
+    return {
+        "from": str(first.low) if first else None,
+        "since": first.created.isoformat(timespec="seconds") if first else None,
+        "segments": len(segments),
+        "bytes": sum(row.bytes for row in segments),
+    }
+
+
+def _horizon(oldest: Load | None) -> dict[str, str | None]:
+    """How far back a rewind of all tables can go."""
+    return {
+        "horizon": str(oldest.snapshot.high) if oldest else None,
+        "horizon_since": oldest.created.isoformat(timespec="seconds") if oldest else None,
+    }
+
+
+def _held_from(cycle: Cycle) -> str | None:
+    """From where on the source keeps log that is captured."""
+    since = cycle.source.held_from() if cycle.channel.hold_log else None
+    return str(since) if since is not None else None
+
+
+def _last_runs(runs: list[RunRow]) -> list[dict[str, Any]]:
+    """The newest of each stage."""
+    newest = {row.stage: row for row in reversed(runs)}
+    return [
+        {
+            "stage": row.stage,
+            "run": row.run_id,
+            "status": row.status.value,
+            "started": row.started.isoformat(timespec="seconds"),
+            "seconds": round((row.ended - row.started).total_seconds(), 1) if row.ended else None,
+        }
+        for row in sorted(newest.values(), key=lambda row: row.started)
+    ]

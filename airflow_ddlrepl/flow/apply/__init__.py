@@ -1,0 +1,1 @@
+"""Apply: the trail becomes transactions at a target."""

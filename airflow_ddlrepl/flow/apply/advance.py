@@ -1,0 +1,221 @@
+"""Adapt and integrate: bring every target through its schema changes, then up to the captured position."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Container
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.plan_model import Executed
+from airflow_ddlrepl.adapt.program.program import Program, State
+from airflow_ddlrepl.adapt.target_facts import Refusal
+from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines.postgres.target.apply import Applied
+from airflow_ddlrepl.errors import AlterRefused, TargetError, UnreadableRows
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.apply.transaction import Stretch, apply, raise_stop, reason, stretch
+from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
+from airflow_ddlrepl.flow.refresh.requests import suspend_unreadable
+from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.fencing import claim
+from airflow_ddlrepl.flow.run.isolation import Apart
+from airflow_ddlrepl.flow.run.outbox import has_unrecorded, record
+from airflow_ddlrepl.flow.run.results import Adapted, Integrated
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.snapshots.archive import renew
+from airflow_ddlrepl.flow.snapshots.retention import expire
+from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
+from airflow_ddlrepl.model.position import LogKey, Lsn
+
+FOREIGN_KEY_BROKEN = "INT-104"
+MOST_STATEMENTS, STATEMENT_LENGTH = 200, 4000
+"""Of what a result says was executed; the log has all of it."""
+
+
+@stage("adapt")
+def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
+    """At every target: the rows before each schema change, then the change, in log order. until: not beyond it.
+
+    Every target goes as far as it can. Raises ControlStop or CannotAdapt where a person has to decide; everything
+    before that is applied.
+    """
+    started = time.monotonic()
+    total = Applied()
+    refreshes: dict[str, str] = {}
+    apart = Apart()
+    for target in prepared_targets(cycle, until):
+        with apart.one(target.name):
+            program = bring(cycle, target.name, _to_last_change, total, until)
+            for table_id, standing in program.standings.items():
+                if standing.state is State.PENDING:
+                    refreshes[str(standing.name)] = reason(program, table_id)
+            raise_stop(cycle, target.name, program)
+    for note in dict.fromkeys(total.notes):
+        log.info("%s", note)
+    for warning in total.warnings:
+        log.warning("%s", warning)
+    apart.end()
+    seconds = round(time.monotonic() - started, 2)
+    return Adapted(
+        dict(total.changes),
+        total.statements,
+        refreshes,
+        tuple(dict.fromkeys(total.warnings)),
+        dict(total.rows),
+        seconds,
+        dict(total.discarded),
+        dict(cycle.new_targets),
+        executed(total),
+    )
+
+
+def executed(total: Applied) -> tuple[Executed, ...]:
+    """Return the statements that were run, as a result shows them: without passwords, and cut where there are many."""
+    shown = total.executed[:MOST_STATEMENTS]
+    return tuple(replace(one, sql=redact(one.sql)[:STATEMENT_LENGTH]) for one in shown)
+
+
+def bring(
+    cycle: Cycle,
+    target: str,
+    wanted: Callable[[Stretch], Program],
+    total: Applied,
+    until: Lsn | None,
+    only: Container[int] | None = None,
+) -> Program:
+    """Apply what is wanted, with a commit after each change that must be committed before it can be used.
+
+    only: ids of the tables that it is about; None: all of the channel.
+    """
+    claim(cycle, target)
+    record(cycle, target)
+    while True:
+        program, is_whole, applied = reread_where_lost(cycle, lambda: _advance(cycle, target, wanted, until, only))
+        _add(total, applied, target)
+        if is_whole:
+            return program
+        reach("integrate.first_commit")
+
+
+def _advance(
+    cycle: Cycle,
+    target: str,
+    wanted: Callable[[Stretch], Program],
+    until: Lsn | None,
+    only: Container[int] | None,
+) -> tuple[Program, bool, Applied]:
+    """One transaction at the target; is it all that is wanted?
+
+    What the target refuses there is planned once more; a table whose rows it can't read waits for a refresh. Where its
+    foreign keys are looked at, rows of one table that go before its change may need those of another; and a change may
+    make the table that waits, or give it its name: then everything before the change is brought first, then the change.
+    So it is where the target refuses a source's text, which may look at rows of other tables.
+    """
+    refused: dict[tuple[int, LogKey], Refusal] = {}
+    nearest: Lsn | None = None
+    while True:
+        ahead = stretch(cycle, target, until=until, only=only, refused=refused)
+        program = wanted(ahead)
+        first = program.first_commit if nearest is None else min(nearest, program.first_commit)
+        is_whole = first >= program.high
+        if not is_whole:
+            program = ahead.program(first)
+        try:
+            return program, is_whole, apply(cycle, ahead, program) if program.does_anything else Applied()
+        except AlterRefused as error:
+            if error.on in refused:
+                raise
+            at = Lsn(error.on[1].lsn)
+            if error.is_text and program.low < at and (nearest is None or at < nearest):
+                nearest = at
+                continue
+            log.warning("%s: %s", error.table, error.message)
+            refused[error.on] = Refusal(error.message, error.by_rows)
+        except UnreadableRows as error:
+            if not suspend_unreadable(cycle, target, error):
+                nearest = _nearest_change(program)
+                if nearest is None:
+                    raise
+                continue
+            log.warning("%s waits to be loaded anew: %s: %s", error.table, error.code, error.message)
+        except TargetError as error:
+            nearest = _nearest_change(program)
+            if error.code != FOREIGN_KEY_BROKEN or nearest is None:
+                raise
+
+
+def _nearest_change(program: Program) -> Lsn | None:
+    """Before the first change of a shape, or right after it; None: there is nothing between."""
+    edges = (edge for step in program.steps for edge in (Lsn(step.key.lsn), step.event.end))
+    return min((edge for edge in edges if program.low < edge < program.high), default=None)
+
+
+def to_the_end(ahead: Stretch) -> Program:
+    return ahead.program(ahead.high)
+
+
+def _to_last_change(ahead: Stretch) -> Program:
+    """Up to just after the last schema change; where a person has to decide, right up to there."""
+    whole = ahead.program(ahead.high)
+    if whole.stop is not None:
+        return whole
+    return replace(ahead.program(whole.last_step), stop=None)
+
+
+def has_changes(cycle: Cycle) -> bool:
+    """Does any target have a schema change before it, or one to record, or is one new? Reads control records only."""
+    cycle.captured()
+    if has_new_target(cycle) or any(has_unrecorded(cycle, target.name) for target in ready_targets(cycle)):
+        return True
+    return any(_to_last_change(ahead).does_anything for ahead in _all(cycle))
+
+
+@stage("integrate")
+def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
+    """Merge what is left up to the captured position into every target that takes it. until: not beyond it."""
+    started = time.monotonic()
+    total = Applied()
+    positions: dict[str, Lsn] = {}
+    apart = Apart()
+    for target in prepared_targets(cycle, until):
+        with apart.one(target.name):
+            program = bring(cycle, target.name, to_the_end, total, until)
+            positions[target.name] = program.high
+            raise_stop(cycle, target.name, program)
+    expired = 0
+    with apart.one():
+        renew(cycle)
+        if positions.keys() == {target.name for target in cycle.channel.targets}:
+            expired = expire(cycle, min(positions.values()))
+    apart.end()
+    seconds = round(time.monotonic() - started, 2)
+    return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded))
+
+
+def has_rows(cycle: Cycle) -> bool:
+    """Is a target behind with anything in between, or new? An idle one is just moved up."""
+    cycle.captured()
+    if has_new_target(cycle):
+        return True
+    for ahead in _all(cycle):
+        segments = cycle.repository.segments(cycle.channel.name, ahead.low)
+        if any(segment.rows or segment.events for segment in segments):
+            return True
+    if not cycle.failed_targets and any(ahead.low < ahead.high for ahead in _all(cycle)):
+        integrate(cycle)
+    return False
+
+
+def _all(cycle: Cycle) -> list[Stretch]:
+    return [stretch(cycle, target.name) for target in ready_targets(cycle)]
+
+
+def _add(total: Applied, part: Applied, target: str) -> None:
+    total.rows += Counter(part.rows)
+    total.changes += Counter(part.changes)
+    total.statements += part.statements
+    total.warnings += part.warnings
+    total.notes += [f"target {target}: {note}" for note in part.notes]
+    total.discarded += part.discarded
+    total.executed += part.executed

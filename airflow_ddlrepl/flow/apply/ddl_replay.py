@@ -1,0 +1,101 @@
+"""Texts: what the plan of a table in `replay_ddl` must know of the statement, its tables and the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed
+from airflow_ddlrepl.adapt.plan.plan import target_shape
+from airflow_ddlrepl.adapt.plan_model import TablePlan
+from airflow_ddlrepl.adapt.policy import policy_at
+from airflow_ddlrepl.adapt.program.program import Standing
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.ddl.sql.lexer import tokens
+from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.ddl.types import casts
+from airflow_ddlrepl.ddl.types.conversion import Conversion, computed
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.flow.mapping.tables import ShapeAt, shape_before
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+
+_NUMBERS = (casts.INT2, casts.INT4, casts.INT8, casts.NUMERIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """One target of a channel. standings: the channel's tables there, as they stand before the statement."""
+
+    channel: Channel
+    target: str
+    shape_at: ShapeAt
+    standings: Mapping[int, Standing]
+
+    def planned(
+        self, found: TablePlan, before: Standing | None, new: Table | None, event: Event, facts: TargetFacts
+    ) -> TablePlan:
+        """The same plan, but that the source's text runs. facts: as it was made with, and what the target has said."""
+        names = self._names(event)
+        table_id = new.id if new else before.table_id if before else 0
+        source_before = shape_before(self.shape_at, table_id, event)
+        was = replace(facts, name_after=facts.name_before)
+        statement = Statement(
+            event,
+            source_before,
+            new,
+            before.shape if before else None,
+            target_shape(source_before, facts=was) if source_before else None,
+            names,
+            tuple(name for i, name in names.items() if not self._is_replayed(i, event)),
+            tuple(name for i, name in names.items() if self._is_loaded(i, event)),
+            facts.refusal,
+            facts.existing is not None or facts.occupant is not None,
+        )
+        return replayed(found, statement, PostgresDdl(facts.server_version))
+
+    def _names(self, event: Event) -> Mapping[int, TableName]:
+        """What the tables of a statement were called before it; a new one as it is called."""
+        known = {table.id: shape_before(self.shape_at, table.id, event) or table for table in event.tables}
+        return {**dict(event.dropped), **{i: table.name for i, table in known.items()}}
+
+    def _is_replayed(self, table_id: int, event: Event) -> bool:
+        """A table of another channel is not."""
+        before = shape_before(self.shape_at, table_id, event)
+        known = self.shape_at(table_id, event.key) or before
+        if known is None:
+            return False
+        policy = policy_at(self.channel, self.target, known.name, (before or known).name)
+        return policy.replays and policy.adapts
+
+    def _is_loaded(self, table_id: int, event: Event) -> bool:
+        """Has a refresh brought the statement's transaction?"""
+        standing = self.standings.get(table_id)
+        return standing is not None and standing.has(event.key.lsn, event.xid)
+
+
+def arithmetic(known: Evidence, before: Table | None) -> Evidence:
+    """Values that a USING clause computes from numbers come out at the target as they did at the source."""
+    path = {token.text for token in tokens(str(known.settings.get("search_path") or ""))}
+    if before is None or known.statement is None or "pg_catalog" in path:  # operators of the user's may come first
+        return known
+    plain = frozenset(c.name for c in before.columns if c.type.oid in _NUMBERS)
+    same = computed(known.statement, plain) & known.conversions.keys()
+    return replace(known, conversions={**known.conversions, **dict.fromkeys(same, Conversion.ASSIGN)})
+
+
+def require_one_way(channel: Channel, tables: Iterable[Table]) -> None:
+    """Raises Unsupported ADP-152 where a partition is replayed and its partitioned table is not, or the other way."""
+    by_id = {table.id: table for table in tables}
+    for table in by_id.values() if channel.replay_ddl else ():
+        parent = by_id.get(table.partition.of) if table.partition else None
+        if parent is not None and channel.replays_text(table.name) != channel.replays_text(parent.name):
+            raise Unsupported(
+                f"of {parent.name} and its partition {table.name} only one is in replay_ddl: a statement is about both",
+                code="ADP-152",
+                table=table.name,
+                hint="write a pattern in `tables` (or `exclude`) of replay_ddl that matches both",
+            )

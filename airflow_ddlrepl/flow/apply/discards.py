@@ -1,0 +1,86 @@
+"""Discarding: what of a stretch of the log a target does not take, counted and with its reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.adapt.plan.unmanaged_table import RULES
+from airflow_ddlrepl.adapt.program.program import Discarded, Program
+from airflow_ddlrepl.config.sections.rule_sets import ChangeKind
+from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.record import RefreshDeclined
+from airflow_ddlrepl.trail.manifest import RowFile
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.flow.apply.transaction import Stretch
+
+NOT_THERE = "the target has no such table"
+
+
+@dataclass
+class Found:
+    """counts: changes by table and reason. records: that the tables may differ at the target from there on."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    records: list[RefreshDeclined] = field(default_factory=list)
+
+    def add(self, one: Discarded, count: int) -> None:
+        if count:
+            self.counts[f"{one.name}: {one.why}"] += count
+            self.records.append(RefreshDeclined(one.table_id, one.why, Lsn(one.low.lsn)))
+
+
+def discarded(
+    cycle: Cycle,
+    ahead: Stretch,
+    program: Program,
+    files: Mapping[int, Sequence[RowFile]],
+    known: Callable[[Discarded], frozenset[int]],
+) -> Found:
+    """files: of the stretch, by table. known: commits whose rows a table's last refresh brought anyway."""
+    found = Found()
+    for one in program.discarded:
+        rows = one.kind is ChangeKind.DML
+        found.add(one, sum(_rows(cycle, file, one, known(one)) for file in files.get(one.table_id, ())) if rows else 1)
+    for step in program.steps:
+        for part in step.plan.steps if step.plan else ():
+            if part.policy.startswith(RULES) and step.plan is not None:
+                place = (step.table_id, ChangeKind.DDL, step.plan.name, step.key, step.key)
+                found.add(Discarded(*place, part.policy), 1)
+    for one in _nowhere(cycle, ahead, program, files):
+        count = sum(_rows(cycle, file, one, frozenset()) for file in files[one.table_id])
+        if count:
+            found.counts[f"{one.name}: {one.why}"] += count
+    return found
+
+
+def _nowhere(
+    cycle: Cycle, ahead: Stretch, program: Program, files: Mapping[int, Sequence[RowFile]]
+) -> Iterator[Discarded]:
+    """Tables with rows that the target does not have: it takes nothing of them, or their creation was left out."""
+    rules = cycle.channel.target(ahead.target).rules
+    low, high = LogKey(ahead.low, START_OF_TRANSACTION), LogKey(program.high, START_OF_TRANSACTION)
+    standing = {*ahead.standings, *program.standings, *(step.table_id for step in program.steps if step.after)}
+    for table_id, of_it in files.items():
+        if table_id not in standing and table_id in ahead.timeline.enrolled:
+            name = TableName(of_it[-1].schema, of_it[-1].name)
+            why = rules.why_discarded(ChangeKind.DML, name) or NOT_THERE
+            yield Discarded(table_id, ChangeKind.DML, name, low, high, why)
+
+
+def _rows(cycle: Cycle, file: RowFile, one: Discarded, known: frozenset[int]) -> int:
+    if not known and file.first >= one.low and file.last < one.high:
+        return file.rows
+    commits = cycle.trail.rows(file, one.low, one.high, ["lsn"])["lsn"]
+    if not known:
+        return len(commits)
+    there = pc.is_in(commits, value_set=pa.array(sorted(known), commits.type))
+    return len(commits) - int(pc.sum(there).as_py() or 0)

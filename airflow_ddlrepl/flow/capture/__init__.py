@@ -1,0 +1,1 @@
+"""Capture: the source's log becomes segments of the trail and revisions of tables."""

@@ -1,0 +1,49 @@
+"""Leaving: tables of the channel whose rows are not in the stream, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_ddlrepl.config.sections.policies import ReplicaIdentity
+from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut
+from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.model.table import Identity, Table
+
+
+def left_out(cycle: Cycle) -> list[LeftOut]:
+    """The channel's tables whose rows no cycle brings, and that a target would take."""
+    return [one for one in not_in_the_log(cycle) if not one.is_reloaded]
+
+
+def not_in_the_log(cycle: Cycle) -> list[LeftOut]:
+    """These, and those that cycles load whole."""
+    targets = cycle.channel.targets
+    return [
+        one for one in cycle.source.left_out() if not all(target.rules.takes_nothing(one.name) for target in targets)
+    ]
+
+
+def why_not_in_the_log(cycle: Cycle, table: Table) -> str:
+    """Why a table of that shape can't be in the stream, whenever it had it; "" when it can."""
+    is_keyless = table.key is None or not table.key.is_primary
+    leaves = cycle.channel.source.replica_identity is ReplicaIdentity.LEAVE
+    if table.is_partitioned:
+        return ""
+    if table.unlogged:
+        return "it was unlogged"
+    if table.key is None and any(column.generated == "virtual" for column in table.columns):
+        return "it had a virtual generated column and no key"
+    if leaves and (table.identity is Identity.NOTHING or (table.identity is Identity.DEFAULT and is_keyless)):
+        return "it had no usable replica identity"
+    return ""
+
+
+def warn_of_left_out(missing: Sequence[LeftOut]) -> None:
+    """Nobody has to look for it: every run's log names the tables that the targets do not get."""
+    for one in missing:
+        log.warning(
+            "%s is left out, so its rows do not reach the targets: %s. It is loaded and takes part again as soon as it"
+            " can be in the stream",
+            one.name,
+            one,
+        )

@@ -1,0 +1,41 @@
+"""Waiting: how a table stands at a target before its first rows are there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from airflow_ddlrepl.adapt.plan.plan import target_shape
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.policies import Defaults
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.flow.mapping.tables import seen_at
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.model.table import Table
+
+
+def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> Table:
+    """With HVR's defaults and no AdaptDDL action at the source, the channel's columns are those it began with.
+
+    Revisions go on in any case: rows can't be read without.
+    """
+    if channel.defaults is Defaults.OWN or channel.replays_text(table.name):
+        return table
+    if any(action.is_for(table.name) for action in channel.source_actions()):
+        return table
+    first = next((revision.table for revision in history if revision.table is not None), table)
+    known = {column.id for column in first.columns}
+    return table.with_(columns=tuple(column for column in table.columns if column.id in known)).with_keys_of(known)
+
+
+def waiting(channel: Channel, target: str, table: Table, present: Present) -> Standing:
+    """It waits for a load, under the name and with the shape that it will have there. table: as the source has it.
+
+    Raises Unsupported where its properties ask what can't be.
+    """
+    name = channel.target_name(target, table.name)
+    facts = TargetFacts(name_after=name, server_version=present.version, extensions=present.extensions)
+    shape = target_shape(seen_at(channel, target, table), facts=facts)
+    said = channel.properties_at(target, table.name)
+    return Standing(table.id, name, shape, State.NEW, properties=said)

@@ -1,0 +1,159 @@
+"""Properties: what the channel file says of tables at one target: their names, columns, rows and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY
+from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.policy import Policy, policy_at
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.table_mapping import names_in
+from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.flow.mapping.row_filters import condition_at, require_one_condition
+from airflow_ddlrepl.flow.mapping.value_functions import require_one_function, transform_at
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.transform.columns import names, shaped, without_absent
+
+CHANGED = "the channel file says otherwise of the table at this target"
+
+
+class ShapeAt(Protocol):
+    """The enrolled shape of a table at a place in the log."""
+
+    def __call__(self, table_id: int, key: LogKey, /) -> Table | None: ...
+
+
+def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None:
+    """The source's shape before the statement."""
+    return shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
+
+
+def seen_at(channel: Channel, target: str, table: Table) -> Table:
+    """The source's table as the target is to have it. Raises what `transform.columns.shaped` raises."""
+    said = channel.columns_at(target, table.name)
+    return shaped(table, said) if said else table
+
+
+def read_for(channel: Channel, target: str, table: Table, standing: Standing | None = None) -> Table:
+    """What of the source's table is read for the target. standing: as it stands there, where that counts.
+
+    A table that does not follow, or stands as the file did not say yet, takes what it has columns for.
+    """
+    said = channel.columns_at(target, table.name)
+    if not said or not policy_at(channel, target, table.name).adapts:
+        return table
+    if standing is not None and standing.properties != channel.properties_at(target, table.name):
+        return table
+    return without_absent(table, said)
+
+
+def changed(
+    channel: Channel, target: str, low: Lsn, standings: Mapping[int, Standing], shape_at: ShapeAt
+) -> Event | None:
+    """Tables that stand as the file does not say any more, as an event from which on they stand as it says.
+
+    It comes when the log has passed what their refreshes have seen already: they may show later columns.
+    """
+    if not channel.has_properties and not any(standing.properties for standing in standings.values()):
+        return None
+    start = LogKey(low, START_OF_TRANSACTION)
+    stale = []
+    for standing in standings.values():
+        table = shape_at(standing.table_id, start)
+        if table is None or standing.state not in (State.LIVE, State.PENDING):
+            continue
+        if standing.properties != channel.properties_at(target, table.name):
+            stale.append(standing)
+    if not stale:
+        return None
+    at = max([low, *(standing.snapshot.high for standing in stale if standing.snapshot)])
+    key = LogKey(at, START_OF_TRANSACTION)
+    found = [table for standing in stale if (table := shape_at(standing.table_id, key)) is not None]
+    found.sort(key=_depth)
+    return Event(EventKind.PROPERTIES, key, 0, 0, tag="PROPERTIES", tables=tuple(found))
+
+
+def _depth(table: Table) -> int:
+    """What is partitioned stands before its partitions."""
+    return 2 * (table.partition is not None) + (not table.is_partitioned)
+
+
+def called(known: Evidence, table: Table, channel: Channel, target: str) -> Evidence:
+    """What a statement tells of the source's columns, told of the target's."""
+    there = names(table, channel.columns_at(target, table.name))
+    said = {there.get(column) or column: how for column, how in known.conversions.items()}
+    return replace(known, conversions=said)
+
+
+def told(plan: TablePlan, standing: Standing, policy: Policy, properties: str) -> TablePlan:
+    """What a change of the file makes of a table, in its plan's words. properties: what it says now."""
+    if not policy.adapts and names_in(properties) == names_in(standing.properties):
+        return plan
+    if not policy.adapts:
+        return replace(plan, steps=(*plan.steps, Step(StepKind.WARN, f"{CHANGED}; {policy.discarded or WHY}")))
+    changes = tuple(map(str, spot(standing.shape, plan.shape))) if plan.shape is not None else ()
+    return replace(plan, changes=changes, evidence=(CHANGED,) if plan.changes_anything else ())
+
+
+def refused(table: Table, name: TableName, standing: Standing | None, error: Unsupported) -> TablePlan:
+    """The plan for a table of which the properties ask what can't be."""
+    step = Step(StepKind.REFUSE, error.message, code=error.code, hint=error.hint)
+    return TablePlan(table.name, name, (), (), (step,), (), standing.shape if standing else None)
+
+
+def require_like_parent(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
+    """Raises Unsupported ADP-145 where a partition would not have the columns of its partitioned table, ADP-149 where
+    it would have rows by another condition, or values of another function.
+    """
+    if parent is None:
+        return
+    require_one_condition(channel, target, table, parent)
+    require_one_function(channel, target, table, parent)
+    ours = names(table, channel.columns_at(target, table.name))
+    theirs = names(parent, channel.columns_at(target, parent.name))
+    if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
+        raise Unsupported(
+            f"by column_properties the partition {table.name} would have other columns than {parent.name}",
+            code="ADP-145",
+            table=table.name,
+            hint="write a pattern in `tables` that matches the partitioned table and its partitions alike",
+        )
+
+
+def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> None:
+    """Can what the file says of these tables be?
+
+    Raises what `transform.columns.shaped`, `condition_at` and `transform_at` raise, Unsupported ADP-145 and ADP-149 for
+    a partition that would be unlike its partitioned table, ADP-146 for two tables of one name. Tables of which the
+    target takes nothing may be anything.
+    """
+    rules = channel.target(target).rules
+    by_id = {table.id: table for table in tables if not rules.takes_nothing(table.name)}
+    known: dict[TableName, TableName] = {}
+    for table in by_id.values():
+        seen_at(channel, target, table)
+        condition_at(channel, target, table)
+        transform_at(channel, target, table)
+        require_like_parent(channel, target, table, by_id.get(table.partition.of) if table.partition else None)
+        name = channel.target_name(target, table.name)
+        if name in known:
+            raise same_name(name, known[name], table.name)
+        known[name] = table.name
+
+
+def same_name(at_target: TableName, one: TableName, other: TableName) -> Unsupported:
+    return Unsupported(
+        f"{one} and {other} would both be {at_target} at the target",
+        code="ADP-146",
+        table=other,
+        hint="write a name for each (table_properties), or another schema (`schemas`, integrate_schema)",
+    )

@@ -1,0 +1,113 @@
+"""Transforming: the function that the channel file gives a table's values by at one target, and when they come anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_ddlrepl.adapt.plan_model import TablePlan
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.table_mapping import digest, values_in
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows, with_refresh
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.types import TypeKind
+from airflow_ddlrepl.transform.values import Transform, function_of, given, transform_of
+
+
+def values_at(channel: Channel, target: str, name: TableName) -> str:
+    """What the file says of a table's values at that target, as `config.properties.values_in` tells it."""
+    said = channel.transformation_at(target, name)
+    return values_in(digest((said,))) if said else ""
+
+
+def transform_at(channel: Channel, target: str, table: Table) -> Transform | None:
+    """What gives the values of the table's rows there, if anything does. Raises what `transform_of` raises."""
+    return transform_of(values_at(channel, target, table.name), table)
+
+
+def require_functions(channel: Channel) -> None:
+    """Every function that the file names can be imported here. Raises Unsupported ADP-156."""
+    for name in dict.fromkeys(one.function for one in channel.transform):
+        function_of(name)
+
+
+def require_transformable(channel: Channel, target: str, tables: Iterable[Table]) -> None:
+    """Can the target have the values that the file says?
+
+    Raises what `transform_at` and `function_of` raise, ADP-154 where the log would not tell whole old rows.
+    """
+    rules = channel.target(target).rules
+    for table in tables:
+        found = None if rules.takes_nothing(table.name) else transform_at(channel, target, table)
+        if found is None:
+            continue
+        function_of(found.function, table.name)
+        require_whole_rows(table, "transform", _LOOKED_AT)
+
+
+_LOOKED_AT = "a function that looks at its values, and those that an update leaves alone might be missing"
+
+
+def require_one_function(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
+    """Raises Unsupported ADP-149 where a partition would have other values than its partitioned table."""
+    if parent is None:
+        return
+    if values_at(channel, target, table.name) != values_at(channel, target, parent.name):
+        raise Unsupported(
+            f"by `transform` the partition {table.name} would have values of another function than {parent.name}",
+            code="ADP-149",
+            table=table.name,
+            hint="write a pattern in `tables` that matches the partitioned table and its partitions alike",
+        )
+
+
+def require_still_given(before: Standing | None, source_before: Table | None, new: Table, properties: str) -> None:
+    """Raises Unsupported ADP-157 where a column that a function gives takes a name that the file does not know.
+
+    properties: what the file says of the table. It would come as it is at the source.
+    """
+    said = values_in(before.properties) if before else ""
+    if not said or source_before is None or said != values_in(properties):
+        return
+    now = {column.id for column in given(said, new)}
+    for column in given(said, source_before):
+        called = next((one.name for one in new.columns if one.id == column.id), None)
+        if called is not None and column.id not in now:
+            raise Unsupported(
+                f"`transform` gives the values of column {column.name}, which is called {called} now: by the file it"
+                " would come as it is at the source",
+                code="ADP-157",
+                table=new.name,
+                hint=f"write {called} in `columns` of the entry, or another `version` where that is wanted, and run"
+                " again: the table is loaded anew",
+            )
+
+
+def revalued(found: TablePlan, before: Standing | None, source_before: Table | None, new: Table | None) -> TablePlan:
+    """The plan, with a refresh where a function gives other values than those that stand. found: with its properties.
+
+    source_before: the source's shape before. Partitioned tables have no rows.
+    """
+    if before is None or new is None or new.is_partitioned or before.state is State.NEW or found.is_kept:
+        return found
+    was, now = values_in(before.properties), values_in(found.properties)
+    looked = _looks(was, source_before or new)
+    looks = _looks(now, new)
+    if looked == looks:
+        return found
+    if was == now:
+        return with_refresh(found, "columns have changed that a function of `transform` looks at")
+    name = looks[0] if looks else "no function any more"
+    return with_refresh(found, f"other values by `transform`: {name}")
+
+
+def _looks(said: str, table: Table) -> tuple[object, ...]:
+    """Function, version, and what it gives and looks at; empty where it gives nothing."""
+    transform = transform_of(said, table)
+    if transform is None:
+        return ()
+    composites = tuple(of for of in table.types if of.kind is TypeKind.COMPOSITE)
+    seen = tuple((c.id, c.name, c.type.oid, c.type.typmod) for c in table.columns if c.name in transform.reads)
+    return transform.function, said, transform.gives, seen, composites

@@ -1,0 +1,1 @@
+"""Refresh: a table is loaded whole from a snapshot of the source."""

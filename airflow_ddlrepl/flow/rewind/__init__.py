@@ -1,0 +1,1 @@
+"""Rewind: tables are rebuilt as they were at an earlier moment."""

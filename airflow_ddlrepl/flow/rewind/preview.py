@@ -1,0 +1,242 @@
+"""Survey: go along a replay's course without touching anything: what would be done, and what can't be known."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
+from airflow_ddlrepl.adapt.program.program import Program, Standing, State, Step
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Cleared, Present
+from airflow_ddlrepl.engines.postgres.target.rewind_area import NONE, Obstacles, in_the_way
+from airflow_ddlrepl.engines.postgres.target.state import read_state
+from airflow_ddlrepl.errors import DdlReplError, TargetError
+from airflow_ddlrepl.flow.apply.transaction import look, reason
+from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
+from airflow_ddlrepl.flow.mapping.initial_state import waiting
+from airflow_ddlrepl.flow.mapping.row_filters import condition_at
+from airflow_ddlrepl.flow.mapping.tables import require_possible
+from airflow_ddlrepl.flow.mapping.value_functions import transform_at
+from airflow_ddlrepl.flow.rewind.route import Course
+from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.snapshots.archive import standing_at
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table import Table
+
+KEEP = "safe (keep)"
+ANY = "safe (keep or regenerate)"
+UNSAFE = "unsafe"
+STALE = "as last loaded"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """steps: the schema changes on the way. unsafe: why the rows of some tables at the end can't be known, by id.
+
+    stopped: the change that a policy stops at, if one does; what comes after it is not looked at.
+    """
+
+    steps: tuple[Step, ...]
+    unsafe: Mapping[int, str]
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
+class RewindPlanned:
+    """A rewind before it is done. tables: verdict, rows to load, changes of shape on the way, by table.
+
+    segments, bytes: of the trail, that are read. removed: what an earlier rewind left at the target.
+    in_the_way: what stands there and is not known to be an earlier rewind's: the rewind refuses to remove it.
+    live: the target whose tables those are put in the places of.
+    """
+
+    target: str
+    low: Lsn
+    high: Lsn
+    tables: list[dict[str, Any]]
+    segments: int
+    bytes: int
+    removed: list[str]
+    stopped: str
+    live: str = ""
+    in_the_way: Obstacles = NONE
+
+    @property
+    def is_possible(self) -> bool:
+        return self.refusal() is None
+
+    def refusal(self) -> DdlReplError | None:
+        """Why the rewind can't be done: REW-105 for what is in the way, REW-102 for rows that can't be known."""
+        if self.in_the_way.found:
+            return self.in_the_way.error()
+        if unsafe := [f"{table['table']}: {table['reason']}" for table in self.tables if table["verdict"] == UNSAFE]:
+            why = f"the rows of some tables at {self.high} can't be known: {'; '.join(unsafe)}"
+            return DdlReplError(why, code="REW-102", at=self.high, hint="choose another moment, or fewer tables")
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "target": self.target,
+            "from": str(self.low),
+            "to": str(self.high),
+            "tables": self.tables,
+            "segments": self.segments,
+            "bytes": self.bytes,
+            "removed": self.removed,
+            "in_the_way": [f"{kind} {name}" for kind, name in self.in_the_way.found],
+            "stopped": self.stopped,
+            "live": self.live,
+        }
+
+    def text(self) -> str:
+        lines = [
+            f"into {self.target}: the log from {self.low} to {self.high}, {self.segments} segments, {self.bytes} bytes",
+            f"removed there first: {', '.join(self.removed) or 'nothing'}",
+        ]
+        if self.in_the_way.found:
+            lines += str(self.in_the_way.error()).splitlines()
+        for table in self.tables:
+            rows = "no load" if table["rows"] is None else f"{table['rows']} rows loaded at {table['loaded_at']}"
+            lines.append(f"{table['table']}: {table['verdict']}, {rows}")
+            lines += [f"  {table['reason']}"] if table["reason"] else []
+            lines += [f"  {change}" for change in table["changes"]]
+        lines += [f"stops: {self.stopped}"] if self.stopped else []
+        lines += [f"then put in the places of these tables at target {self.live}"] if self.live else []
+        return "\n".join(lines)
+
+
+def survey(cycle: Cycle, into: str, way: Course) -> Survey:
+    """The plans of the whole course, as the replay will make them. Reads what `stretch` reads."""
+    present = Cleared(cycle.target_connection(into))
+    standings = waiting_tables(cycle, into, way, present)
+    low, steps = way.low, list[Step]()
+    why = dict(way.unsafe)
+    for stop in (*way.stops, None):
+        high = way.high if stop is None else stop.load.position
+        program = look(cycle, into, present, low, standings, until=high, only=way.wanted).program(high)
+        steps += program.steps
+        _explain(program, why)
+        if program.stop is not None:
+            return Survey(tuple(steps), _with_relatives(way, _known_before(way)), _said(program))
+        standings, low = dict(program.standings), high
+        for kept in stop.tables if stop else ():
+            before = standings.get(kept.table.id)
+            if before is not None and stop is not None and way.takes(stop.load, before):
+                condition_at(cycle.channel, into, kept.table)
+                transform_at(cycle.channel, into, kept.table)
+                held = waiting(cycle.channel, into, kept.table, present)
+                standings[before.table_id] = replace(held, state=State.LIVE, snapshot=stop.load.snapshot)
+    return Survey(tuple(steps), _unsafe(way, standings, why))
+
+
+def waiting_tables(cycle: Cycle, into: str, way: Course, present: Present) -> dict[int, Standing]:
+    """The tables where the course begins: each waits for its load. Raises what `require_possible` raises."""
+    require_possible(cycle.channel, into, way.before.values())
+    return {i: waiting(cycle.channel, into, table, present) for i, table in way.before.items()}
+
+
+def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanned:
+    """The survey as a person reads it."""
+    loads = {kept.table.id: (stop.load, kept) for stop in way.stops for kept in stop.tables}
+    changes: dict[int, list[str]] = {}
+    for step in found.steps:
+        if step.plan is not None:
+            told = changes.setdefault(step.table_id, [])
+            told += [f"{Lsn(step.key.lsn)} {' '.join((step.event.statement or step.event.tag).split())}"]
+    tables, stale = [], as_last_loaded(cycle, way)
+    for table_id, name in sorted(way.names.items(), key=lambda item: item[1]):
+        load, kept = loads.get(table_id, (None, None))
+        tables.append(
+            {
+                "table": str(name),
+                "verdict": _verdict(table_id, found.unsafe, stale, changes),
+                "reason": found.unsafe.get(table_id, stale.get(table_id, "")),
+                "rows": kept.rows if kept else None,
+                "loaded_at": str(load.position) if load else None,
+                "changes": changes.get(table_id, []),
+            }
+        )
+    extent = cycle.repository.extent(cycle.channel.name, way.low, way.high)
+    there = _there(cycle, into)
+    names = names_on_the_way(cycle, into, way)
+    stands = in_the_way(cycle.target_connection(into), cycle.channel.holder(into), names, there)
+    removed = sorted(map(str, there))
+    return RewindPlanned(into, way.low, way.high, tables, *extent, removed, found.stopped, in_the_way=stands)
+
+
+def as_last_loaded(cycle: Cycle, way: Course) -> dict[int, str]:
+    """Tables whose rows were not in the log at the end of the course, by id, and why: they come with a load's."""
+    there = standing_at(cycle, way.high)
+    found = {i: why_not_in_the_log(cycle, there[i]) for i in way.names if i in there}
+    return {i: f"its rows were not in the log then: {why}" for i, why in found.items() if why}
+
+
+def _verdict(table_id: int, unsafe: Container[int], stale: Container[int], changes: Container[int]) -> str:
+    if table_id in unsafe:
+        return UNSAFE
+    if table_id in stale:
+        return STALE
+    return KEEP if table_id in changes else ANY
+
+
+def _explain(program: Program, why: dict[int, str]) -> None:
+    for table_id, standing in program.standings.items():
+        if standing.state is State.PENDING:
+            why[table_id] = f"{reason(program, table_id)}, and it was not loaded yet"
+
+
+def _unsafe(way: Course, standings: Mapping[int, Standing], why: Mapping[int, str]) -> dict[int, str]:
+    found = _known_before(way)
+    for table_id in way.names:
+        standing = standings.get(table_id)
+        if standing is None:
+            found[table_id] = "nothing that is kept brings it"
+        elif standing.state in (State.PENDING, State.NEW) and not standing.shape.is_partitioned:
+            told = why.get(table_id, "its rows are not kept up to this position")
+            found[table_id] = f"{told}{_known_from(way, table_id)}"
+    return _with_relatives(way, found)
+
+
+def _known_before(way: Course) -> dict[int, str]:
+    return {i: f"{told}{_known_from(way, i)}" for i, told in way.unsafe.items()}
+
+
+def _with_relatives(way: Course, unsafe: Mapping[int, str]) -> dict[int, str]:
+    """With a partition comes what it is one of, and with that all of its partitions: they are unsafe together."""
+    known = {way.root(i): f"it goes back together with {way.names[i]}, whose rows can't be known" for i in unsafe}
+    return {i: known[way.root(i)] for i in way.names if way.root(i) in known} | dict(unsafe)
+
+
+def _known_from(way: Course, table_id: int) -> str:
+    at = way.known_from.get(table_id)
+    return f" (its rows are known from {at} on)" if at else ""
+
+
+def _said(program: Program) -> str:
+    assert program.stop is not None
+    whys = "; ".join(step.why for step in program.stop.steps)
+    return f"at {program.high}, before a change of {program.stop.name}: {whys}"
+
+
+def names_on_the_way(
+    cycle: Cycle, into: str, way: Course, standing: Sequence[Table] = ()
+) -> tuple[set[TableName], set[TableName]]:
+    """The names of tables and of types that a replay needs: of all shapes on the way, and where tables are kept aside.
+
+    standing: what is there already, and may have to go aside.
+    """
+    target_name = cycle.channel.target_name
+    shapes = [*standing, *(shape.with_(name=target_name(into, shape.name)) for shape in way.shapes)]
+    tables = {name for shape in shapes for name in (shape.name, kept_aside(shape))}
+    return tables, {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
+
+
+def _there(cycle: Cycle, into: str) -> list[TableName]:
+    """The tables that are cleared away first."""
+    try:
+        found = read_state(cycle.target_connection(into), cycle.channel.holder(into))
+    except TargetError:
+        return []
+    return [one.name for one in found.standings.values() if one.state is not State.NEW]

@@ -1,0 +1,172 @@
+"""Rewind: a channel's tables as they were at an earlier moment, in a replay; or a target that goes back and on again.
+
+Neither the source nor the positions of the live targets are touched. What a replay goes through is the log as it was
+captured, with the shapes that were valid where each row stands. A live target goes back in a replay, too: that comes
+up to the position of the target, and its tables take the places of the target's, one after the other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
+from airflow_ddlrepl.flow.capture.log_continuity import require_source
+from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
+from airflow_ddlrepl.flow.rewind.preview import RewindPlanned, as_last_loaded, planned, survey
+from airflow_ddlrepl.flow.rewind.rebuild import replay
+from airflow_ddlrepl.flow.rewind.route import Course, course, is_held, out_of_reach, strangers
+from airflow_ddlrepl.flow.rewind.swap_in import as_target, left_out, position_of_target, reinstate
+from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.results import Printable
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.run.stop_position import Until, position_of, require_past
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.trail.loads import loads
+
+
+@dataclass(frozen=True)
+class Rewound(Printable):
+    """What a rewind built: where it began and ended, rows loaded by table, rows merged, changes of shape.
+
+    placed: the rows of the tables of a live target that were exchanged.
+    """
+
+    target: str
+    low: Lsn
+    high: Lsn
+    loaded: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    changes: dict[str, int] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
+    placed: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Errand:
+    """Where to build (`into`, in a cycle that has the policies of the place that it is for), and the way there."""
+
+    cycle: Cycle
+    into: str
+    way: Course
+
+
+def plan_rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = ()) -> RewindPlanned:
+    """What `rewind` would do, and what it can't. Changes nothing. Raises what `rewind` raises before it begins."""
+    into = _place(cycle, into)
+    errand = _errand(cycle, to, into, patterns)
+    found = planned(errand.cycle, errand.into, errand.way, survey(errand.cycle, errand.into, errand.way))
+    return found if cycle.channel.is_replay(into) else replace(found, live=into)
+
+
+@stage("rewind")
+def rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = (), *, onward: bool = False) -> Rewound:
+    """Into a replay: the tables as they were at a moment or position, and nothing later.
+
+    Into a live target (default: the only one): its tables are built in the channel's first replay as they were, go on
+    from there to the position of the target by the log and the policies of today, and are put in their places.
+    What an earlier rewind left in the replay is removed first. patterns: of the tables that are wanted; none: all.
+    onward: a replay of the same tables that has not come so far goes on from where it is, instead.
+
+    Raises DdlReplError CTL-110 (not captured yet), REW-101 (before the horizon), REW-102 (tables whose rows can't be
+    known), REW-106 (the target has not come that far), ConfigError CFG-132 and CFG-133 (no such place), ControlStop
+    where a policy stops; then no table of a live target was touched, and those of a replay are as they were at the
+    position that the error names.
+    """
+    started = time.monotonic()
+    into = _place(cycle, into)
+    errand = reread_where_lost(cycle, lambda: _possible(cycle, to, into, patterns))
+    way = errand.way
+    done = replay(errand.cycle, errand.into, way, onward=onward)
+    placed = {} if cycle.channel.is_replay(into) else reinstate(cycle, into, errand.into, way)
+    names = tuple(sorted(map(str, way.names.values())))
+    seconds = round(time.monotonic() - started, 2)
+    counts = dict(done.applied.rows), dict(done.applied.changes)
+    return Rewound(into, way.low, way.high, done.loaded, *counts, names, placed, seconds)
+
+
+def _place(cycle: Cycle, into: str) -> str:
+    """The replay or target that is meant."""
+    targets = [target.name for target in cycle.channel.targets]
+    if not into and len(targets) == 1:
+        return targets[0]
+    if into not in (known := [place.name for place in cycle.channel.places]):
+        raise ConfigError(
+            f"the channel has no target or replay {into}" if into else "the channel has several targets",
+            code="CFG-132",
+            hint=f"name one of {', '.join(known)}; `replays` in the channel file are places for rewinds alone",
+        )
+    return into
+
+
+def _errand(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Errand:
+    channel = cycle.channel
+    if not channel.replays:
+        raise ConfigError(
+            "the channel has no replay: nowhere can its past be built",
+            code="CFG-133",
+            hint="name another database (or other schemas of the target's) under `replays` in the channel file",
+        )
+    require_past(cycle, to)
+    moment = _captured(cycle, to)
+    if channel.is_replay(into):
+        high = _loaded(cycle, moment)
+        return _Errand(cycle, into, course(cycle, high, patterns, left_out=strangers(cycle, into, high)))
+    high = _loaded(cycle, position_of_target(cycle, into, moment))
+    aside, others = as_target(cycle, into), left_out(cycle, high) | strangers(cycle, into, high)
+    return _Errand(aside, channel.replays[0].name, course(cycle, high, patterns, _loaded(cycle, moment), others))
+
+
+def _possible(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Errand:
+    """Raises DdlReplError REW-102 where the rows of a table can't be known."""
+    errand = _errand(cycle, to, into, patterns)
+    _refuse_unsafe(errand.way, survey(errand.cycle, errand.into, errand.way).unsafe)
+    for table_id, why in as_last_loaded(cycle, errand.way).items():
+        log.warning("%s comes as it was last loaded: %s", errand.way.names[table_id], why)
+    return errand
+
+
+def _captured(cycle: Cycle, to: Until) -> Lsn:
+    """The position that is meant. Raises DdlReplError CTL-110 or REW-101 when the trail does not reach it."""
+    captured, high = cycle.captured(), position_of(cycle, to)
+    is_short = to > captured if isinstance(to, Lsn) else high == captured and _has_more(cycle, captured)
+    if is_short:
+        raise DdlReplError(
+            f"{to} is not captured yet: the trail ends at {captured}",
+            code="CTL-110",
+            hint="run `ddlrepl replicate` first",
+        )
+    if not is_held(cycle, to):
+        raise out_of_reach(cycle, to, "it is before all that the trail holds")
+    return high
+
+
+def _loaded(cycle: Cycle, high: Lsn) -> Lsn:
+    """Up to which position loads hold no more than what was captured: nothing else was committed for the channel."""
+    if high < cycle.captured():
+        return high
+    require_source(cycle, high)
+    ends = [load.snapshot.high for load in loads(cycle.trail, cycle.epoch) if load.position <= high]
+    return max((end for end in ends if end > high and not cycle.source.has_news(high, end)), default=high)
+
+
+def _has_more(cycle: Cycle, captured: Lsn) -> bool:
+    """Has something been committed that is not captured? Maybe before a moment that nothing captured is past."""
+    require_source(cycle, captured)
+    return cycle.source.has_news(captured, cycle.source.flush_position())
+
+
+def _refuse_unsafe(way: Course, unsafe: Mapping[int, str]) -> None:
+    if not unsafe:
+        return
+    told = "; ".join(f"{way.names[i]}: {why}" for i, why in unsafe.items())
+    # Two tables have one name where it came to light later that the former one was gone.
+    safe = ", ".join(sorted(map(str, {*way.names.values()} - {way.names[i] for i in unsafe}))) or "none"
+    raise DdlReplError(
+        f"the rows of some tables at {way.high} can't be known: {told}",
+        code="REW-102",
+        at=way.high,
+        hint=f"choose another moment, or name the tables that are wanted with --table (these are known: {safe})",
+    )

@@ -1,0 +1,224 @@
+"""Reinstating: tables that a replay has brought up to a live target's position take the places of the target's own."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+from airflow_ddlrepl.adapt.policy import policy_at
+from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
+from airflow_ddlrepl.adapt.shape.wanted_shape import want
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import Exported, exported
+from airflow_ddlrepl.engines.postgres.target.state import read_state
+from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.refresh.refresh import Refresh
+from airflow_ddlrepl.flow.rewind.route import Course
+from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.fencing import claim, writing
+from airflow_ddlrepl.flow.run.outbox import record
+from airflow_ddlrepl.flow.snapshots.archive import standing_at
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.refresh.chunks import Chunk
+from airflow_ddlrepl.transform.values import Transform
+
+
+def as_target(cycle: Cycle, target: str) -> Cycle:
+    """The same run, in which the channel's first replay has the policies of a live target."""
+    found = copy(cycle)
+    found.channel = cycle.channel.replaying(target)
+    return found
+
+
+def position_of_target(cycle: Cycle, target: str, moment: Lsn) -> Lsn:
+    """Where a live target stands. Raises DdlReplError REW-106 when that is before the moment to go back to."""
+    high = read_state(cycle.target_connection(target), cycle.channel.name).lsn
+    if high < moment:
+        raise DdlReplError(
+            f"target {target} has not come to {moment} yet: it is at {high}",
+            code="REW-106",
+            at=high,
+            hint="run `ddlrepl replicate` first; a control may stop it (`ddlrepl controls`)",
+        )
+    return high
+
+
+def left_out(cycle: Cycle, high: Lsn) -> frozenset[int]:
+    """Tables whose rows the log does not tell: they stay as they are."""
+    unlogged = {i for i, table in standing_at(cycle, high).items() if table.unlogged}
+    return frozenset(unlogged | set(cycle.source.unpublished_reasons()) | set(cycle.source.bystanders()))
+
+
+def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, int]:
+    """Exchange the target's tables; each at once, with everything that hangs on it. Rows by table.
+
+    A table that the target has dropped, and that the policies of today keep, comes back.
+    Raises CannotAdapt REW-107 for a partitioned table that would get other columns, REW-108 for one that does not
+    follow the source's, and what a refresh raises.
+    """
+    claim(cycle, target)
+    with writing(cycle, target) as connection:
+        before = read_state(connection, cycle.channel.name).standings
+        built = read_state(cycle.target_connection(replay), cycle.channel.holder(replay)).standings
+        wanted = {i: standing for i, standing in built.items() if _comes(standing, before, way)}
+        come = _at_target(cycle, target, replay, wanted, way)
+        present = Present(connection)
+        after = {i: _beside(cycle, target, way, present, standing, before.get(i)) for i, standing in come.items()}
+        _refuse_other_parents(before, after)
+        _refuse_left_alone(cycle, target, before, after, way)
+        dsn, name = cycle.target_dsn(replay), session_name("refresh", cycle.channel.holder(replay), cycle.token)
+        with exported(dsn, _ids(cycle, replay, wanted), name=name) as place:
+            pages = _pages(place, wanted)
+            source = Exported(place.name, place.snapshot, tuple(s.shape for s in come.values()), pages)
+            nothing = {i: replace(standing, state=State.NEW) for i, standing in after.items() if i not in before}
+            there = {i: standing.name for i, standing in wanted.items()}
+            placed = _Reinstate(cycle, target, connection, source, {**nothing, **before}, after, dsn, there).run()
+    reach("rewind.placed")
+    record(cycle, target)
+    _tell_differences(cycle, target, replay, [standing.table_id for standing, _ in placed])
+    return {str(standing.name): rows for standing, rows in placed}
+
+
+def _tell_differences(cycle: Cycle, target: str, replay: str, table_ids: Container[int]) -> None:
+    """What a policy, or the capture, left out on the way is missing at the target now."""
+    for row in cycle.repository.declined_refreshes(cycle.channel.name, replay):
+        if row.table_id in table_ids:
+            about = (row.table_id, row.reason, row.requested_at)
+            cycle.repository.decline_refresh(cycle.channel.name, cycle.token, target, *about)
+
+
+def _comes(standing: Standing, before: Mapping[int, Standing], way: Course) -> bool:
+    """What is asked for, and what was dropped since, where the target has nothing of it any more."""
+    if standing.state is State.KEPT:
+        return standing.table_id not in before
+    return standing.state is State.LIVE and standing.table_id in way.names
+
+
+def _at_target(
+    cycle: Cycle, target: str, replay: str, wanted: Mapping[int, Standing], way: Course
+) -> dict[int, Standing]:
+    """The replay's tables under their names at the target."""
+    target_name = as_target(cycle, target).channel.target_name
+    last = _last_names(way)
+    names: dict[int, TableName] = {}
+    for table_id, standing in wanted.items():
+        names[table_id] = target_name(target, last[table_id])
+        if target_name(replay, last[table_id]) != standing.name:  # kept, and gone aside
+            names[table_id] = names[table_id]._replace(name=standing.name.name)
+    found = {}
+    for table_id, standing in wanted.items():
+        part = standing.shape.partition
+        moved = replace(part, of_name=names.get(part.of, part.of_name)) if part else None
+        shape = standing.shape.with_(name=names[table_id], partition=moved)
+        found[table_id] = Standing(table_id, names[table_id], shape, standing.state, properties=standing.properties)
+    return found
+
+
+def _beside(
+    cycle: Cycle, target: str, way: Course, present: Present, comes: Standing, now: Standing | None
+) -> Standing:
+    """How the table will stand: what the policies keep of the one that is there stays.
+
+    A type of an extension that only the target has was text in the replay.
+    """
+    theirs = {column.id: column for shape in way.shapes if shape.id == comes.table_id for column in shape.columns}
+
+    def own(column: Column) -> Column:
+        of = theirs.get(column.id)
+        if of is None or column.type != AS_TEXT or of.type.extension not in present.extensions:
+            return column
+        return replace(column, type=of.type, collation=of.collation)
+
+    shape = comes.shape.with_(columns=tuple(map(own, comes.shape.columns)))
+    policy = policy_at(cycle.channel, target, _last_names(way)[comes.table_id])
+    return replace(comes, shape=want(now.shape, shape, policy) if now and policy.adapts else shape)
+
+
+def _last_names(way: Course) -> dict[int, TableName]:
+    """What the tables are called at the source, or were at last."""
+    return {**{shape.id: shape.name for shape in way.shapes}, **way.names}
+
+
+def _refuse_other_parents(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> None:
+    """The columns of a partitioned table can't be exchanged one partition at a time."""
+    for table_id, standing in after.items():
+        now = before.get(table_id)
+        if now is not None and standing.shape.is_partitioned and now.shape.columns != standing.shape.columns:
+            raise CannotAdapt(
+                f"the partitioned table {standing.name} would get other columns than it has at the target",
+                code="REW-107",
+                table=standing.name,
+                hint="nothing was changed at the target; the table as it would be stands in the replay now:"
+                " copy what is missing from there, or leave it out with --table",
+            )
+
+
+def _refuse_left_alone(
+    cycle: Cycle, target: str, before: Mapping[int, Standing], after: Mapping[int, Standing], way: Course
+) -> None:
+    """A table that does not follow the source's does not get its columns by going back, either."""
+    for table_id, name in way.names.items():
+        now, then = before.get(table_id), after.get(table_id)
+        if now and then and now.shape.columns != then.shape.columns:
+            if policy_at(cycle.channel, target, name).adapts:
+                continue
+            raise CannotAdapt(
+                f"{name} at target {target} does not follow the source's schema changes, and would get other columns",
+                code="REW-108",
+                table=name,
+                hint="nothing was changed at the target: copy what is missing from the replay, or leave the table out"
+                " with --table; an AdaptDDL action on both sides lets it follow",
+            )
+
+
+def _ids(cycle: Cycle, replay: str, wanted: Mapping[int, Standing]) -> list[int]:
+    """What the database of the replay calls its tables."""
+    names = [standing.name for standing in wanted.values()]
+    rows = cycle.target_connection(replay).execute(
+        "SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        " JOIN unnest(%s::text[], %s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w.t",
+        [[name.schema for name in names], [name.name for name in names]],
+    )
+    return [row[0] for row in rows]
+
+
+def _pages(place: Exported, wanted: Mapping[int, Standing]) -> dict[int, int]:
+    by_name = {table.name: place.pages[table.id] for table in place.tables}
+    return {i: by_name[standing.name] for i, standing in wanted.items()}
+
+
+@dataclass
+class _Reinstate(Refresh):
+    """A refresh whose rows come from a replay.
+
+    found: how the tables stand afterwards, by id. place: the database of the replay. there: what they are called in it.
+    """
+
+    found: Mapping[int, Standing]
+    place: str = field(repr=False)
+    there: Mapping[int, TableName]
+
+    def _after(self, table: Table) -> Standing:
+        return self.found[table.id]
+
+    def read(self, table: Table) -> Table:
+        """All that the replay has."""
+        return table
+
+    def rows_wanted(self, table: Table) -> str:
+        """All that the replay has: it took those alone that the condition is true for."""
+        return ""
+
+    def transform(self, table: Table) -> Transform | None:
+        """The replay has the values already that a function gives."""
+        return None
+
+    def _task(self, table: Table, chunk: Chunk) -> LoadTask:
+        return replace(super()._task(table, chunk), source_dsn=self.place, table=self.there[table.id])

@@ -1,0 +1,51 @@
+"""Apart: what goes wrong at one target, or in one stage, keeps no other from its rows; in the end it is raised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from airflow_ddlrepl.engines.postgres.connection.connect import explained
+from airflow_ddlrepl.errors import (
+    CannotAdapt,
+    ControlStop,
+    DdlReplError,
+    DiskFull,
+    SourceError,
+    TargetError,
+    TrailError,
+    Unreachable,
+)
+from airflow_ddlrepl.flow.run.context import log
+
+OF_ONE = (CannotAdapt, ControlStop, DiskFull, SourceError, TargetError, TrailError, Unreachable)
+OF_A_SERVER = "SQL-"  # how the codes of what a driver says begin
+
+
+@dataclass
+class Apart:
+    """errors: of those that did not come to their end. One that concerns the whole run passes: it has lost the channel,
+    its file is wrong, Spark does not start."""
+
+    errors: list[DdlReplError] = field(default_factory=list)
+
+    @contextmanager
+    def one(self, target: str | None = None) -> Iterator[None]:
+        """One of them. target: the one that it is about; its errors name it."""
+        try:
+            yield
+        except Exception as error:
+            told = error if isinstance(error, DdlReplError) else explained(error)
+            if told is None or not (isinstance(told, OF_ONE) or told.code.startswith(OF_A_SERVER)):
+                raise
+            told.target = told.target or target
+            told.__cause__ = error.__cause__ if told is error else error
+            self.errors.append(told)
+
+    def end(self) -> None:
+        """All are done. Raises the first of the errors; the others are told in the log."""
+        for other in list(dict.fromkeys(map(str, self.errors)))[1:]:
+            log.error("%s", other)
+        if self.errors:
+            raise self.errors[0]

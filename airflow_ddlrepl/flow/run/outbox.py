@@ -1,0 +1,59 @@
+"""Recording: what a target did becomes part of the repository, also when the run that did it was killed in between.
+
+The target leaves a record in the transaction that did the work. It is removed when the repository has it;
+recorded twice it is the same.
+"""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.engines.postgres.target import outbox
+from airflow_ddlrepl.errors import RepositoryError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.model.record import Record, RefreshAsked, RefreshDeclined, StepApplied
+from airflow_ddlrepl.repository.rows import StepState
+
+
+def record(cycle: Cycle, target: str) -> None:
+    """Write to the repository what this and earlier runs left at the target.
+
+    Raises RepositoryError REP-106 for a step that is done with other SQL: once, then it is forgotten.
+    """
+    connection = cycle.target_connection(target)
+    found = outbox.left(connection, cycle.channel.holder(target))
+    for place, (_, one) in enumerate(found):
+        try:
+            _write(cycle, target, one)
+        except RepositoryError as error:
+            if error.code == "REP-106":
+                outbox.remove(connection, [number for number, _ in found[: place + 1]])
+            raise
+    if found:
+        reach("record.repository")
+        outbox.remove(connection, [number for number, _ in found])
+
+
+def has_unrecorded(cycle: Cycle, target: str) -> bool:
+    """Did a run that was killed leave something to record?"""
+    return bool(outbox.left(cycle.target_connection(target), cycle.channel.holder(target)))
+
+
+def _write(cycle: Cycle, target: str, record: Record) -> None:
+    repository, place = cycle.repository, (cycle.channel.name, cycle.token)
+    if isinstance(record, StepApplied):
+        repository.record_ledger(
+            *place,
+            target=target,
+            table_id=record.table_id,
+            revision=record.revision,
+            step=record.step,
+            sql_hash=record.sql_hash,
+            state=StepState.DONE,
+            summary=record.summary,
+        )
+    elif isinstance(record, RefreshAsked):
+        repository.request_refresh(*place, target, record)
+    elif isinstance(record, RefreshDeclined):
+        repository.decline_refresh(*place, target, record.table_id, record.reason, record.at)
+    else:
+        repository.finish_refresh(*place, target, record.table_id, record.rows)

@@ -1,0 +1,108 @@
+"""Stages: what each run of one leaves behind, whatever becomes of it: who ran, what it did, why it failed."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import update_wrapper
+from typing import Concatenate, ParamSpec, TypeVar
+
+from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines.postgres.connection.connect import explained
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.results import Printable
+from airflow_ddlrepl.repository.rows import RunStatus
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result", bound=Printable)
+Work = Callable[Concatenate[Cycle, Given], Result]
+
+
+def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
+    """Makes a function a stage: it holds the channel's lock, and its run and its error are recorded.
+
+    A stage inside a stage (`replicate` calls `capture`) has a run of its own; an error is recorded once,
+    where it happened. A target that the run leaves out (it does not answer, it can't be prepared) fails the outermost
+    one, when the others have what is theirs.
+    """
+
+    def decorate(work: Work[Given, Result]) -> Work[Given, Result]:
+        def run(cycle: Cycle, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+            is_outermost = not cycle.token
+
+            def whole() -> Result:
+                if not is_outermost:
+                    return work(cycle, *args, **kwargs)
+                cycle.stage = name
+                try:
+                    result = work(cycle, *args, **kwargs)
+                finally:
+                    with _never_in_the_way():
+                        cycle.keep_failed_targets()
+                cycle.raise_failed_target()
+                return result
+
+            alone = _old_objects_left_alone() if is_outermost else nullcontext()
+            with _errors_kept(cycle, name), cycle.locked(name), alone:
+                return _recorded(cycle, name, whole)
+
+        update_wrapper(run, work)
+        return run
+
+    return decorate
+
+
+@contextmanager
+def _old_objects_left_alone() -> Iterator[None]:
+    """The garbage collector does not visit what is there already: the modules, and the shapes of thousands of tables.
+
+    It would again and again while rows of many tables pass, for a fifth of the time that they take.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def _recorded(cycle: Cycle, name: str, work: Callable[[], Result]) -> Result:
+    place = (cycle.channel.name, cycle.token, cycle.run_id, name)
+    cycle.repository.start_run(*place)
+    try:
+        result = work()
+    except Exception:
+        with _never_in_the_way():
+            cycle.repository.finish_run(*place, RunStatus.FAILED)
+        raise
+    cycle.repository.finish_run(*place, RunStatus.DONE, result.to_json())
+    return result
+
+
+@contextmanager
+def _errors_kept(cycle: Cycle, name: str) -> Iterator[None]:
+    """What ends the stage is kept for `ddlrepl errors`; a driver's error is explained first."""
+    try:
+        yield
+    except Exception as error:
+        told = error if isinstance(error, DdlReplError) else explained(error)
+        with _never_in_the_way():
+            cycle.keep_error(name, told or error, told or _unexpected(error))
+        if told is None or told is error:
+            raise
+        raise told from error
+
+
+@contextmanager
+def _never_in_the_way() -> Iterator[None]:
+    """The error that ended the stage is the one to show, not that it could not be recorded."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - whatever it is, the first error matters more
+        log.warning("could not record it: %s", redact(str(error)))
+
+
+def _unexpected(error: Exception) -> DdlReplError:
+    text = redact(str(error)).strip().partition("\n")[0]
+    return DdlReplError(f"unexpected {type(error).__name__}: {text}", code="INT-100", hint="please report it")

@@ -1,0 +1,93 @@
+"""Until: how far a cycle goes that must not go to the end of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.engines.postgres.target.state import read_state
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.targets.readiness import ready_targets
+from airflow_ddlrepl.model.position import Lsn
+
+Until = Lsn | datetime
+CLOCK_MARGIN = 60_000_000  # µs that a server's clock may have been set back
+
+
+def require_past(cycle: Cycle, until: Until) -> None:
+    """Raises DdlReplError CTL-110 for a moment or a position that the source has not come to yet."""
+    now: Any = cycle.source.flush_position() if isinstance(until, Lsn) else cycle.source.clock()
+    if until > now:
+        raise DdlReplError(
+            f"the source has not come to {until} yet: it is at {now}",
+            code="CTL-110",
+            hint="wait for it; without --until a cycle goes up to now",
+        )
+
+
+def position_of(cycle: Cycle, until: Until) -> Lsn:
+    """The position before which everything lies that is wanted, and nothing else: each transaction is in or out.
+
+    A moment ends in front of the first transaction of the log that committed after it, by the source's clock.
+    """
+    high = until if isinstance(until, Lsn) else _first_after(cycle, until)
+    return min(high, cycle.captured())
+
+
+def limit(cycle: Cycle, until: Until) -> Lsn:
+    """The same. Raises DdlReplError CTL-111 when a target has gone past it."""
+    high = position_of(cycle, until)
+    for target in ready_targets(cycle):
+        state = read_state(cycle.target_connection(target.name), cycle.channel.name)
+        found = {f"target {target.name} is at": state.lsn}
+        for standing in state.standings.values():
+            if standing.snapshot is not None:
+                found[f"{standing.name} at target {target.name} was loaded as of"] = standing.snapshot.high
+        for what, at in found.items():
+            if at > high:
+                raise DdlReplError(
+                    f"{what} {at}, past {until}",
+                    code="CTL-111",
+                    at=high,
+                    hint="a target only goes on: choose a later moment or position, or leave --until out",
+                )
+    return high
+
+
+def _first_after(cycle: Cycle, moment: datetime) -> Lsn:
+    """The first captured transaction that committed later; where there is none, the end of what was captured."""
+    last, read = int(moment.timestamp() * 1_000_000), partial(_transactions, cycle, cycle.epoch)
+    starts = cycle.repository.starts(cycle.channel.name)
+    for start in starts[_surely_before(starts, read, last - CLOCK_MARGIN) :]:
+        transactions = read(start)
+        later = transactions.filter(pc.greater(transactions["committed"], last))
+        if later.num_rows:
+            return Lsn(pc.min(later["lsn"]).as_py())
+    return cycle.captured()
+
+
+def _transactions(cycle: Cycle, epoch: int, start: int) -> pa.Table:
+    return cycle.trail.transactions(cycle.trail.segment(epoch, Lsn(start)))
+
+
+def _surely_before(starts: Sequence[int], read: Callable[[int], pa.Table], moment: int) -> int:
+    """How many of the first segments hold nothing that committed at the moment (in µs since 1970) or later.
+
+    starts: of all of them. read: the transactions of one. Found by halving, so by a clock that only goes on.
+    """
+    low, high = 0, len(starts)
+    while low < high:
+        middle = probe = (low + high) // 2
+        while not (found := read(starts[probe])).num_rows and probe > low:
+            probe -= 1  # one without transactions tells nothing
+        if not found.num_rows or pc.max(found["committed"]).as_py() < moment:
+            low = middle + 1
+        else:
+            high = probe
+    return low

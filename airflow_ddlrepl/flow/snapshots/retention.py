@@ -1,0 +1,55 @@
+"""Keeping: how long the trail holds what every target has. Without `retention` in the channel file: for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from airflow_ddlrepl.config.sections.channel import Retention
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.snapshots.archive import forgettable
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.repository.rows import SegmentRow
+from airflow_ddlrepl.trail.loads import readable_loads, remove
+
+LEFTOVER_SECONDS = 24 * 3600.0
+
+
+def expire(cycle: Cycle, passed: Lsn) -> int:
+    """Remove segments that are older, or more in bytes, than the channel keeps; how many.
+
+    passed: every target has what lies before. Files of killed runs go with them, a day after they were written.
+    """
+    live, now = cycle.live_segments(), datetime.now(UTC)
+    before = past_retention(live, cycle.channel.retention, passed, now)
+    if before is not None and cycle.channel.rewind_horizon is not None:
+        needed = forgettable(cycle, now)
+        before = None if needed is None else min(before, needed)
+    if before is None:
+        return 0
+    cycle.check_lock()
+    count = cycle.repository.expire_segments(cycle.channel.name, cycle.token, before)
+    reach("keep.repository")
+    cycle.trail.expire(before)
+    for epoch in range(cycle.epoch + 1):
+        for load in readable_loads(cycle.trail, epoch):
+            if epoch < cycle.epoch or load.position < before:
+                remove(cycle.trail, load)
+    reach("keep.files")
+    leftovers = cycle.trail.sweep(LEFTOVER_SECONDS)
+    log.info("trail: %d segments before %s expired, %d leftover files removed", count, before, len(leftovers))
+    return count
+
+
+def past_retention(live: Sequence[SegmentRow], kept: Retention, passed: Lsn, now: datetime) -> Lsn | None:
+    """The position up to which segments (in log order) may go; None: nothing goes."""
+    before = None
+    size = sum(row.bytes for row in live)
+    for row in live:
+        is_old = kept.age is not None and row.created < now - timedelta(seconds=kept.age)
+        is_too_much = kept.size is not None and size > kept.size
+        if row.high > passed or not (is_old or is_too_much):
+            break
+        before, size = row.high, size - row.bytes
+    return before

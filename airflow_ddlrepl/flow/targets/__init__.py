@@ -1,0 +1,1 @@
+"""Targets: whether one is ready, and how one is prepared."""

@@ -1,0 +1,177 @@
+"""Target readiness: is a target prepared for the channel, new to it, or in need of a person?
+
+A cycle prepares a target that was added to the channel file since the activation, and goes on with the others where it
+can't: what is wrong with one target is raised at the end of the run, by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+from airflow_ddlrepl.config.sections.channel import Target
+from airflow_ddlrepl.config.sections.policies import ExistingTables, NewTargets
+from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.errors import DdlReplError, TargetError
+from airflow_ddlrepl.flow.run.context import Cycle, about_target, log
+from airflow_ddlrepl.flow.run.isolation import Apart
+from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table import Table
+
+
+class Readiness(Enum):
+    """How a target stands to the channel.
+
+    READY: it goes on from its position. NEW: the channel has never been there. OUTDATED: it was taken out of the file
+    for so long that the trail no longer has what it lacks. FORGOTTEN: it was prepared and knows nothing of it any more.
+    FOREIGN: a channel of this name is there that our repository does not know. AHEAD: an activation by which every
+    target starts over was ended before the repository knew of it.
+    """
+
+    READY = "ready"
+    NEW = "new"
+    OUTDATED = "outdated"
+    FORGOTTEN = "forgotten"
+    FOREIGN = "foreign"
+    AHEAD = "ahead"
+
+
+def readiness(cycle: Cycle, target: str) -> Readiness:
+    """Look at a target, changing nothing. Raises Unreachable when it does not answer."""
+    name, is_known = cycle.channel.name, cycle.repository.knows_target(cycle.channel.name, target)
+    connection = cycle.target_connection(target)
+    found = state.find_position(connection, name)
+    if found is None:
+        was_replay = is_known and state.find_position(connection, f"{name}@{target}") is not None
+        return Readiness.FORGOTTEN if is_known and not was_replay else Readiness.NEW
+    if not is_known and state.has_loaded(connection, name):
+        return Readiness.FOREIGN
+    if cycle.repository.captured(name) is None:
+        return Readiness.READY
+    if found.epoch > cycle.epoch:
+        return Readiness.AHEAD
+    if found.epoch < cycle.epoch or found.lsn < cycle.repository.kept_from(name):
+        return Readiness.OUTDATED
+    return Readiness.READY
+
+
+def is_ready(cycle: Cycle, target: str) -> bool:
+    """Does the target go on from its position? Asked once in a run."""
+    if target not in cycle.ready_targets and readiness(cycle, target) is Readiness.READY:
+        cycle.ready_targets.add(target)
+    return target in cycle.ready_targets
+
+
+def ready_targets(cycle: Cycle) -> Iterator[Target]:
+    """The targets that answer and are prepared; changes nothing."""
+    for target in cycle.targets():
+        if is_ready(cycle, target.name):
+            yield target
+
+
+def has_new_target(cycle: Cycle) -> bool:
+    """Is there a target that a cycle has to prepare, or to complain of?"""
+    return any(not is_ready(cycle, target.name) and not _waits(cycle, target.name) for target in cycle.targets())
+
+
+def prepared_targets(cycle: Cycle, until: Lsn | None = None) -> Iterator[Target]:
+    """The targets that a stage works at; one that is new is prepared first, so that the next refresh loads it.
+
+    until: the cycle ends there; a new target waits for one that goes to the end, for its load would show what is later.
+    """
+    cycle.captured()
+    for target in cycle.targets():
+        if is_ready(cycle, target.name) or _becomes_ready(cycle, target, until):
+            yield target
+
+
+def what_is_missing(cycle: Cycle, target: str) -> str:
+    """Say why a target is not ready, for `status`, `plan` and `doctor`; empty when it is."""
+    found = readiness(cycle, target)
+    if found is Readiness.READY:
+        return ""
+    if (error := _refusal(cycle, target, found)) is not None:
+        return f"{error.message}: {error.hint}"
+    why = "it is new" if found is not Readiness.OUTDATED else "the trail no longer has what it lacks"
+    if _waits(cycle, target):
+        return f"{why} and waits for `ddlrepl activate` (new_targets: wait)"
+    return f"{why}: the next cycle prepares it and loads its tables"
+
+
+def foreign(target: str, channel: str) -> TargetError:
+    """The error for a target that holds a channel of our name that the repository does not know."""
+    return TargetError(
+        f"target {target} already holds a channel called {channel}, of another repository",
+        code="TGT-103",
+        hint="call this channel something else; or, if that repository is lost, set `existing_tables: replace` for the"
+        " target: its tables are loaded anew",
+    )
+
+
+def _becomes_ready(cycle: Cycle, target: Target, until: Lsn | None) -> bool:
+    found, name = readiness(cycle, target.name), target.name
+    if (refusal := _refusal(cycle, name, found)) is not None:
+        return _failed(cycle, name, refusal)
+    if until is not None or _waits(cycle, name):
+        why = f"it would show what is later than {until}" if until is not None else "`ddlrepl activate` loads it"
+        cycle.new_targets[name] = f"not prepared yet: {why}"
+        log.warning("target %s is %s, and gets no rows: %s", name, found.value, why)
+        return False
+    apart = Apart()
+    with apart.one(name):
+        cycle.new_targets[name] = _prepared(cycle, name, found)
+    for error in apart.errors:
+        return _failed(cycle, name, error)
+    cycle.ready_targets.add(name)
+    return True
+
+
+def _prepared(cycle: Cycle, target: str, found: Readiness) -> str:
+    """Prepare the target from where the log is captured; what was done."""
+    tables, position = _tables(cycle), cycle.captured()
+    require_preparable(cycle, target, tables)
+    if found is Readiness.FOREIGN:
+        state.create(cycle.target_connection(target))
+        state.restart(cycle.target_connection(target), cycle.channel.name, position, cycle.epoch, cycle.token)
+    starts_over = found is not Readiness.NEW
+    count = prepare_target(cycle, target, Beginning(position, tables, cycle.epoch, starts_over=starts_over))
+    log.info("target %s is %s: it begins at %s, %d tables wait for their rows", target, found.value, position, count)
+    return f"prepared at {position}: {count} tables wait for their rows"
+
+
+def _tables(cycle: Cycle) -> list[Table]:
+    """The channel's tables as far as the log is captured, those aside that are not in the stream."""
+    left_out = {one.table_id for one in cycle.source.left_out() if not one.is_reloaded}
+    latest = cycle.repository.latest_revisions(cycle.channel.name).values()
+    found = (one.table for one in latest if one.table is not None and one.table_id not in left_out)
+    return [table for table in found if not table.unlogged]
+
+
+def _failed(cycle: Cycle, target: str, error: DdlReplError) -> bool:
+    named = error if target in error.message else about_target(target, error)
+    log.error("target %s gets no rows: %s", target, named)
+    cycle.failed_targets[target] = named
+    return False
+
+
+def _waits(cycle: Cycle, target: str) -> bool:
+    """Must a person say that the target is loaded? One that needs a person for another reason does not wait."""
+    is_asked = cycle.channel.new_targets is NewTargets.WAIT
+    return is_asked and readiness(cycle, target) in (Readiness.NEW, Readiness.OUTDATED)
+
+
+def _refusal(cycle: Cycle, target: str, found: Readiness) -> TargetError | None:
+    """What a person has to do something about; None: nothing."""
+    may_replace = cycle.channel.target(target).existing_tables is ExistingTables.REPLACE
+    if found is Readiness.FORGOTTEN:
+        return state.forgotten(f"target {target}", cycle.channel.name)
+    if found is Readiness.FOREIGN and not may_replace:
+        return foreign(target, cycle.channel.name)
+    if found is Readiness.AHEAD:
+        return TargetError(
+            f"target {target} has started over, but the activation that did it was ended half way",
+            code="TGT-107",
+            hint="`ddlrepl activate` goes on with it: every table is loaded again",
+        )
+    return None
