@@ -25,7 +25,7 @@ $(STAMP): setup.cfg pyproject.toml constraints.txt .ci/make-venv
 		-c constraints.txt -e '.[postgres,demo,test,s3]'
 	@# pip would compile on one core, for a minute. Files that can't be compiled are nothing new: pip is silent, too.
 	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
-	$(BIN)/python -m airflow_ddlrepl.spark.quickstart
+	$(BIN)/python -m airflow_ddlrepl.spark.session.class_archive
 	@touch $(STAMP)
 
 setup-pg15: ## a second PostgreSQL version (15) for the tests, where the system has it

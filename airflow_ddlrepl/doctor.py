@@ -13,7 +13,7 @@ from airflow_ddlrepl import __version__, java
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.spark.installation import inspect_installation
+from airflow_ddlrepl.spark.session.installation import inspect_installation
 
 PYTHON = ((3, 11), (3, 13))
 PACKAGES = ("apache-airflow", "apache-airflow-providers-apache-spark", "pyarrow", "pandas", "sqlalchemy")

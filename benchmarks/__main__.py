@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.spark.runner import SparkRunner
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from benchmarks import cycles, keys, long_trail, many, memory, ours, ratios, replays, scheduled
 from benchmarks.pairs import show, show_peaks, show_seconds
 from benchmarks.workload import KINDS, NARROW, Kind

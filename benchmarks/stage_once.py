@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from airflow_ddlrepl.spark.runner import SparkRunner
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from benchmarks import ours
 
 

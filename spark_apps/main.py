@@ -18,9 +18,9 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError, Exit
 from airflow_ddlrepl.model.work import Runner
-from airflow_ddlrepl.spark.outcome import Outcome
-from airflow_ddlrepl.spark.runner import SparkRunner
-from airflow_ddlrepl.spark.settings import STARTED_BY, SparkSettings
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.spark.jobs.result_file import Outcome
+from airflow_ddlrepl.spark.session.settings import STARTED_BY, SparkSettings
 
 Job = Callable[[Channel, str, Runner], dict[str, Any]]
 

@@ -34,8 +34,8 @@ def _flowing(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = 
     """
     with opened(path) as channel:  # a mistake in the file is told before anything heavy is imported
         from airflow_ddlrepl import flow
-        from airflow_ddlrepl.spark.runner import SparkRunner
-        from airflow_ddlrepl.spark.settings import SparkSettings
+        from airflow_ddlrepl.spark.execute.runner import SparkRunner
+        from airflow_ddlrepl.spark.session.settings import SparkSettings
 
         runner = SparkRunner(SparkSettings.of(channel, spark), f"ddlrepl {channel.name}")
         try:

@@ -15,7 +15,7 @@ from airflow.sdk import BaseHook, Connection
 from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import VARIABLE, from_file
-from airflow_ddlrepl.spark.private_file import private_file
+from airflow_ddlrepl.spark.session.secret_file import private_file
 
 FIELDS = ("conn_type", "host", "login", "password", "port", "schema", "extra")
 

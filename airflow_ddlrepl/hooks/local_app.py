@@ -21,8 +21,8 @@ from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.forked import Forked, can_fork
 from airflow_ddlrepl.hooks.settings import option
 from airflow_ddlrepl.hooks.spark_place import SparkPlace
-from airflow_ddlrepl.spark.private_file import private_file
-from airflow_ddlrepl.spark.settings import CONF_FILE, PROPERTIES_FILE, STARTED_BY
+from airflow_ddlrepl.spark.session.secret_file import private_file
+from airflow_ddlrepl.spark.session.settings import CONF_FILE, PROPERTIES_FILE, STARTED_BY
 
 END_SECONDS = 5.0
 

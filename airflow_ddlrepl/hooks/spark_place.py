@@ -12,8 +12,8 @@ from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow_ddlrepl import java
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.connections import find_connection
-from airflow_ddlrepl.spark.installation import inspect_installation, spark_home
-from airflow_ddlrepl.spark.settings import ALWAYS, CONNECT, SparkSettings, is_local, local_properties
+from airflow_ddlrepl.spark.session.installation import inspect_installation, spark_home
+from airflow_ddlrepl.spark.session.settings import ALWAYS, CONNECT, SparkSettings, is_local, local_properties
 
 OWN_ID = "ddlrepl_own_spark"
 SUBMIT_EXTRAS = ("spark-binary", "queue", "keytab", "principal")

@@ -27,10 +27,10 @@ from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink, SparkUiLink
 from airflow_ddlrepl.operators.report import failed, nothing_to_do, told
-from airflow_ddlrepl.spark.outcome import Outcome
-from airflow_ddlrepl.spark.private_file import properties_file
-from airflow_ddlrepl.spark.runner import SparkRunner
-from airflow_ddlrepl.spark.settings import SparkSettings
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.spark.jobs.result_file import Outcome
+from airflow_ddlrepl.spark.session.secret_file import properties_file
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 
 DRIVERS = ("psycopg", "adbc_driver_postgresql", "adbc_driver_manager")
 
@@ -131,7 +131,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
         """What the app does, for a stage that runs in this process."""
-        from airflow_ddlrepl.spark.jobs.stage import run_stage
+        from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 
         return run_stage(self.stage, channel, run_id, runner)
 

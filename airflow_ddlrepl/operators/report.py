@@ -11,7 +11,7 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.spark.outcome import Outcome, error_to_json
+from airflow_ddlrepl.spark.jobs.result_file import Outcome, error_to_json
 
 log = logging.getLogger("airflow.task.ddlrepl")
 

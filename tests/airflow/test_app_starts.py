@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_ddlrepl.hooks.spark_place import SparkPlace
 from airflow_ddlrepl.operators import base
 from airflow_ddlrepl.operators.capture import CaptureOperator
-from airflow_ddlrepl.spark.settings import CONF_FILE, PROPERTIES_FILE, STARTED_BY
+from airflow_ddlrepl.spark.session.settings import CONF_FILE, PROPERTIES_FILE, STARTED_BY
 from tests.airflow.test_operators import SECRET, Submitted, channel, leaves, run, submitted  # noqa: F401 - two fixtures
 
 

@@ -20,8 +20,8 @@ from airflow_ddlrepl.operators.approve import ApproveWhenOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
 from airflow_ddlrepl.operators.plan import PlanOperator
-from airflow_ddlrepl.spark.jobs.stage import run_stage
-from airflow_ddlrepl.spark.outcome import Outcome
+from airflow_ddlrepl.spark.jobs.result_file import Outcome
+from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 from tests.airflow import shop
 from tests.airflow.test_controls import Task
 

@@ -34,8 +34,8 @@ from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 from airflow_ddlrepl.operators.replay import ReplayOperator
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
-from airflow_ddlrepl.spark.outcome import Outcome
-from airflow_ddlrepl.spark.settings import CONF_FILE
+from airflow_ddlrepl.spark.jobs.result_file import Outcome
+from airflow_ddlrepl.spark.session.settings import CONF_FILE
 
 SECRET = "p@ss w0rd"
 CHANNEL = """
@@ -380,7 +380,7 @@ def test_a_typo_in_the_channel_file_is_not_tried_again(tmp_path: Path) -> None:
 
 
 def test_mixed_spark_is_refused_with_the_fix(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_ddlrepl.spark import installation
+    from airflow_ddlrepl.spark.session import installation
 
     monkeypatch.setattr(installation, "_version_file", lambda home: "4.2.0")
     with pytest.raises(AirflowFailException, match=r"(?s)mixed with its Python files 4.2.0.*pip install.*pyspark=="):

@@ -98,8 +98,8 @@ def session(number: int) -> list[tuple[int, str]]:
 
 def main(stage: str, file: str) -> None:
     from airflow_ddlrepl import flow
-    from airflow_ddlrepl.spark import runner
-    from airflow_ddlrepl.spark.settings import SparkSettings
+    from airflow_ddlrepl.spark.execute import runner
+    from airflow_ddlrepl.spark.session.settings import SparkSettings
 
     runner.LITTLE = 0
     spark = runner.SparkRunner(SparkSettings("local[2]"))

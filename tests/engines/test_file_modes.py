@@ -22,7 +22,7 @@ from airflow_ddlrepl.config.file.load import load_channel, read_channel
 from airflow_ddlrepl.config.file.yaml_document import MAX_NODES
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TrailError
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.spark.outcome import Outcome
+from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.trail.store import Trail, manifest_path
 from tests.engines.test_trail import HIGH, LOW, write_segment
 

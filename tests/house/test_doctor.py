@@ -10,7 +10,7 @@ from airflow_ddlrepl import doctor, java
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.doctor import Finding, run_doctor
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.spark.installation import Installation
+from airflow_ddlrepl.spark.session.installation import Installation
 
 CHANNEL = """
 channel: shop

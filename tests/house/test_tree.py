@@ -91,7 +91,7 @@ def imported(file: Path) -> set[str]:
 def test_importing_the_package_is_light() -> None:
     """Executors import it: no Airflow, no pyspark, no driver."""
     heavy = "{'airflow', 'pyspark', 'psycopg', 'pandas'} & set(sys.modules)"
-    modules = "airflow_ddlrepl, airflow_ddlrepl.get_provider_info, airflow_ddlrepl.spark.runner"
+    modules = "airflow_ddlrepl, airflow_ddlrepl.get_provider_info, airflow_ddlrepl.spark.execute.runner"
     code = f"import sys, {modules}; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "set()", done.stdout + done.stderr

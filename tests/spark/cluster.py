@@ -14,8 +14,8 @@ from typing import Self
 import psutil
 
 from airflow_ddlrepl import java
-from airflow_ddlrepl.spark.installation import spark_home
-from airflow_ddlrepl.spark.quickstart import java_options
+from airflow_ddlrepl.spark.session.class_archive import java_options
+from airflow_ddlrepl.spark.session.installation import spark_home
 
 SECONDS = 60
 DAEMON = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"

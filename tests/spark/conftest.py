@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from airflow_ddlrepl.spark.runner import SparkRunner
-from airflow_ddlrepl.spark.settings import SparkSettings
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 
 
 @pytest.fixture(scope="session")

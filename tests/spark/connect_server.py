@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Self
 
 from airflow_ddlrepl import java
-from airflow_ddlrepl.spark.installation import spark_home
-from airflow_ddlrepl.spark.quickstart import java_options
+from airflow_ddlrepl.spark.session.class_archive import java_options
+from airflow_ddlrepl.spark.session.installation import spark_home
 
 SECONDS = 90
 CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"

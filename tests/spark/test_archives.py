@@ -10,9 +10,9 @@ from zipimport import zipimporter
 import pyspark
 import pytest
 
-from airflow_ddlrepl.spark import archives
-from airflow_ddlrepl.spark.runner import SparkRunner
-from airflow_ddlrepl.spark.settings import SparkSettings
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.spark.session import python_archives
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark import tasks
 
 HOME = Path(pyspark.__file__).parent
@@ -37,32 +37,32 @@ def test_after_a_task_no_archive_of_sparks_is_listed_anew(monkeypatch: pytest.Mo
         archive.writestr("of_mine.py", "")
     finders = {place: zipimporter(place) for place in (*OURS, f"{OURS[0]}/pyspark", str(mine))}
     monkeypatch.setattr(sys, "path_importer_cache", {**finders, "/somewhere": None})
-    archives.forget_archives()
+    python_archives.forget_archives()
     assert set(sys.path_importer_cache) == {str(mine), "/somewhere"}
 
 
 def test_archives_of_the_installed_spark_leave_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = list(sys.path)
     monkeypatch.setattr(sys, "path", [*OURS, *plain])
-    archives.prefer_installed()
+    python_archives.prefer_installed()
     assert sys.path == plain
 
 
 def test_archives_of_another_spark_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     path = ["/opt/spark/python/lib/pyspark.zip", *sys.path]
     monkeypatch.setattr(sys, "path", list(path))
-    archives.prefer_installed()
+    python_archives.prefer_installed()
     assert sys.path == path
 
 
 def test_archives_stay_where_no_pyspark_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "path", [OURS[0], str(tmp_path)])
-    archives.prefer_installed()
+    python_archives.prefer_installed()
     assert sys.path == [OURS[0], str(tmp_path)]
 
 
 def test_another_python_of_the_users_forks_its_workers_itself() -> None:
     name = "spark.python.daemon.module"
-    assert SparkSettings().properties()[name] == "airflow_ddlrepl.spark.daemon"
+    assert SparkSettings().properties()[name] == "airflow_ddlrepl.spark.session.worker_daemon"
     assert name not in SparkSettings(conf={"spark.pyspark.python": "/opt/python/bin/python3"}).properties()
     assert name not in SparkSettings("spark://there:7077").properties()

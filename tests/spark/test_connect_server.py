@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.errors import ConfigError, Unreachable
-from airflow_ddlrepl.spark.connected import connected
+from airflow_ddlrepl.spark.session.connect_server import connected
 from tests.conftest import Databases
 from tests.live.replica import Replica, channel_file
 from tests.spark.connect_server import ConnectServer

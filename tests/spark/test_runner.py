@@ -14,8 +14,8 @@ import pytest
 
 from airflow_ddlrepl.errors import DdlReplError, TrailError
 from airflow_ddlrepl.model.work import InProcess
-from airflow_ddlrepl.spark.runner import SparkRunner
-from airflow_ddlrepl.spark.settings import SparkSettings
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark import tasks
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all of them
@@ -73,8 +73,8 @@ ROOT = Path(__file__).parents[2]
 
 ALONE = """
 import os
-from airflow_ddlrepl.spark.runner import SparkRunner
-from airflow_ddlrepl.spark.settings import SparkSettings
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark import tasks
 runner = SparkRunner(SparkSettings({master!r}, {remote!r}))
 print(runner.map(tasks.square, [1, 2, 3], "alone"), os.environ["JAVA_HOME"])

@@ -11,10 +11,10 @@ import pytest
 from airflow_ddlrepl import java
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.errors import ConfigError, ControlStop
-from airflow_ddlrepl.spark import quickstart
-from airflow_ddlrepl.spark.installation import Installation, inspect_installation
-from airflow_ddlrepl.spark.outcome import Outcome
-from airflow_ddlrepl.spark.settings import SparkSettings
+from airflow_ddlrepl.spark.jobs.result_file import Outcome
+from airflow_ddlrepl.spark.session import class_archive
+from airflow_ddlrepl.spark.session.installation import Installation, inspect_installation
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 
 CHANNEL = """
 channel: shop
@@ -76,7 +76,7 @@ def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 def test_no_archive_means_plain_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(java, "state_folder", lambda: tmp_path)
-    assert quickstart.java_options("anywhere") == quickstart.LIGHT
+    assert class_archive.java_options("anywhere") == class_archive.LIGHT
 
 
 def test_this_installation_is_one_spark() -> None:

@@ -26,8 +26,8 @@ def masked(batch):
 RUN = """
 import os, sys
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.spark.runner import SparkRunner
-from airflow_ddlrepl.spark.settings import SparkSettings
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 
 runner = SparkRunner(SparkSettings("local[2]"))
 with flow.open_channel(sys.argv[1], runner) as cycle:

@@ -13,10 +13,10 @@ from pyspark.cloudpickle import dumps
 
 import airflow_ddlrepl
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.spark.parcel import pack, unpack
-from airflow_ddlrepl.spark.runner import SparkRunner
-from airflow_ddlrepl.spark.settings import SparkSettings
-from airflow_ddlrepl.spark.worker import TaskFailed, attempt, foreign, work
+from airflow_ddlrepl.spark.execute.runner import SparkRunner
+from airflow_ddlrepl.spark.execute.task_pickle import pack, unpack
+from airflow_ddlrepl.spark.execute.worker import TaskFailed, attempt, foreign, work
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark import tasks
 
 SECRET = "postgresql://app:marker%21pass@db/shop"
@@ -28,7 +28,7 @@ for name in {DRIVERS_ONLY}:
     sys.modules[name] = None
 for name in ("stream", "chunk", "swap", "staging", "digest"):
     importlib.import_module("airflow_ddlrepl.engines.postgres." + name)
-import airflow_ddlrepl.spark.worker
+import airflow_ddlrepl.spark.execute.worker
 """
 RUN = """
 import sys, pickle

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.model.work import Runner
-from airflow_ddlrepl.spark.jobs.stage import run_stage
+from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 
 
 def run(channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:

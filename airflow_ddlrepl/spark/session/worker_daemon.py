@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.spark.archives import prefer_installed
+from airflow_ddlrepl.spark.session.python_archives import prefer_installed
 
 if __name__ == "__main__":
     prefer_installed()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from airflow_ddlrepl import java
 from airflow_ddlrepl.folders import private_folder
-from airflow_ddlrepl.spark.installation import inspect_installation
+from airflow_ddlrepl.spark.session.installation import inspect_installation
 
 # SerialGC and C1 only: our JVM hands the work to Python processes and does little itself.
 LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xlog:cds=off -Xlog:cds+dynamic=off"
@@ -76,7 +76,7 @@ def _environment(home: str) -> dict[str, str]:
 
 
 def _warm_up() -> None:
-    from airflow_ddlrepl.spark.runner import SparkRunner
+    from airflow_ddlrepl.spark.execute.runner import SparkRunner
 
     runner = SparkRunner(app_name="ddlrepl warm-up")
     runner.map(abs, [-1, 1], "warm-up")

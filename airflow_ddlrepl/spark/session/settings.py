@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl import java
 from airflow_ddlrepl.config.base.environment import expand
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.spark.quickstart import java_options
+from airflow_ddlrepl.spark.session.class_archive import java_options
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.config.sections.channel import Channel
@@ -138,5 +138,5 @@ def local_properties() -> dict[str, str]:
         "spark.driver.extraJavaOptions": java_options(java.home()),
         PYTHON: sys.executable,
         "spark.pyspark.driver.python": sys.executable,
-        DAEMON: "airflow_ddlrepl.spark.daemon",
+        DAEMON: "airflow_ddlrepl.spark.session.worker_daemon",
     }

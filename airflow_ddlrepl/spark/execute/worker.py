@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl import __version__
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.spark.archives import forget_archives
-from airflow_ddlrepl.spark.parcel import unpack
+from airflow_ddlrepl.spark.execute.task_pickle import unpack
+from airflow_ddlrepl.spark.session.python_archives import forget_archives
 
 if TYPE_CHECKING:
     import pyarrow
@@ -43,7 +43,7 @@ def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], It
         for batch in batches:
             for item, parcel in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
                 if found == expected:
-                    from airflow_ddlrepl.spark.worker import attempt, spare_the_next
+                    from airflow_ddlrepl.spark.execute.worker import attempt, spare_the_next
 
                     state, payload = attempt(parcel, secrets)
                     spare_the_next()

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl import java
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.spark.archives import prefer_installed
-from airflow_ddlrepl.spark.connected import connected
-from airflow_ddlrepl.spark.private_file import properties_file
-from airflow_ddlrepl.spark.settings import PROPERTIES_FILE, PYTHON, SparkSettings, is_local
+from airflow_ddlrepl.spark.session.connect_server import connected
+from airflow_ddlrepl.spark.session.python_archives import prefer_installed
+from airflow_ddlrepl.spark.session.secret_file import properties_file
+from airflow_ddlrepl.spark.session.settings import PROPERTIES_FILE, PYTHON, SparkSettings, is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

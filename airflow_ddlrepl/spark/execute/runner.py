@@ -9,11 +9,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.spark.parcel import pack
-from airflow_ddlrepl.spark.progress import watched
-from airflow_ddlrepl.spark.session import session, session_parallelism
-from airflow_ddlrepl.spark.settings import SparkSettings
-from airflow_ddlrepl.spark.worker import FOREIGN, REFUSED, SCHEMA, foreign, work
+from airflow_ddlrepl.spark.execute.progress import watched
+from airflow_ddlrepl.spark.execute.task_pickle import pack
+from airflow_ddlrepl.spark.execute.worker import FOREIGN, REFUSED, SCHEMA, foreign, work
+from airflow_ddlrepl.spark.session.session import session, session_parallelism
+from airflow_ddlrepl.spark.session.settings import SparkSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

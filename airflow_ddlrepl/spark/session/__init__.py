@@ -1,0 +1,1 @@
+"""Spark sessions: how one starts, with which options and files."""
