@@ -12,7 +12,7 @@ from airflow.sdk import DAG, Param
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.hooks.settings import option
-from airflow_ddlrepl.operators.markdown import dag_id
+from airflow_ddlrepl.operators.messages.markdown import dag_id
 
 # A run that finds the channel locked or a server away tries again before it fails.
 DEFAULTS: dict[str, Any] = {"retries": 2, "retry_delay": timedelta(seconds=30), "owner": "ddlrepl"}

@@ -11,7 +11,7 @@ from airflow.sdk import DAG, Param
 from airflow_ddlrepl.channel_dags.approval import approval
 from airflow_ddlrepl.channel_dags.dag import channel_dag
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.operators.markdown import dag_id
+from airflow_ddlrepl.operators.messages.markdown import dag_id
 from airflow_ddlrepl.operators.plan import PlanOperator
 
 ASK = "shows the plan and asks; approved, a run of the replicate DAG is started"

@@ -9,7 +9,7 @@ from airflow.sdk import DAG
 
 from airflow_ddlrepl.channel_dags.dag import channel_dag, shown
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.operators.replay import ReplayOperator
+from airflow_ddlrepl.operators.backfill import ReplayOperator
 from airflow_ddlrepl.timetables import BackfillTimetable
 
 # "scheduled" is there because Airflow wants it of every DAG with a schedule; the timetable never schedules a run.

@@ -15,7 +15,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
-from airflow_ddlrepl.operators.markdown import dag_id
+from airflow_ddlrepl.operators.messages.markdown import dag_id
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 
 # A stage that fails has gone as far as it could: what stops one target or table keeps no other from later stages.

@@ -10,7 +10,7 @@ from airflow.sdk import DAG
 
 from airflow_ddlrepl.channel_dags.dag import BEGINNING
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.operators.markdown import block, code
+from airflow_ddlrepl.operators.messages.markdown import block, code
 from airflow_ddlrepl.operators.unusable import ReportUnusableOperator
 
 TAG = "unusable channel file"

@@ -10,8 +10,8 @@ from airflow.sdk import Context
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.model.work import Runner
-from airflow_ddlrepl.operators.approvals import MOST_TABLES, differences_text
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.operators.messages.approvals import MOST_TABLES, differences_text
 from airflow_ddlrepl.operators.rewind import lines_of
 
 MOST_LINES = 200

@@ -10,9 +10,9 @@ from airflow.sdk import BaseOperator, Context
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
-from airflow_ddlrepl.operators.approvals import controls_text
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
-from airflow_ddlrepl.operators.report import failed
+from airflow_ddlrepl.operators.messages.approvals import controls_text
+from airflow_ddlrepl.operators.messages.failure import failed
 
 
 class ExplainControlsOperator(BaseOperator):

@@ -11,7 +11,7 @@ from airflow.sdk import BaseOperatorLink
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.settings import option
-from airflow_ddlrepl.operators.markdown import page
+from airflow_ddlrepl.operators.messages.markdown import page
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator

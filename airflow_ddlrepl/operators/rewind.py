@@ -15,10 +15,10 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
 from airflow_ddlrepl.model.work import InProcess, Runner
-from airflow_ddlrepl.operators.approvals import rewind_text
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
-from airflow_ddlrepl.operators.report import failed
+from airflow_ddlrepl.operators.messages.approvals import rewind_text
+from airflow_ddlrepl.operators.messages.failure import failed
 
 
 class PlanRewindOperator(BaseOperator):

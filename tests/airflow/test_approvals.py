@@ -10,9 +10,9 @@ from markdown_it import MarkdownIt
 
 from airflow_ddlrepl.flow.admin.controls import HeldChange, HeldControl
 from airflow_ddlrepl.model.position import LogKey
-from airflow_ddlrepl.operators import approvals
-from airflow_ddlrepl.operators.approvals import MOST_TABLES, controls_text, rewind_text
-from airflow_ddlrepl.operators.markdown import block, code, link, plain, table
+from airflow_ddlrepl.operators.messages import approvals
+from airflow_ddlrepl.operators.messages.approvals import MOST_TABLES, controls_text, rewind_text
+from airflow_ddlrepl.operators.messages.markdown import block, code, link, plain, table
 from airflow_ddlrepl.repository.rows import ControlRow
 
 NASTY = "a`b|c``d\n# <img src=x> [x](http://other) **b** ~~~ ```\n| q |"

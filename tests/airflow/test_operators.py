@@ -27,12 +27,12 @@ from airflow_ddlrepl.flow.rewind.preview import RewindPlanned
 from airflow_ddlrepl.hooks import connections, local_app
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
+from airflow_ddlrepl.operators.backfill import ReplayOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.capture import CaptureOperator
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
 from airflow_ddlrepl.operators.refresh import RefreshOperator
-from airflow_ddlrepl.operators.replay import ReplayOperator
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator, RewindOperator
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.session.settings import CONF_FILE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.operators.markdown import block, bold, code, dag_id, link, plain, table
+from airflow_ddlrepl.operators.messages.markdown import block, bold, code, dag_id, link, plain, table
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.flow.admin.controls import HeldControl

@@ -1,0 +1,1 @@
+"""What operators write for people."""
