@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from airflow_ddlrepl.cli import work
-from airflow_ddlrepl.cli.opened import Connections, connections_of, environment_alone
+from airflow_ddlrepl.cli import commands
+from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
 from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.errors import Exit
@@ -122,19 +122,19 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Find what is broken here (versions, Java, Spark, drivers, rights on a source) and say how to mend it."""
-    _end(lambda: work.doctor(channel), as_json, lambda result: result.exit_code)
+    _end(lambda: commands.doctor(channel), as_json, lambda result: result.exit_code)
 
 
 @app.command()
 def check(channel: ChannelFile, as_json: AsJson = False) -> None:
     """Validate a channel file; warn about what in it does nothing. Connects to nothing."""
-    _end(lambda: work.check(channel), as_json)
+    _end(lambda: commands.check(channel), as_json)
 
 
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a channel file."""
-    _end(work.schema, True)
+    _end(commands.schema, True)
 
 
 @app.command()
@@ -151,7 +151,7 @@ def activate(
 ) -> None:
     """Prepare the source, enroll its tables and load them. Again: changes nothing."""
     trail: TrailChoice = "new" if new_trail else "keep"
-    how = partial(work.activate, channel, refresh=refresh, enrollment=enrollment, start=start_moment)
+    how = partial(commands.activate, channel, refresh=refresh, enrollment=enrollment, start=start_moment)
     act = partial(how, trail=trail, spark=master)
     _end(act, as_json)
 
@@ -159,7 +159,7 @@ def activate(
 @app.command()
 def replicate(channel: ChannelFile, until: Until = "", master: Spark = "", as_json: AsJson = False) -> None:
     """One cycle: everything that was committed before now is in every target afterwards."""
-    _end(lambda: work.replicate(channel, master, until), as_json)
+    _end(lambda: commands.replicate(channel, master, until), as_json)
 
 
 @app.command()
@@ -178,14 +178,14 @@ def rewind(
     as_json: AsJson = False,
 ) -> None:
     """Build the tables as they were at an earlier moment, in a replay; or let a target go back and on again."""
-    act = partial(work.rewind, channel, to, into, table or [], only_plan=plan, onward=onward, spark=master)
-    _end(act, as_json, work.judge_rewind_plan if plan else always_done)
+    act = partial(commands.rewind, channel, to, into, table or [], only_plan=plan, onward=onward, spark=master)
+    _end(act, as_json, commands.judge_rewind_plan if plan else always_done)
 
 
 @app.command()
 def plan(channel: ChannelFile, as_json: AsJson = False) -> None:
     """Show what adapt would do (exact SQL, hazards, rows to move). Changes nothing."""
-    _end(lambda: work.plan(channel), as_json)
+    _end(lambda: commands.plan(channel), as_json)
 
 
 @app.command()
@@ -197,7 +197,7 @@ def refresh(
     as_json: AsJson = False,
 ) -> None:
     """Load tables anew: those named (`--table "*.*"` is all) and those that wait for it."""
-    _end(lambda: work.refresh(channel, table or [], options, master), as_json)
+    _end(lambda: commands.refresh(channel, table or [], options, master), as_json)
 
 
 @app.command()
@@ -205,13 +205,13 @@ def compare(
     channel: ChannelFile, table: Tables = None, repair: Repair = False, master: Spark = "", as_json: AsJson = False
 ) -> None:
     """Compare source and targets row by row. Exit code 1 when anything differs, or still does after a repair."""
-    _end(lambda: work.compare(channel, table or [], repair, master), as_json, work.judge_comparison)
+    _end(lambda: commands.compare(channel, table or [], repair, master), as_json, commands.judge_comparison)
 
 
 @app.command()
 def status(channel: ChannelFile, as_json: AsJson = False) -> None:
     """Where the channel and its targets stand. Exit code 4 when a target does not answer."""
-    _end(lambda: work.status(channel), as_json, work.judge_status)
+    _end(lambda: commands.status(channel), as_json, commands.judge_status)
 
 
 @app.command()
@@ -222,19 +222,19 @@ def revisions(
     as_json: AsJson = False,
 ) -> None:
     """Every shape that the channel's tables had, and from which position on."""
-    _end(lambda: work.revisions(channel, table or [], diff), as_json)
+    _end(lambda: commands.revisions(channel, table or [], diff), as_json)
 
 
 @app.command()
 def errors(channel: ChannelFile, as_json: AsJson = False) -> None:
     """Errors that ended runs, newest first."""
-    _end(lambda: work.errors(channel), as_json)
+    _end(lambda: commands.errors(channel), as_json)
 
 
 @app.command()
 def deactivate(channel: ChannelFile, as_json: AsJson = False) -> None:
     """Take everything of ours away from the source and forget the channel; the targets' tables stay."""
-    _end(lambda: work.deactivate(channel), as_json)
+    _end(lambda: commands.deactivate(channel), as_json)
 
 
 @controls.command("list")
@@ -244,7 +244,7 @@ def list_controls(
     as_json: AsJson = False,
 ) -> None:
     """Controls that hold now."""
-    _end(lambda: work.controls(channel, removed=removed), as_json)
+    _end(lambda: commands.controls(channel, removed=removed), as_json)
 
 
 @controls.command("remove")
@@ -254,4 +254,4 @@ def remove_control(
     as_json: AsJson = False,
 ) -> None:
     """Remove a control after dealing with its reason: the next run goes on past it."""
-    _end(lambda: work.remove_control(channel, control), as_json)
+    _end(lambda: commands.remove_control(channel, control), as_json)

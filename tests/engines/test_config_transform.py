@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.cli import work
+from airflow_ddlrepl.cli import commands
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, names_in, values_in
@@ -112,10 +112,10 @@ def test_check_looks_for_the_functions(tmp_path: Path) -> None:
     for function, is_there in (("tests.live.values_of_ours:masked", True), ("nowhere:masked", False)):
         file.write_text(FILE + f"transform: {json.dumps([{**MASK, 'function': function}])}\n")
         if is_there:
-            assert "is valid" in work.check(file).text()
+            assert "is valid" in commands.check(file).text()
         else:
             with pytest.raises(Unsupported, match=r"function nowhere:masked .* can't be imported here") as caught:
-                work.check(file)
+                commands.check(file)
             assert caught.value.code == "ADP-156" and "driver" in caught.value.hint
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.cli.work import judge_status
+from airflow_ddlrepl.cli.commands import judge_status
 from airflow_ddlrepl.doctor import run_doctor
 from airflow_ddlrepl.errors import CannotAdapt, Exit, TargetError, Unreachable
 from airflow_ddlrepl.failpoint import FAIL_POINTS

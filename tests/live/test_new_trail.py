@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.cli.work import activate
+from airflow_ddlrepl.cli.commands import activate
 from airflow_ddlrepl.errors import DdlReplError, TargetError, TrailError, Unreachable
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.crashing import die

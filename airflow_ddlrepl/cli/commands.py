@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from airflow_ddlrepl.cli.opened import opened
+from airflow_ddlrepl.cli.open_channel import opened
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Said, Table
 from airflow_ddlrepl.config.base.moment import parse_start, parse_until
