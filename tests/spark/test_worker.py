@@ -26,7 +26,7 @@ IMPORTS = f"""
 import importlib, sys
 for name in {DRIVERS_ONLY}:
     sys.modules[name] = None
-for name in ("stream", "chunk", "swap", "staging", "digest"):
+for name in ("log.capture_range", "load.load_chunk", "load.swap", "merge.stage", "compare.digest"):
     importlib.import_module("airflow_ddlrepl.engines.postgres." + name)
 import airflow_ddlrepl.spark.execute.worker
 """
