@@ -1,0 +1,64 @@
+"""Engines: the databases that the stages work with, each behind the same ports, found by a location's URL scheme.
+
+This package's own modules are all that the stages know; `engines.<name>` is imported here alone, by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.config.sections.channel import Channel
+    from airflow_ddlrepl.errors import DdlReplError
+
+_MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
+"""Scheme of a resolved location: the module whose ENGINE works with such databases."""
+
+
+class Engine(Protocol):
+    """One kind of database: what opens a source or a target of it, and what it says of its drivers' errors."""
+
+    def source(self, channel: Channel, location: str) -> Any:
+        """Return the channel's source; it connects when it is asked something. location: as `resolve` gives it."""
+        ...
+
+    def reusing_sessions(self) -> AbstractContextManager[None]:
+        """Keep sessions of this process that are closed inside the `with` for the next one of the same location."""
+        ...
+
+    def explained(self, error: BaseException) -> DdlReplError | None:
+        """Return a driver's error as one that says what to do; None when it is none of this engine's drivers."""
+        ...
+
+
+def engine(location: str) -> Engine:
+    """Return the engine for a location, as `config.sections.location.resolve` gives it."""
+    return _engine(location.partition("://")[0])
+
+
+@cache
+def _engine(scheme: str) -> Engine:
+    return cast(Engine, import_module(_MODULES[scheme]).ENGINE)
+
+
+def engines() -> tuple[Engine, ...]:
+    """Return every engine that there is."""
+    return tuple(_engine(scheme) for scheme in _MODULES)
+
+
+@contextmanager
+def reusing_sessions() -> Iterator[None]:
+    """Keep sessions of all engines that are closed inside the `with` for the next one of the same location."""
+    with ExitStack() as stack:
+        for one in engines():
+            stack.enter_context(one.reusing_sessions())
+        yield
+
+
+def explained(error: BaseException) -> DdlReplError | None:
+    """Return an error of any engine's drivers as one that says what to do; None when it is no driver's."""
+    return next((found for one in engines() if (found := one.explained(error)) is not None), None)

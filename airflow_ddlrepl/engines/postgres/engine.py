@@ -1,0 +1,34 @@
+"""PostgreSQL as an engine: what opens a source or a target, each part imported when it is asked for."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from airflow_ddlrepl.errors import DdlReplError
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.config.sections.channel import Channel
+    from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
+
+
+class PostgresEngine:
+    """What the stages may ask of PostgreSQL, as `engines.Engine` says."""
+
+    def source(self, channel: Channel, location: str) -> PostgresSource:
+        from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
+
+        return PostgresSource.of(channel, location)
+
+    def reusing_sessions(self) -> AbstractContextManager[None]:
+        from airflow_ddlrepl.engines.postgres.connection.pool import reusing
+
+        return reusing()
+
+    def explained(self, error: BaseException) -> DdlReplError | None:
+        from airflow_ddlrepl.engines.postgres.connection.connect import explained
+
+        return explained(error)
+
+
+ENGINE = PostgresEngine()
