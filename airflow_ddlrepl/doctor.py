@@ -134,17 +134,17 @@ def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
 
 def _preparation(channel: Channel) -> Iterator[Finding]:
     """What is missing at the targets of a channel that is active: one was added since, or has forgotten the channel."""
-    from airflow_ddlrepl.flow.run.context import Cycle
+    from airflow_ddlrepl.flow.run.context import RunContext
     from airflow_ddlrepl.flow.targets.readiness import Readiness, readiness, what_is_missing
     from airflow_ddlrepl.model.work import InProcess
     from airflow_ddlrepl.repository.repository import Repository
 
     if not Repository.is_there(channel.repository):
         return
-    with Cycle(channel, InProcess()) as cycle:
-        for target in cycle.targets() if cycle.is_active() else ():
-            if missing := what_is_missing(cycle, target.name):
-                is_coming = readiness(cycle, target.name) in (Readiness.NEW, Readiness.OUTDATED)
+    with RunContext(channel, InProcess()) as run:
+        for target in run.targets() if run.is_active() else ():
+            if missing := what_is_missing(run, target.name):
+                is_coming = readiness(run, target.name) in (Readiness.NEW, Readiness.OUTDATED)
                 yield Finding(is_coming, f"target {target.name}", missing)
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from sqlalchemy import insert, update
 
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.database import Database
@@ -54,14 +54,14 @@ def plans(bench: Bench, kind: Kind, count: int) -> list[Seconds]:
             with connect(source) as connection:
                 connection.execute(f"ALTER TABLE public.{kind.name} ADD added{number} integer".encode())
             mine.capture()
-            low = mine.cycle.captured()
+            low = mine.run.captured()
             change(source, kind, 300, number)
             mine.capture()
             _advance(bench, count // SCHEMA_CHANGES)
-            _repeat(mine.cycle, mine.cycle.trail.segment(mine.cycle.epoch, low), count // SCHEMA_CHANGES)
-        rows = mine.cycle.live_segments()
-        middle, end = rows[len(rows) // 2], mine.cycle.captured()
-        committed = mine.cycle.transactions(middle)["committed"][0].as_py()
+            _repeat(mine.run, mine.run.trail.segment(mine.run.epoch, low), count // SCHEMA_CHANGES)
+        rows = mine.run.live_segments()
+        middle, end = rows[len(rows) // 2], mine.run.captured()
+        committed = mine.run.transactions(middle)["committed"][0].as_py()
     moment = datetime.fromtimestamp(committed / 1_000_000, UTC).isoformat()
     bench.say(f"a trail of {len(rows):,} segments stands")
     ways = [
@@ -94,10 +94,10 @@ def _advance(bench: Bench, count: int) -> None:
         connection.execute("SELECT pg_logical_emit_message(true, 'bench', repeat('x', %s))", [count * STEP])
 
 
-def _repeat(cycle: Cycle, segment: Segment, count: int) -> None:
+def _repeat(run: RunContext, segment: Segment, count: int) -> None:
     """The segment stands so many times more, from the captured position on."""
-    first, folder = cycle.captured(), Path(cycle.channel.trail) / cycle.channel.name
-    committed = cycle.trail.transactions(segment)["committed"][-1].as_py()
+    first, folder = run.captured(), Path(run.channel.trail) / run.channel.name
+    committed = run.trail.transactions(segment)["committed"][-1].as_py()
     size, files = sum(file.size for file in segment.files()), len(list(segment.files()))
     rows = []
     for number in range(count):
@@ -108,7 +108,7 @@ def _repeat(cycle: Cycle, segment: Segment, count: int) -> None:
         row = {name: getattr(made, name) for name in ("channel", "epoch", "low", "high", "rows", "token")}
         told = {"bytes": size, "files": files, "events": 0, "state": "live"}
         rows.append({**row, **told, "created": datetime.fromisoformat(made.created)})
-    repository = Database(cycle.channel.repository)
+    repository = Database(run.channel.repository)
     with repository.write() as connection:
         connection.execute(insert(segments), rows)
         at = update(positions).where(positions.c.channel == segment.channel, positions.c.kind == CAPTURED)

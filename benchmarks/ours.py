@@ -15,7 +15,7 @@ from airflow_ddlrepl.flow.apply.advance import integrate
 from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.rewind.rewind import rewind
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.work import Runner
 
 CHANNEL = """\
@@ -55,40 +55,40 @@ def warm(runner: Runner) -> None:
 class Ours:
     """One active channel whose stages are measured."""
 
-    def __init__(self, cycle: Cycle) -> None:
-        self.cycle = cycle
+    def __init__(self, run: RunContext) -> None:
+        self.run = run
 
     @property
     def publication(self) -> str:
-        return self.cycle.channel.publication
+        return self.run.channel.publication
 
     def activate(self) -> None:
-        activate(self.cycle)
+        activate(self.run)
 
     def capture(self, expected: int | None = None) -> float:
         """Seconds to capture everything new. Raises AssertionError when it is not as many changes as expected."""
-        seconds, done = _timed(lambda: capture(self.cycle))
+        seconds, done = _timed(lambda: capture(self.run))
         assert expected in (None, done.rows), f"captured {done.rows} changes of {expected}"
         return seconds
 
     def integrate(self) -> float:
-        return _timed(lambda: integrate(self.cycle))[0]
+        return _timed(lambda: integrate(self.run))[0]
 
     def rewind(self) -> float:
         """Seconds to build everything that is captured at the replay's place."""
-        return _timed(lambda: rewind(self.cycle, self.cycle.captured(), "past"))[0]
+        return _timed(lambda: rewind(self.run, self.run.captured(), "past"))[0]
 
     def replicate(self) -> float:
-        return _timed(lambda: replicate(self.cycle))[0]
+        return _timed(lambda: replicate(self.run))[0]
 
     def refresh(self, table: str) -> float:
-        return _timed(lambda: refresh(self.cycle, [f"public.{table}"]))[0]
+        return _timed(lambda: refresh(self.run, [f"public.{table}"]))[0]
 
 
 @contextmanager
 def opened(path: Path, runner: Runner) -> Iterator[Ours]:
-    with Cycle(load_channel(path), runner, "benchmark") as cycle:
-        yield Ours(cycle)
+    with RunContext(load_channel(path), runner, "benchmark") as run:
+        yield Ours(run)
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:

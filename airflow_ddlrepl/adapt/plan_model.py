@@ -67,7 +67,7 @@ class TablePlan:
 
     name: at the source. target: name at the target afterwards. changes: what was found, as text. shape: of the
     target table afterwards, columns with the source's ids; None when the table is dropped there.
-    is_removed: the target table is dropped. is_kept: dropped at the source, kept at the target. until_refresh: the
+    is_removed: the target table is dropped. is_orphaned: dropped at the source, kept at the target. until_refresh: the
     shape that stands until the refresh brings `shape`, when that is another one. properties: what the channel file
     says of the table at the target (`Channel.properties_at`). expected: the source's text runs, and must lead to this.
     """
@@ -80,7 +80,7 @@ class TablePlan:
     hazards: tuple[str, ...]
     shape: Table | None
     is_removed: bool = False
-    is_kept: bool = False
+    is_orphaned: bool = False
     until_refresh: Table | None = None
     properties: str = ""
     expected: Expected | None = None

@@ -26,9 +26,9 @@ class TargetFacts:
     name_before, name_after: the target's name of the table before and after the change; None: as the shape says.
     server_version: major. extensions: installed there. existing: what stands under name_before (a new table:
     under name_after), as inspected there. occupant: what stands under name_after when that is another table.
-    is_kept: occupant belongs to the channel, its source was dropped. is_renamed: occupant belongs to the channel, and
-    the source must have given it another name before, which the log does not tell yet. types: user-defined types of the
-    channel's other tables as they stand there; None: not known, then one that stands is taken for the right one.
+    is_orphaned: occupant belongs to the channel, its source was dropped. is_renamed: occupant belongs to the channel,
+    and the source must have given it another name before, which the log does not tell yet. types: user-defined types of
+    the channel's other tables as they stand there; None: not known, then one that stands is taken for the right one.
     parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
     at all. parent_shape: that table's shape after the change; parent_before: the source's before it.
     publishes_generated: the log carries values of generated columns. is_pending: the table waits for a refresh that
@@ -41,7 +41,7 @@ class TargetFacts:
     extensions: frozenset[str] = frozenset()
     existing: Table | None = None
     occupant: Table | None = None
-    is_kept: bool = False
+    is_orphaned: bool = False
     is_renamed: bool = False
     types: tuple[TypeDefinition, ...] | None = None
     parent: TableName | None = None

@@ -7,7 +7,7 @@ from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_nullability import ChangeNullability
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.model.table import Identity, Table
@@ -19,7 +19,7 @@ def doubt(before: Table, now: Table) -> str:
     The log shows each row's columns by name and type, in order, computed ones among them or not. It doesn't show that a
     column of the same name was dropped and added, nor what a type, a constraint or a key allowed at that moment.
     """
-    found = spot(before, now)
+    found = diff(before, now)
     return next((why for change in found if (why := _why(change, before, now))), _mixed(found, before))
 
 

@@ -15,7 +15,7 @@ from airflow_ddlrepl.capture.ambiguity import doubt
 from airflow_ddlrepl.capture.enroll import belongs, shape_of
 from airflow_ddlrepl.capture.rename_order import untangle
 from airflow_ddlrepl.capture.row_layouts import reshaped, unreadable
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, START_OF_TRANSACTION, LogKey, Lsn, Snapshot
@@ -60,18 +60,18 @@ def unexplained(
     key = LogKey(end - 1, LAST_IN_TRANSACTION)
     found: list[Event] = []
     present = {table.id for table in inspection.tables}
-    standing = {i: r.table for i, r in latest.items() if r.table is not None}
-    for table_id in [i for i in standing if i not in present and i not in busy]:
-        shape = standing.pop(table_id)
+    table_state = {i: r.table for i, r in latest.items() if r.table is not None}
+    for table_id in [i for i in table_state if i not in present and i not in busy]:
+        shape = table_state.pop(table_id)
         found.append(_dropped(_left(shape, gone) or key, table_id, shape.name))
     news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, joins)]
-    places = Counter(t.id for t in untangle(standing, news)) if news else Counter[int]()
-    for table in untangle(standing, news) if news else ():
+    places = Counter(t.id for t in untangle(table_state, news)) if news else Counter[int]()
+    for table in untangle(table_state, news) if news else ():
         places[table.id] -= 1
-        before = standing.get(table.id)
+        before = table_state.get(table.id)
         place = LogKey(key.lsn, key.seq - places[table.id])
         found.append(_new(place, table) if before is None else reshaped(_left(before, gone) or place, before, table))
-        standing[table.id] = table
+        table_state[table.id] = table
     late = (t for t in inspection.tables if t.id in inspection.late and t.id not in busy)
     found += [_new(key, table) for table in late if shape_of(latest, table.id) is not None]
     return sorted(found, key=lambda e: e.key)
@@ -123,7 +123,7 @@ def _is_news(table: Table, latest: Mapping[int, Revision], joins: Callable[[Tabl
         return False
     if known is None:
         return not table.unlogged
-    return (known, known.storage) != (table, table.storage) and bool(spot(known, table))
+    return (known, known.storage) != (table, table.storage) and bool(diff(known, table))
 
 
 def _new(key: LogKey, table: Table) -> Event:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from airflow_ddlrepl.capture.merge_shapes import merge, merge_fields
 from airflow_ddlrepl.capture.row_layouts import reshaped
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.respell import with_definitions
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Snapshot
@@ -70,7 +70,7 @@ def _silent(event: Event, book: _Book) -> Iterator[tuple[Table, Event]]:
 def _known_otherwise(table: Table, book: _Book) -> Revision | None:
     """The newest revision, when the table is known by another shape than this."""
     newest = book.latest.get(table.id)
-    return newest if newest and newest.table and spot(newest.table, table) else None
+    return newest if newest and newest.table and diff(newest.table, table) else None
 
 
 class _Book:

@@ -39,8 +39,8 @@ def _flowing(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = 
 
         runner = SparkRunner(SparkSettings.of(channel, spark), f"ddlrepl {channel.name}")
         try:
-            with flow.Cycle(channel, runner, this_holder()) as cycle:
-                return act(flow, cycle)
+            with flow.RunContext(channel, runner, this_holder()) as run:
+                return act(flow, run)
         finally:
             runner.stop()
 
@@ -55,12 +55,12 @@ def activate(
     path: Path, *, refresh: bool, enrollment: str = "keep", start: str = "now", trail: str = "keep", spark: str = ""
 ) -> Result:
     how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start), "trail": trail}
-    return _flowing(path, lambda flow, cycle: flow.activate(cycle, **how), spark)
+    return _flowing(path, lambda flow, run: flow.activate(run, **how), spark)
 
 
 def replicate(path: Path, spark: str = "", until: str = "") -> Result:
     wanted = parse_until(until) if until else None
-    return _flowing(path, lambda flow, cycle: flow.replicate(cycle, wanted), spark)
+    return _flowing(path, lambda flow, run: flow.replicate(run, wanted), spark)
 
 
 def rewind(
@@ -68,8 +68,8 @@ def rewind(
 ) -> Result:
     wanted, moment = table_patterns(tables), parse_until(to)
     if only_plan:
-        return _flowing(path, lambda flow, cycle: flow.plan_rewind(cycle, moment, into, wanted))
-    return _flowing(path, lambda flow, cycle: flow.rewind(cycle, moment, into, wanted, onward=onward), spark)
+        return _flowing(path, lambda flow, run: flow.plan_rewind(run, moment, into, wanted))
+    return _flowing(path, lambda flow, run: flow.rewind(run, moment, into, wanted, onward=onward), spark)
 
 
 def judge_rewind_plan(result: Any) -> Exit:
@@ -78,17 +78,17 @@ def judge_rewind_plan(result: Any) -> Exit:
 
 
 def plan(path: Path) -> Result:
-    return _flowing(path, lambda flow, cycle: flow.plan(cycle))
+    return _flowing(path, lambda flow, run: flow.plan(run))
 
 
 def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
     wanted, how = table_patterns(tables), options_for(tables, options)
-    return _flowing(path, lambda flow, cycle: flow.refresh(cycle, wanted, how), spark)
+    return _flowing(path, lambda flow, run: flow.refresh(run, wanted, how), spark)
 
 
 def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str = "") -> Result:
     wanted = table_patterns(tables)
-    return _flowing(path, lambda flow, cycle: (flow.repair if repairs else flow.compare)(cycle, wanted), spark)
+    return _flowing(path, lambda flow, run: (flow.repair if repairs else flow.compare)(run, wanted), spark)
 
 
 def judge_comparison(result: Any) -> Exit:
@@ -97,7 +97,7 @@ def judge_comparison(result: Any) -> Exit:
 
 
 def status(path: Path) -> Result:
-    return _flowing(path, lambda flow, cycle: flow.status(cycle))
+    return _flowing(path, lambda flow, run: flow.status(run))
 
 
 def judge_status(result: Any) -> Exit:
@@ -108,7 +108,7 @@ def judge_status(result: Any) -> Exit:
 
 
 def deactivate(path: Path) -> Result:
-    return _flowing(path, lambda flow, cycle: flow.deactivate(cycle))
+    return _flowing(path, lambda flow, run: flow.deactivate(run))
 
 
 def schema() -> Result:

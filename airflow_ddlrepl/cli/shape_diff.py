@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_ddlrepl.cli.terminal import Diff
 from airflow_ddlrepl.config.base.name_pattern import any_matches
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
@@ -35,13 +35,13 @@ class ShapeDiff(Diff):
             "table_id": self.old.table_id,
             "from": {"revision": self.old.number, "position": str(Lsn(self.old.key.lsn))},
             "to": {"revision": self.new.number, "position": str(Lsn(self.new.key.lsn))},
-            "changes": [str(change) for change in spot(self.old.table, self.new.table)],
+            "changes": [str(change) for change in diff(self.old.table, self.new.table)],
             "lines": list(self.lines()),
         }
 
     def text(self) -> str:
         heads = [f"{self.name} revision {r.number} from {Lsn(r.key.lsn)}" for r in (self.old, self.new)]
-        changes = [f"  {change}" for change in spot(self.old.table, self.new.table)] or ["  nothing changed"]
+        changes = [f"  {change}" for change in diff(self.old.table, self.new.table)] or ["  nothing changed"]
         return "\n".join([f"--- {heads[0]}", f"+++ {heads[1]}", *self.lines(), "changes:", *changes])
 
     def lines(self) -> Iterator[str]:

@@ -60,7 +60,7 @@ DETECTORS: tuple[Callable[[Table, Table], Iterable[TableChange]], ...] = (
 )
 
 
-def spot(old: Table | None, new: Table | None) -> tuple[SchemaChange, ...]:
+def diff(old: Table | None, new: Table | None) -> tuple[SchemaChange, ...]:
     """The changes that lead from old to new, in an order in which they can be made one by one.
 
     Columns are matched by identity: a rename is never drop + add. What no kind explains is `opaque`.

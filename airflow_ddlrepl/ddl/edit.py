@@ -37,16 +37,16 @@ def free_name(wish: str, taken: Container[str]) -> str:
     raise ValueError(f"no free name like {wish!r}")
 
 
-def renames_in_order(renames: Mapping[int, tuple[str, str]], standing: frozenset[str]) -> list[tuple[int, str, str]]:
+def renames_in_order(renames: Mapping[int, tuple[str, str]], table_state: frozenset[str]) -> list[tuple[int, str, str]]:
     """Single renames (id, from, to) that never meet a name in use: swaps go through a free name.
 
-    standing: every name in use at the start. Raises Unsupported ADP-112 when two would have one name at the end.
+    table_state: every name in use at the start. Raises Unsupported ADP-112 when two would have one name at the end.
     """
-    stays = standing - {source for source, _ in renames.values()}
+    stays = table_state - {source for source, _ in renames.values()}
     for name, count in Counter([*stays, *(to for _, to in renames.values())]).items():
         if count > 1:
             raise Unsupported(f"two parts would be called {name}", code="ADP-112")
-    names = set(standing)
+    names = set(table_state)
     waiting = {i: pair for i, pair in renames.items() if pair[0] != pair[1]}
     done: list[tuple[int, str, str]] = []
     while waiting:

@@ -25,8 +25,8 @@ def in_order(old: Iterable[Table], new: Iterable[Table]) -> list[Pair]:
     return pairs + [(None, t) for t in sorted(after.values(), key=_depth) if t.id not in before]
 
 
-def _renamed(both: dict[int, tuple[Table, Table]], standing: frozenset[TableName]) -> list[Pair]:
-    coded = {name: str(name.schema) + "\0" + name.name for name in standing}
+def _renamed(both: dict[int, tuple[Table, Table]], table_state: frozenset[TableName]) -> list[Pair]:
+    coded = {name: str(name.schema) + "\0" + name.name for name in table_state}
     wish = {i: (_code(a.name), _code(b.name)) for i, (a, b) in both.items() if a.name != b.name}
     pairs: list[Pair] = []
     at = {i: a for i, (a, _) in both.items()}

@@ -55,6 +55,6 @@ def note(source: str, revision: str) -> Noted:
 def go_back(channel: Path, replay: str, place: str, noted: Noted) -> WentBack:
     """What `ddlrepl rewind --into` does. replay: its name in the channel file; place: its libpq URL."""
     started = time.monotonic()
-    with to_log(channel.with_name("rewind.log")), open_channel(channel, InProcess()) as cycle:
-        rewind(cycle, noted.position, replay)
+    with to_log(channel.with_name("rewind.log")), open_channel(channel, InProcess()) as run:
+        rewind(run, noted.position, replay)
     return WentBack(noted, judge(noted.tables, look(place)), time.monotonic() - started)

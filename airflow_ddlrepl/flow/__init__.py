@@ -21,11 +21,11 @@ from airflow_ddlrepl.flow.admin.controls import held_controls, remove_seen
 from airflow_ddlrepl.flow.admin.plan import plan
 from airflow_ddlrepl.flow.admin.status import status
 from airflow_ddlrepl.flow.apply.advance import adapt, has_changes, has_rows, integrate
-from airflow_ddlrepl.flow.capture.capture import capture, has_news
+from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
 from airflow_ddlrepl.flow.refresh.refresh import has_loads, is_waiting, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
-from airflow_ddlrepl.flow.run.context import Cycle, log
-from airflow_ddlrepl.flow.run.isolation import Apart
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.run.stop_position import Until, limit, require_past
@@ -33,8 +33,8 @@ from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
 
-NEWS = {"capture": has_news, "adapt": has_changes, "refresh": has_loads, "integrate": has_rows}
-STAGES: dict[str, Callable[[Cycle], Any]] = {
+HAS_WORK = {"capture": has_new_log, "adapt": has_changes, "refresh": has_loads, "integrate": has_rows}
+STAGES: dict[str, Callable[[RunContext], Any]] = {
     "capture": capture,
     "adapt": adapt,
     "refresh": refresh,
@@ -42,13 +42,13 @@ STAGES: dict[str, Callable[[Cycle], Any]] = {
 }
 
 
-def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> Cycle:
+def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> RunContext:
     """The channel of a file, ready for work; `with` closes it. runner: who runs the tasks."""
-    return Cycle(load_channel(Path(path)), runner, run_id)
+    return RunContext(load_channel(Path(path)), runner, run_id)
 
 
 @stage("replicate")
-def replicate(cycle: Cycle, until: Until | None = None) -> Replicated:
+def replicate(run: RunContext, until: Until | None = None) -> Replicated:
     """One cycle: everything that was committed before the call is in every target afterwards.
 
     until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
@@ -57,26 +57,26 @@ def replicate(cycle: Cycle, until: Until | None = None) -> Replicated:
     wait for it goes on; then it is raised.
     """
     if until is not None:
-        require_past(cycle, until)
-    captured = capture(cycle)
-    high = None if until is None else limit(cycle, until)
-    apart = Apart()
-    with apart.one():
-        adapted = adapt(cycle, high)
-    with apart.one():
-        refreshed = _refresh(cycle, high)
-    with apart.one():
-        integrated = integrate(cycle, high)
-    apart.end()
-    if high is None and is_waiting(cycle):  # rows came that a target can't read
-        return Replicated(captured, adapted, refreshed.and_then(refresh(cycle)), integrated.and_then(integrate(cycle)))
+        require_past(run, until)
+    captured = capture(run)
+    high = None if until is None else limit(run, until)
+    isolation = FailureIsolation()
+    with isolation.one():
+        adapted = adapt(run, high)
+    with isolation.one():
+        refreshed = _refresh(run, high)
+    with isolation.one():
+        integrated = integrate(run, high)
+    isolation.end()
+    if high is None and is_waiting(run):  # rows came that a target can't read
+        return Replicated(captured, adapted, refreshed.and_then(refresh(run)), integrated.and_then(integrate(run)))
     return Replicated(captured, adapted, refreshed, integrated)
 
 
-def _refresh(cycle: Cycle, high: Lsn | None) -> Refreshed:
+def _refresh(run: RunContext, high: Lsn | None) -> Refreshed:
     if high is None:
-        return refresh(cycle)
-    if is_waiting(cycle):
+        return refresh(run)
+    if is_waiting(run):
         log.warning("tables that wait for a refresh go on waiting: it would show what is later than %s", high)
     return Refreshed()
 
@@ -87,26 +87,26 @@ def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
     run_id: of the run that the stage is part of. Where there is nothing to do but to say that a target does not answer,
     or that a stage which had failed is well now, the stage is run here.
     """
-    with Cycle(channel, InProcess(), run_id or f"look-{int(time.time())}") as cycle:
-        cycle.stage = stage
+    with RunContext(channel, InProcess(), run_id or f"look-{int(time.time())}") as run:
+        run.stage = stage
         try:
-            if NEWS[stage](cycle):
+            if HAS_WORK[stage](run):
                 return True
         except TrailError:
             return True  # the stage mends the trail, or says why it can't
-        if cycle.failed_targets or (run_id and _has_failed(cycle)):
-            STAGES[stage](cycle)
+        if run.failed_targets or (run_id and _has_failed(run)):
+            STAGES[stage](run)
         return False
 
 
-def _has_failed(cycle: Cycle) -> bool:
+def _has_failed(run: RunContext) -> bool:
     """Did the stage fail when this run came to it before?"""
-    rows = cycle.repository.runs(cycle.channel.name, cycle.run_id)
-    return any(row.stage == cycle.stage and row.status is RunStatus.FAILED for row in rows)
+    rows = run.repository.runs(run.channel.name, run.run_id)
+    return any(row.stage == run.stage and row.status is RunStatus.FAILED for row in rows)
 
 
 __all__ = [
-    "Cycle",
+    "RunContext",
     "activate",
     "adapt",
     "capture",

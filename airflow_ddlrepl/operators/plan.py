@@ -41,8 +41,8 @@ class PlanOperator(BaseOperator):
         run_id = str(context["run_id"])
         try:
             channel = load_channel(self.channel)
-            with connections_file(channel), flow.Cycle(channel, InProcess(), run_id) as cycle:
-                found = flow.plan(cycle)
+            with connections_file(channel), flow.RunContext(channel, InProcess(), run_id) as run:
+                found = flow.plan(run)
         except DdlReplError as error:
             raise failed("plan", error, context) from None
         self.log.info("%s", found.text())

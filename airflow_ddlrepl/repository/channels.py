@@ -40,7 +40,7 @@ class Channels(Base):
             row = connection.execute(_CHANNEL, {"name": name}).first()
             return _channel(row) if row else None
 
-    def standing(self, name: str) -> tuple[ChannelRow | None, Lsn | None]:
+    def table_state(self, name: str) -> tuple[ChannelRow | None, Lsn | None]:
         """The channel's row, and `captured`."""
         with self._database.read() as connection:
             row = connection.execute(_CHANNEL, {"name": name}).first()

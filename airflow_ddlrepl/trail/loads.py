@@ -168,10 +168,10 @@ def remove(trail: Trail, load: Load) -> None:
 def sweep_loads(trail: Trail, epoch: int, token: int) -> None:
     """Remove what runs before this one wrote and never published."""
     paths = trail.place.walk(f"e{epoch}/loads")
-    standing = {found[1] for path in paths if (found := _NAME.match(path))}
+    table_state = {found[1] for path in paths if (found := _NAME.match(path))}
     for path in paths:
         name = path.split("/")[2]
-        if not _NAME.match(path) and name not in standing and int(name.split("-")[1]) < token:
+        if not _NAME.match(path) and name not in table_state and int(name.split("-")[1]) < token:
             trail.place.remove(path)
 
 

@@ -84,8 +84,8 @@ class Trail(RowReader):
         text = json.dumps(content, separators=(",", ":")).encode()
         if self.place.put_if_absent(manifest_path(segment.epoch, segment.low), text):
             return replace(segment, created=content["created"])
-        standing = self.find(segment.epoch, segment.low)
-        if standing is None:
+        table_state = self.find(segment.epoch, segment.low)
+        if table_state is None:
             raise TrailError(
                 "a manifest vanished while it was published",
                 code="TRL-101",
@@ -93,8 +93,8 @@ class Trail(RowReader):
                 hint="is retention running on a live trail?",
                 retryable=True,
             )
-        self.check(standing)
-        return standing
+        self.check(table_state)
+        return table_state
 
     def replace(self, segment: Segment) -> None:
         """The segment in the place of one of the same window, whose files go.
@@ -175,20 +175,20 @@ class Trail(RowReader):
         The manifest goes first: a crash leaves files that no manifest names, which go with the next call.
         """
         paths = list(self.place.walk())
-        standing = {(int(m[1]), int(m[2], 16)) for path in paths if (m := _MANIFEST.match(path))}
+        table_state = {(int(m[1]), int(m[2], 16)) for path in paths if (m := _MANIFEST.match(path))}
         gone = 0
-        for epoch, low in sorted(place for place in standing if place[1] < before):
+        for epoch, low in sorted(place for place in table_state if place[1] < before):
             segment = self.find(epoch, Lsn(low))
             if segment is not None and segment.high <= before:
                 self.place.remove(manifest_path(epoch, segment.low))
                 reach("keep.manifest")
                 for blob in segment.blobs():
                     self.place.remove(blob.path)
-                standing.remove((epoch, low))
+                table_state.remove((epoch, low))
                 gone += 1
         for path in paths:
             data = OF_A_SEGMENT.match(path)
-            if data and int(data[2], 16) < before and (int(data[1]), int(data[2], 16)) not in standing:
+            if data and int(data[2], 16) < before and (int(data[1]), int(data[2], 16)) not in table_state:
                 self.place.remove(path)
         return gone
 

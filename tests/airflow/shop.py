@@ -65,13 +65,13 @@ def run_sql(dsn: str, statements: list[str]) -> None:
 
 
 def activate(channel: Path) -> None:
-    with flow.Cycle(load_channel(channel), InProcess()) as cycle:
-        flow.activate(cycle)
+    with flow.RunContext(load_channel(channel), InProcess()) as run:
+        flow.activate(run)
 
 
 def replicate(channel: Path) -> None:
-    with flow.Cycle(load_channel(channel), InProcess()) as cycle:
-        flow.replicate(cycle)
+    with flow.RunContext(load_channel(channel), InProcess()) as run:
+        flow.replicate(run)
 
 
 def rows(dsn: str, table: str) -> list[tuple[Any, ...]]:

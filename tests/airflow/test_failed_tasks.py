@@ -14,7 +14,7 @@ from airflow.sdk.exceptions import AirflowFailException
 import airflow_ddlrepl
 from airflow_ddlrepl.engines.postgres.target.rewind_area import Obstacles
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.flow.rewind.preview import RewindPlanned
+from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
@@ -32,17 +32,17 @@ def replayable(tmp_path: Path) -> Path:
 def test_a_plan_of_a_rewind_that_fails_leaves_its_reason(replayable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that can be made, and says that the rewind can't be."""
     stands = Obstacles((("table", TableName("public", "t")),))
-    plan = RewindPlanned("past", Lsn(1), Lsn(2), [], 1, 1, [], "", in_the_way=stands)
-    outcomes: Iterator[RewindPlanned | ConfigError] = iter([plan, ConfigError("no such place", code="CFG-132")])
+    plan = RewindPlan("past", Lsn(1), Lsn(2), [], 1, 1, [], "", in_the_way=stands)
+    outcomes: Iterator[RewindPlan | ConfigError] = iter([plan, ConfigError("no such place", code="CFG-132")])
 
-    def planned(*_: Any) -> RewindPlanned:
+    def planned(*_: Any) -> RewindPlan:
         outcome = next(outcomes)
         if isinstance(outcome, ConfigError):
             raise outcome
         return outcome
 
     flow = ModuleType("airflow_ddlrepl.flow")
-    flow.Cycle, flow.plan_rewind = lambda *_: nullcontext(), planned  # type: ignore[attr-defined]
+    flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(), planned  # type: ignore[attr-defined]
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
     for code in ("REW-105", "CFG-132"):
         task = Task()

@@ -22,8 +22,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 import airflow_ddlrepl
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
-from airflow_ddlrepl.flow.admin.asset_events import News
-from airflow_ddlrepl.flow.rewind.preview import RewindPlanned
+from airflow_ddlrepl.flow.admin.asset_events import AssetEvents
+from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.hooks import connections, local_app
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
@@ -86,7 +86,7 @@ def work_is(monkeypatch: pytest.MonkeyPatch, has_work: Callable[..., Any]) -> No
     """Stands in for the flow: these tests are about what the operator does with its answer."""
     flow = ModuleType("airflow_ddlrepl.flow")
     flow.has_work = has_work  # type: ignore[attr-defined]
-    flow.news = lambda channel, **_: News({"channel": channel.name, "left_out": []}, None, None)  # type: ignore[attr-defined]
+    flow.news = lambda channel, **_: AssetEvents({"channel": channel.name, "left_out": []}, None, None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "airflow_ddlrepl.flow", flow)
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
 
@@ -161,9 +161,9 @@ def test_what_a_statement_says_stays_in_its_place_in_a_plan(replayable: str, mon
     """A person reads the plan as Markdown."""
     table = {"table": "public.t", "verdict": "safe (keep)", "reason": "", "rows": 1, "loaded_at": "0/1"}
     tables = [{**table, "changes": ["0/2 ALTER TABLE t ADD a int /* ``` # Approve */"]}]
-    plan = RewindPlanned("past", Lsn(1), Lsn(2), tables, 1, 1, [], "")
+    plan = RewindPlan("past", Lsn(1), Lsn(2), tables, 1, 1, [], "")
     flow = ModuleType("airflow_ddlrepl.flow")
-    flow.Cycle, flow.plan_rewind = lambda *_: nullcontext(), lambda *_: plan  # type: ignore[attr-defined]
+    flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(), lambda *_: plan  # type: ignore[attr-defined]
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
     task = Task()
     operator = PlanRewindOperator(task_id="plan", channel=replayable, to="0/2", into="past")
@@ -312,7 +312,7 @@ def test_a_refresh_that_is_asked_for_looks_for_no_work(
 @pytest.mark.parametrize("tables", ["orders", "public.a, public.b"])
 def test_a_table_that_is_no_pattern_fails_the_task_for_good(kind: Any, tables: str, replayable: str) -> None:
     flow = sys.modules["airflow_ddlrepl.flow"]
-    flow.Cycle, flow.plan_rewind = lambda *_: nullcontext(), lambda *_: pytest.fail("planned")  # type: ignore[attr-defined]
+    flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(), lambda *_: pytest.fail("planned")  # type: ignore[attr-defined]
     where = {} if kind is RefreshOperator else {"to": "0/2", "into": "past"}
     operator = kind(task_id="stage", channel=replayable, tables=tables, **where)
     with pytest.raises(AirflowFailException, match=f"CFG-112: table '{tables}' is not of the form schema.table"):
@@ -356,7 +356,7 @@ def test_a_run_with_nothing_to_do_names_what_is_left_out(
 ) -> None:
     work_is(monkeypatch, lambda channel, stage, run_id: False)
     left_out = [{"table": "public.t", "since": "0/17A", "why": "it is unlogged"}]
-    news = News({"channel": "shop", "left_out": left_out}, None, None)
+    news = AssetEvents({"channel": "shop", "left_out": left_out}, None, None)
     monkeypatch.setattr(sys.modules["airflow_ddlrepl.flow"], "news", lambda channel, run_id: news)
     task = Task()
     IntegrateOperator(task_id="stage", channel=channel).execute({"run_id": "manual__1", "ti": task})

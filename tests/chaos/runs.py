@@ -103,8 +103,8 @@ def main(stage: str, file: str) -> None:
 
     runner.LITTLE = 0
     spark = runner.SparkRunner(SparkSettings("local[2]"))
-    with flow.open_channel(file, spark) as cycle:
-        getattr(flow, stage)(cycle)
+    with flow.open_channel(file, spark) as run:
+        getattr(flow, stage)(run)
     spark.stop()
 
 

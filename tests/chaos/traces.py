@@ -59,13 +59,13 @@ def _rows(connection: psycopg.Connection[Any], table: str) -> Counter[str]:
 
 
 def _repository(replica: Replica, source: psycopg.Connection[Any]) -> list[str]:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        name = cycle.channel.name
-        ours = [cycle.channel.slot, *([held_name(cycle.channel.slot)] if cycle.channel.hold_log else [])]
+    with flow.open_channel(replica.file, InProcess()) as run:
+        name = run.channel.name
+        ours = [run.channel.slot, *([held_name(run.channel.slot)] if run.channel.hold_log else [])]
         found = [f"slot {slot} is left" for (slot,) in source.execute(SLOTS, [ours])]
-        found += [f"{row} is pending" for row in cycle.repository.pending_refreshes(name)]
-        named = {b.path for s in cycle.trail.segments(cycle.epoch) for b in s.blobs()}
-        orphans = [p for p in cycle.trail.place.walk() if re.match(r"e\d+/data/", p) and p not in named]
+        found += [f"{row} is pending" for row in run.repository.pending_refreshes(name)]
+        named = {b.path for s in run.trail.segments(run.epoch) for b in s.blobs()}
+        orphans = [p for p in run.trail.place.walk() if re.match(r"e\d+/data/", p) and p not in named]
         folders = {path.rsplit("/", 1)[0] for path in orphans}
         if len(folders) > 1:
             found.append(f"{len(orphans)} files in {len(folders)} folders of the trail belong to no segment")

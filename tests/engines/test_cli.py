@@ -18,8 +18,8 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main, terminal
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, LockHeld, Unreachable
-from airflow_ddlrepl.flow import Cycle
-from airflow_ddlrepl.flow.rewind.preview import RewindPlanned
+from airflow_ddlrepl.flow import RunContext
+from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
@@ -94,7 +94,7 @@ class FakeFlow:
     outcome: Any = Done({"differences": 0, "targets": {}})
 
     def act(self, name: str) -> Any:
-        def run(cycle: Cycle, *args: object, **kwargs: object) -> Any:
+        def run(cycle: RunContext, *args: object, **kwargs: object) -> Any:
             print("noise on standard output")
             os.write(1, b"noise of a JVM\n")
             logging.getLogger("ddlrepl").info("%s %s %s postgresql://a:geheim@h/d", name, args, kwargs)
@@ -208,7 +208,7 @@ def test_a_rewind_that_is_not_possible_is_told_by_its_plan(
         monkeypatch.setattr(flow, name, stages.act(name))
     assert run(*order).code == Exit.DONE
     for verdict, code in (("unsafe", Exit.FAILED), ("safe (keep)", Exit.DONE)):
-        stages.outcome = RewindPlanned("past", Lsn(1), Lsn(16), [{"verdict": verdict}], 0, 0, [], "")
+        stages.outcome = RewindPlan("past", Lsn(1), Lsn(16), [{"verdict": verdict}], 0, 0, [], "")
         assert run(*order, "--plan").code == code
 
 

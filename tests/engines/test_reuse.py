@@ -179,13 +179,13 @@ def test_a_run_uses_its_own_again(databases: Any, tmp_path: Path) -> None:
     file = channel_file(tmp_path, databases.source, databases.target)
     replica = Replica(databases.source, databases.target, file)
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    with flow.open_channel(file, InProcess()) as cycle:
-        flow.activate(cycle)
+    with flow.open_channel(file, InProcess()) as run:
+        flow.activate(run)
         names = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name ~ '^ddlrepl'"
         with connect(databases.target) as other:
             kept = {row[0] for row in other.execute(names)}
             replica.at_source("INSERT INTO t VALUES (2)", "ALTER TABLE t ADD a int DEFAULT 7")
-            flow.replicate(cycle)
+            flow.replicate(run)
             assert {row[0] for row in other.execute(names)} <= kept
     replica.check_equal()
     with connect(databases.server.dsn()) as server:
@@ -197,7 +197,7 @@ def test_a_run_uses_its_own_again(databases: Any, tmp_path: Path) -> None:
 def test_the_end_of_a_run_asks_the_server_nothing(databases: Any, tmp_path: Path) -> None:
     """It may be gone, and would be waited for; nobody wants the session to be as good as new any more."""
     file = channel_file(tmp_path, databases.source, databases.target)
-    with flow.open_channel(file, InProcess()) as cycle:
-        target: Any = cycle.target_connection("warehouse")
+    with flow.open_channel(file, InProcess()) as run:
+        target: Any = run.target_connection("warehouse")
         before = target.uses
     assert (target.closed, target.uses) == (True, before)

@@ -12,7 +12,7 @@ from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.column_names import mentions
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
-from airflow_ddlrepl.ddl.diff import apply_all, spot
+from airflow_ddlrepl.ddl.diff import apply_all, diff
 from airflow_ddlrepl.ddl.edit import renames_in_order, settled
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.order import in_order
@@ -27,22 +27,22 @@ from tests.laws.shapes import PLAIN_TYPES, tables
 @given(tables(), tables())
 @settings(max_examples=60, deadline=None)
 def test_applying_what_was_spotted_gives_the_new_shape(old: Table, new: Table) -> None:
-    after = apply_all(spot(old, new), old)
+    after = apply_all(diff(old, new), old)
     assert after is not None and settled(after) == settled(new)
 
 
 @given(tables())
 @settings(deadline=None)
 def test_nothing_is_spotted_where_nothing_changed(table: Table) -> None:
-    assert spot(table, table) == ()
-    assert spot(table, Table.from_json(table.to_json())) == ()
+    assert diff(table, table) == ()
+    assert diff(table, Table.from_json(table.to_json())) == ()
 
 
 @given(tables(), tables())
 @settings(max_examples=60, deadline=None)
 def test_no_step_takes_a_name_that_is_in_use(old: Table, new: Table) -> None:
     shape: Table | None = old
-    for change in spot(old, new):
+    for change in diff(old, new):
         shape = change.apply(shape)
         assert shape is not None
         names = [c.name for c in shape.columns]
@@ -52,16 +52,16 @@ def test_no_step_takes_a_name_that_is_in_use(old: Table, new: Table) -> None:
 @given(tables(1), tables(2))
 @settings(deadline=None)
 def test_another_identity_is_another_table(old: Table, new: Table) -> None:
-    assert [c.kind for c in spot(old, new)] == ["drop_table", "create_table"]
-    assert apply_all(spot(old, new), old) == new
-    assert [c.kind for c in spot(None, new)] == ["create_table"]
-    assert apply_all(spot(old, None), old) is None
+    assert [c.kind for c in diff(old, new)] == ["drop_table", "create_table"]
+    assert apply_all(diff(old, new), old) == new
+    assert [c.kind for c in diff(None, new)] == ["create_table"]
+    assert apply_all(diff(old, None), old) is None
 
 
 @given(tables(), tables())
 @settings(deadline=None)
 def test_columns_are_matched_by_identity(old: Table, new: Table) -> None:
-    found = spot(old, new)
+    found = diff(old, new)
     added = {c.column.id for c in found if c.kind == "add_column"}  # type: ignore[attr-defined]
     assert added == {c.id for c in new.columns} - {c.id for c in old.columns}
 
@@ -69,7 +69,7 @@ def test_columns_are_matched_by_identity(old: Table, new: Table) -> None:
 def test_what_no_kind_explains_is_opaque() -> None:
     old = Table(1, TableName("s", "t"), (), types=(TypeDefinition(5, "s", "d", TypeKind.DOMAIN, base="integer"),))
     new = old.with_(types=(replace(old.types[0], base="text"),))
-    assert spot(old, new) == (Opaque(("types",), new),)
+    assert diff(old, new) == (Opaque(("types",), new),)
 
 
 @st.composite
@@ -94,7 +94,7 @@ def computed(draw: st.DrawFn) -> Table:
 def test_expressions_have_their_columns_at_every_step(old: Table, new: Table) -> None:
     """What PostgreSQL demands: none is dropped, retyped or computed that another one is computed from."""
     shape = old
-    for change in spot(old, new):
+    for change in diff(old, new):
         if isinstance(change, DropColumn):
             assert not _is_needed(shape, change.column.name), change
         elif isinstance(change, ChangeType) or (isinstance(change, ChangeGenerated) and change.generated):
@@ -115,11 +115,13 @@ def _is_needed(shape: Table, name: str) -> bool:
 
 @given(st.permutations(["a", "b", "c", "d", "e"]))
 def test_any_permutation_of_names_can_be_made(names: list[str]) -> None:
-    standing = dict(enumerate(["a", "b", "c", "d", "e"]))
-    for i, old, new in renames_in_order({i: (standing[i], names[i]) for i in standing}, frozenset(standing.values())):
-        assert standing[i] == old and new not in standing.values()
-        standing[i] = new
-    assert list(standing.values()) == names
+    table_state = dict(enumerate(["a", "b", "c", "d", "e"]))
+    for i, old, new in renames_in_order(
+        {i: (table_state[i], names[i]) for i in table_state}, frozenset(table_state.values())
+    ):
+        assert table_state[i] == old and new not in table_state.values()
+        table_state[i] = new
+    assert list(table_state.values()) == names
 
 
 @pytest.mark.parametrize(
@@ -143,14 +145,14 @@ def test_tables_come_in_an_order_that_can_be_made(places: list[int], before: set
     name = [TableName(*n) for n in (("s", "a"), ("s", "b"), ("t", "a"), ("t", "b"))]
     old = [Table(i, name[i], ()) for i in sorted(before)]
     new = [Table(i, name[places[i]], ()) for i in sorted(after)]
-    standing = {t.id: t.name for t in old}
+    table_state = {t.id: t.name for t in old}
     for was, now in in_order(old, new):
         if was is not None:
-            assert standing.pop(was.id) == was.name
+            assert table_state.pop(was.id) == was.name
         if now is not None:
-            assert now.name not in standing.values()
-            standing[now.id] = now.name
-    assert standing == {t.id: t.name for t in new}
+            assert now.name not in table_state.values()
+            table_state[now.id] = now.name
+    assert table_state == {t.id: t.name for t in new}
 
 
 LABELS = st.lists(st.sampled_from("abcdef"), unique=True, min_size=1).map(tuple)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.ddl.sql.expression import Standing, is_constant, standing
+from airflow_ddlrepl.ddl.sql.expression import Standing, is_constant, table_state
 from airflow_ddlrepl.ddl.sql.lexer import Kind, canonical, tokens
 from airflow_ddlrepl.ddl.sql.statement import has_using
 from airflow_ddlrepl.ddl.types.casts import Cast, cast, numeric_size, widens
@@ -155,7 +155,7 @@ def test_casts_that_depend_on_the_session_are_told_apart() -> None:
     ],
 )
 def test_expressions_that_build_on_the_users_own_objects(expression: str, found: Standing) -> None:
-    assert standing(expression, {("s", "Mood")}) is found
+    assert table_state(expression, {("s", "Mood")}) is found
 
 
 @pytest.mark.parametrize(

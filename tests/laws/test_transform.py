@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty
 from airflow_ddlrepl.ddl.columns.column_names import is_sure, mentions, renamed
-from airflow_ddlrepl.ddl.diff import apply_all, spot
+from airflow_ddlrepl.ddl.diff import apply_all, diff
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
@@ -64,9 +64,9 @@ def test_the_shape_is_what_renames_and_drops_make_of_it(source: Table, said: tup
         assert replace(column, name=before.name, default=before.default) == before
     goes = source.deferrable_key is not None and not called.keys() >= set(source.deferrable_key.columns)
     assert found.deferrable_key == (None if goes else source.deferrable_key)
-    kinds = {change.kind for change in spot(source, found)}
+    kinds = {change.kind for change in diff(source, found)}
     assert kinds <= {"drop_column", "rename_column", "forget_type", *(["change_key"] if goes else [])}
-    assert spot(apply_all(spot(source, found), source), found) == ()
+    assert diff(apply_all(diff(source, found), source), found) == ()
     read = without_absent(source, said)
     assert {c.name for c in read.columns} == {c.name for c in source.columns if c.id in called}
     back = with_unveiled(found, source, source)

@@ -24,11 +24,11 @@ def act(stage: str, file: Path, fail_at: str = "", how: str = "KILL", more: tupl
     """One stage of the channel, as a process does it."""
     if fail_at:
         os.environ |= {VARIABLE: fail_at, HOW: how}
-    with flow.open_channel(file, InProcess()) as cycle:
+    with flow.open_channel(file, InProcess()) as run:
         if stage == "begin_new_trail":
-            flow.activate(cycle, trail="new")
+            flow.activate(run, trail="new")
         else:
-            getattr(flow, stage)(cycle, *more)
+            getattr(flow, stage)(run, *more)
 
 
 def start(stage: str, file: Path, fail_at: str = "", *more: Any) -> Any:

@@ -137,16 +137,16 @@ class Player:
         return True
 
     def _act(self, what: str) -> None:
-        with flow.open_channel(self.replica.file, InProcess()) as cycle:
-            STAGES["replicate" if what == CHECK else what](cycle)
+        with flow.open_channel(self.replica.file, InProcess()) as run:
+            STAGES["replicate" if what == CHECK else what](run)
         if what == CHECK:
             with suppress(Locked):
                 self._check()
 
     def _check(self) -> None:
         """But for tables that can't be in the stream at all, or not while a transaction is open."""
-        with flow.open_channel(self.replica.file, InProcess()) as cycle:
-            left_out = {one.table_id for one in cycle.source.left_out() if not one.is_reloaded}
+        with flow.open_channel(self.replica.file, InProcess()) as run:
+            left_out = {one.table_id for one in run.source.left_out() if not one.is_reloaded}
         for number, target in enumerate(self.targets):
             if found := difference(self.source, target, left_out, self.called, self.wanted()):
                 raise AssertionError(f"target {number} differs: {found}")

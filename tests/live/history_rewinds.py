@@ -74,8 +74,8 @@ class Rememberer(Player):
         if what != REMEMBER.text:
             super()._act(what)
             return
-        with flow.open_channel(self.replica.file, InProcess()) as cycle:
-            left_out = set(cycle.source.unpublished_reasons())
+        with flow.open_channel(self.replica.file, InProcess()) as run:
+            left_out = set(run.source.unpublished_reasons())
         try:
             said, held = self.held(left_out)
         except Locked:

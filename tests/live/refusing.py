@@ -32,10 +32,10 @@ def new_replica(databases: Any, folder: Path, **more: Any) -> Replica:
 def refused(replica: Replica, stage: str, code: str, exit_code: Exit = Exit.FAILED) -> DdlReplError:
     """The stage fails with that code; the error helps, is recorded, and gives no secret away."""
     with (
-        flow.open_channel(replica.file, InProcess()) as cycle,
+        flow.open_channel(replica.file, InProcess()) as run,
         pytest.raises(DdlReplError) as caught,
     ):
-        getattr(flow, stage)(cycle)
+        getattr(flow, stage)(run)
     error = caught.value
     assert (error.code, error.exit_code) == (code, exit_code), str(error)
     assert error.hint and error.message

@@ -57,5 +57,5 @@ def read(url: str, query: str) -> list[tuple[Any, ...]]:
 def captured(replica: Replica) -> str:
     """Everything so far is captured and at the target; up to where."""
     replica.settle()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        return str(cycle.captured())
+    with flow.open_channel(replica.file, InProcess()) as run:
+        return str(run.captured())

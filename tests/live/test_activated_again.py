@@ -52,8 +52,8 @@ def replica_of(databases: Databases, folder: Path, *, load: bool) -> Replica:
     file = channel_file(folder, databases.source, databases.target)
     replica = Replica(databases.source, databases.target, file)
     replica.at_source(*START)
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.activate(cycle, load=load)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.activate(run, load=load)
     return replica
 
 

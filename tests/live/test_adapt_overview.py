@@ -27,8 +27,8 @@ def new_replica(databases: Databases, folder: Path, *statements: str, **more: An
 
 def shapes(replica: Replica, table: str) -> list[list[str]]:
     """The columns of every revision."""
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        known = [r.table for r in cycle.repository.revisions("shop") if r.table and r.table.name.name == table]
+    with flow.open_channel(replica.file, InProcess()) as run:
+        known = [r.table for r in run.repository.revisions("shop") if r.table and r.table.name.name == table]
     return [[column.name for column in found.columns] for found in known]
 
 
@@ -39,8 +39,8 @@ def test_a_change_whose_text_nobody_has(databases: Databases, tmp_path: Path) ->
     replica.at_source("ALTER TABLE t ADD m int", "INSERT INTO t VALUES (1, 2)")
     replica.settle()
     assert replica.rows("SELECT m FROM t") == [(2,)]
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        known = cycle.repository.revisions("shop")
+    with flow.open_channel(replica.file, InProcess()) as run:
+        known = run.repository.revisions("shop")
     assert [(r.origin, r.statement) for r in known] == [(Origin.INSPECTED, None), (Origin.INSPECTED, None)]
     assert shapes(replica, "t") == [["id"], ["id", "m"]]
 
@@ -103,8 +103,8 @@ def test_a_table_made_anew_again_and_again_is_loaded_once(databases: Databases, 
     assert replica.settle().refresh.tables == {"public.t": 20}
     assert replica.rows("SELECT min(c2), max(c2) FROM t") == [(2, 2)]
     assert shapes(replica, "t") == [["id"], ["id", "c2"]]
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        assert [row.rows for row in cycle.repository.refreshes("shop")] == [0, 20]
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert [row.rows for row in run.repository.refreshes("shop")] == [0, 20]
 
 
 def test_a_table_that_comes_back_with_a_default_that_no_row_can_have(databases: Databases, tmp_path: Path) -> None:
@@ -137,10 +137,10 @@ def test_adapting_loads_a_table_as_a_refresh_by_hand_does(databases: Databases, 
         databases, tmp_path, "CREATE TABLE t (id int PRIMARY KEY, n int)", "INSERT INTO t VALUES (1, 1)"
     )
     by_hand, adapting = Recording(), Recording()
-    with flow.open_channel(replica.file, by_hand) as cycle:
-        flow.refresh(cycle, ["public.t"])
+    with flow.open_channel(replica.file, by_hand) as run:
+        flow.refresh(run, ["public.t"])
     replica.at_source("ALTER TABLE t ALTER n TYPE text USING n * 2")
-    with flow.open_channel(replica.file, adapting) as cycle:
-        assert flow.replicate(cycle).refresh.tables == {"public.t": 1}
+    with flow.open_channel(replica.file, adapting) as run:
+        assert flow.replicate(run).refresh.tables == {"public.t": 1}
     assert by_hand.seen
     assert [one for one in adapting.seen if one[1] == "refresh"] == by_hand.seen

@@ -72,8 +72,8 @@ def test_a_damaged_manifest(replica: Replica, damage: Callable[[Path], None], co
 
 def tells_the_damage(replica: Replica, code: str) -> None:
     """A status says what can still be told, and what not."""
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        found = flow.status(cycle)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        found = flow.status(run)
     told = found.to_json()
     assert [text[: len(code)] for text in told["trail"]["damaged"]] == [code]
     assert told["targets"]["warehouse"]["lag_seconds"] is None and told["trail"]["segments"] == 1

@@ -40,8 +40,8 @@ def replica(databases: Any, tmp_path: Path) -> Iterator[Replica]:
 
 
 def controls(replica: Replica) -> list[ControlRow]:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        return cycle.repository.controls("shop")
+    with flow.open_channel(replica.file, InProcess()) as run:
+        return run.repository.controls("shop")
 
 
 def ids(url: str) -> list[int]:
@@ -87,9 +87,9 @@ def test_a_second_breakpoint_is_one_of_its_own(replica: Replica) -> None:
     replica.at_source(CHANGE, "alter table t alter v type text using (v + 0)::text")
     for _ in range(2):
         refused(replica, "replicate", "CTL-101", Exit.CONTROL)
-        with flow.open_channel(replica.file, InProcess()) as cycle:
-            for control in cycle.repository.controls("shop"):
-                cycle.repository.remove_control("shop", control.id)
+        with flow.open_channel(replica.file, InProcess()) as run:
+            for control in run.repository.controls("shop"):
+                run.repository.remove_control("shop", control.id)
     replica.settle()
     assert replica.rows("select v from t") == [("1",)]
 
@@ -99,8 +99,8 @@ def test_what_the_target_can_not_do_is_mended_by_a_refresh(replica: Replica) -> 
     """The control's removal says to go on without one; rows that then stand against the ALTER need it."""
     replica.at_source("update t set v = 'no number'", "alter table t alter v type int using length(v)")
     refused(replica, "replicate", "CTL-101", Exit.CONTROL)
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        for control in cycle.repository.controls("shop"):
-            cycle.repository.remove_control("shop", control.id)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        for control in run.repository.controls("shop"):
+            run.repository.remove_control("shop", control.id)
     told = replica.settle()
     assert "no number" in told.adapt.refreshes["public.t"]

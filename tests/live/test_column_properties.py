@@ -195,11 +195,11 @@ def test_a_changed_file_is_work_for_adapt_although_nothing_was_captured(begin: B
     replica = begin()
     replica.replicate()
     now(replica, column_properties=[NOTE])
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        captured = cycle.captured()
-        assert flow.has_work(cycle.channel, "adapt")
-        assert flow.adapt(cycle).changes == {"rename_column": 1}
-        assert not flow.has_work(cycle.channel, "adapt") and cycle.captured() == captured
+    with flow.open_channel(replica.file, InProcess()) as run:
+        captured = run.captured()
+        assert flow.has_work(run.channel, "adapt")
+        assert flow.adapt(run).changes == {"rename_column": 1}
+        assert not flow.has_work(run.channel, "adapt") and run.captured() == captured
     replica.check_equal()
 
 

@@ -125,10 +125,10 @@ def test_rewinds_killed_at_any_moment_are_made_good(pg18: PrivateServer) -> None
 
 def recorded(replica: Replica) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
     """The ledger and the refreshes, by what does not differ between two channels."""
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        names = {row.table_id: str(row.name) for row in cycle.repository.tables("shop")}
-        steps = [(names[r.table_id], r.revision, r.step, r.summary) for r in cycle.repository.ledger("shop")]
-        loads = [(names[r.table_id], r.reason, r.state, r.rows) for r in cycle.repository.refreshes("shop")]
+    with flow.open_channel(replica.file, InProcess()) as run:
+        names = {row.table_id: str(row.name) for row in run.repository.tables("shop")}
+        steps = [(names[r.table_id], r.revision, r.step, r.summary) for r in run.repository.ledger("shop")]
+        loads = [(names[r.table_id], r.reason, r.state, r.rows) for r in run.repository.refreshes("shop")]
         return sorted(steps), sorted(loads)
 
 
@@ -166,8 +166,8 @@ def test_something_to_record_is_work_for_the_next_run(databases: Databases, tmp_
         (table_id,) = cursor.execute("select min(table_id) from ddlrepl.tables").fetchone() or (0,)
         leave(cursor, "shop", [StepApplied(table_id, 7, 0, "", "was killed")])
     assert flow.has_work(channel, "adapt")
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.adapt(cycle)
-        (row,) = cycle.repository.ledger("shop")
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.adapt(run)
+        (row,) = run.repository.ledger("shop")
     assert (row.table_id, row.revision, row.summary) == (table_id, 7, "was killed")
     assert not flow.has_work(channel, "adapt")

@@ -51,8 +51,8 @@ def as_tasks(replica: Replica, run_id: str, stages: tuple[str, ...] = STAGES) ->
         try:
             found[name] = None
             if flow.has_work(channel, name, run_id):
-                with flow.Cycle(channel, InProcess(), run_id) as cycle:
-                    found[name] = getattr(flow, name)(cycle)
+                with flow.RunContext(channel, InProcess(), run_id) as run:
+                    found[name] = getattr(flow, name)(run)
         except DdlReplError as error:
             found[name] = error
     return found
@@ -83,8 +83,8 @@ def test_an_idle_run_fails_too(two: Replica, past: str) -> None:
     with pytest.raises(Unreachable, match="CON-101: target away: "):
         flow.has_work(load_channel(two.file), "adapt", "idle")
     assert as_tasks(two, "idle", ("refresh", "integrate")) == {"refresh": None, "integrate": None}
-    with flow.open_channel(two.file, InProcess()) as cycle:
-        told = [(row.run_id, row.stage, row.code) for row in cycle.repository.errors("shop")]
+    with flow.open_channel(two.file, InProcess()) as run:
+        told = [(row.run_id, row.stage, row.code) for row in run.repository.errors("shop")]
     assert told == [("idle", "adapt", "CON-101")]
 
 
@@ -113,8 +113,8 @@ def test_all_of_them_are_named(two: Replica, past: str) -> None:
     edit(two.file, past, DEAD)
     edit(two.file, two.target, DEAD.replace("nowhere", "elsewhere"))
     assert failed(as_tasks(two, "one")).keys() == {"adapt"}
-    with flow.open_channel(two.file, InProcess()) as cycle:
-        told = {row.message.partition(": ")[0] for row in cycle.repository.errors("shop")}
+    with flow.open_channel(two.file, InProcess()) as run:
+        told = {row.message.partition(": ")[0] for row in run.repository.errors("shop")}
     assert told == {"target away", "target well"}
 
 

@@ -142,7 +142,7 @@ def test_a_repair_brings_it_back(make: Make) -> None:
     replica = make(table(DEFERRED), ROWS)
     replica.at_target("ALTER TABLE t DROP CONSTRAINT t_pkey", "UPDATE t SET v = 'wrong' WHERE id = 2")
     assert replica.compare().differences
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.repair(cycle)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.repair(run)
     replica.settle()
     assert key_of(replica) == f"PRIMARY KEY (id) {DEFERRED}"

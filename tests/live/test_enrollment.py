@@ -37,8 +37,8 @@ def unseen(replica: Replica, statement: str) -> None:
 
 
 def numbers(replica: Replica) -> dict[str, int]:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        known = cycle.repository.latest_revisions("shop").values()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        known = run.repository.latest_revisions("shop").values()
         return {r.table.name.name: r.number for r in known if r.table}
 
 
@@ -65,14 +65,14 @@ def test_what_the_log_contradicts_is_said(replica: Replica, how: str) -> None:
 @pytest.mark.req("HVR-W-04")
 def test_only_the_shapes_are_enrolled_anew(replica: Replica) -> None:
     """Neither a position nor a row nor a column of the target moves, and nothing waits for a refresh that did not."""
-    before = standing(replica), replica.rows("SELECT to_jsonb(t) FROM t")
+    before = table_state(replica), replica.rows("SELECT to_jsonb(t) FROM t")
     told = replica.activate("only")
     assert (told.tables, told.refreshed, told.reread) == ((), {}, 0)
     assert numbers(replica)["t"] == 1
-    assert (standing(replica), replica.rows("SELECT to_jsonb(t) FROM t")) == before
+    assert (table_state(replica), replica.rows("SELECT to_jsonb(t) FROM t")) == before
 
 
-def standing(replica: Replica) -> list[Any]:
+def table_state(replica: Replica) -> list[Any]:
     """Position and tables of the target, as it keeps them itself."""
     return replica.rows("SELECT to_jsonb(p) - 'token' FROM ddlrepl.position p") + sorted(
         replica.rows("SELECT table_id, to_jsonb(t) FROM ddlrepl.tables t")
@@ -99,8 +99,8 @@ def test_log_that_is_older_than_the_shapes(
     old = read(replica.source, "SELECT pg_current_wal_lsn()::text")[0][0]
     replica.at_source("ALTER TABLE t DROP COLUMN c", "INSERT INTO t VALUES (2, 2)")
     replica.activate("regenerate")
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        first, *later = cycle.repository.revisions("shop")
+    with flow.open_channel(replica.file, InProcess()) as run:
+        first, *later = run.repository.revisions("shop")
     assert first.table is not None and [column.name for column in first.table.columns] == ["id", "b"]
     replica.at_source("INSERT INTO t VALUES (3, 3)")
     replica.settle()
@@ -127,8 +127,8 @@ def test_a_change_between_the_old_end_of_capture_and_the_new_beginning(replica: 
     )
     activated = replica.activate("keep")
     assert numbers(replica) == {"t": known["t"] + 1, "u": known["u"]}
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        newest = cycle.repository.latest_revisions("shop").values()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        newest = run.repository.latest_revisions("shop").values()
         (found,) = [r for r in newest if r.table and r.table.name.name == "t"]
     assert (found.origin, found.key.lsn) == (Origin.INSPECTED, activated.position - 1)
     replica.settle()

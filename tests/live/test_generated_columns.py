@@ -144,9 +144,9 @@ def test_a_virtual_one_is_loaded_whole_by_every_cycle(
     (told,) = [one for one in found.to_json()["targets"]["warehouse"]["tables"] if one["table"] == "public.t"]
     assert told["state"] == "loaded whole" and "generated column and no key" in told["why"]
     assert "  loaded whole since " in found.text() and found.to_json()["left_out"] == []
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        assert flow.has_work(cycle.channel, "refresh")
-        done = cycle.repository.refreshes("shop", "warehouse", "done")
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert flow.has_work(run.channel, "refresh")
+        done = run.repository.refreshes("shop", "warehouse", "done")
         assert len([row for row in done if row.reason == RELOADED]) == 1
     replica.at_source("ALTER TABLE t ADD PRIMARY KEY (id)")
     change(replica, "t")
@@ -165,9 +165,9 @@ def test_a_table_that_is_loaded_whole_every_hour(databases: Databases, tmp_path:
     change(replica, "t")
     assert replica.replicate().refresh.tables == {} and replica.compare().differences
     assert not flow.has_work(load_channel(replica.file), "refresh")
-    with flow.open_channel(replica.file, InProcess()) as cycle:
+    with flow.open_channel(replica.file, InProcess()) as run:
         refreshes = {"finished": datetime.now(UTC) - timedelta(hours=1)}
-        with cycle.repository._database.write() as connection:
+        with run.repository._database.write() as connection:
             connection.execute(update(tables.refreshes).values(**refreshes))
     assert flow.has_work(load_channel(replica.file), "refresh")
     replica.settle()

@@ -105,10 +105,10 @@ def test_a_cycle_reads_again_what_is_lost(replica: Replica) -> None:
         replica.at_source(f"ALTER TABLE t{number} ADD c int DEFAULT 3", f"INSERT INTO t VALUES (1000 + {number})")
         hurt(replica, pattern, damage)
         replica.settle()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        for row in cycle.live_segments()[-3:]:
-            for blob in cycle.trail.segment(row.epoch, row.low).blobs():
-                cycle.trail.verify(blob)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        for row in run.live_segments()[-3:]:
+            for blob in run.trail.segment(row.epoch, row.low).blobs():
+                run.trail.verify(blob)
 
 
 @pytest.mark.parametrize("databases", [18, 15], indirect=True)
@@ -176,23 +176,23 @@ def test_how_much_is_held(databases: Any, past: str, tmp_path: Path) -> None:
     for end in range(1000, 7000, 1000):
         replica.at_source(f"INSERT INTO t SELECT i, repeat('x', 40) FROM generate_series({end - 999}, {end}) i")
         replica.settle()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        rows = cycle.live_segments()
-        held = cycle.source.held_from()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        rows = run.live_segments()
+        held = run.source.held_from()
     assert kept_log(replica) != first
     assert held in {row.low for row in rows[1:]}
     assert held is not None and rows[-1].high - held <= 1 << 20 < rows[-1].high - rows[0].low
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        assert flow.status(cycle).to_json()["trail"]["held_from"] == str(held)
-        assert f"the source holds its log from {held} on" in flow.status(cycle).text()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert flow.status(run).to_json()["trail"]["held_from"] == str(held)
+        assert f"the source holds its log from {held} on" in flow.status(run).text()
     channel_file(tmp_path, databases.source, databases.target, rewind_horizon={"age": "7d"})
     replica.activate()
     assert not any(name.endswith("_held") for name in slots(replica))
     channel_file(tmp_path, databases.source, databases.target, rewind_horizon=HELD)
     replica.activate()
     assert any(name.endswith("_held") for name in slots(replica))
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.deactivate(cycle)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.deactivate(run)
     assert not slots(replica)
 
 
@@ -259,8 +259,8 @@ def test_a_slot_that_is_lost_comes_back_without_a_gap(replica: Replica, how: str
     assert not replica.replicate().refresh.tables
     replica.check_equal()
     assert read(replica.source, f"SELECT failover FROM pg_replication_slots WHERE slot_name = '{name}'") == [(True,)]
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        assert cycle.epoch == 1
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert run.epoch == 1
 
 
 def test_a_role_that_may_not_copy_slots(

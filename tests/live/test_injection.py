@@ -70,16 +70,16 @@ def test_hostile_names_and_texts(databases: Databases, tmp_path: Path) -> None:
     for name in NAMES:
         replica.at_source(f"update {q(NAMES[3])}.{q(short(name, '.'))} set {q(name)} = {text(other(name))}")
     replica.settle()
-    with flow.open_channel(file, InProcess()) as cycle:
-        flow.refresh(cycle, ["*.*"])
+    with flow.open_channel(file, InProcess()) as run:
+        flow.refresh(run, ["*.*"])
     replica.check_equal()
     for name in BUSY:
         replica.at_source(f"drop table {schema}.{q(name)}", f"truncate {q(NAMES[3])}.{q(name)}")
     replica.settle()
     assert replica.rows("select id from public.victim order by id") == [(1,), (2,)]
-    with flow.open_channel(file, InProcess()) as cycle:
-        assert "victim" in str(flow.status(cycle).to_json())
-        flow.deactivate(cycle)
+    with flow.open_channel(file, InProcess()) as run:
+        assert "victim" in str(flow.status(run).to_json())
+        flow.deactivate(run)
 
 
 def created(schema: str, name: str) -> list[str]:

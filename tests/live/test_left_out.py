@@ -31,8 +31,8 @@ def begun(databases: Databases, folder: Path, *statements: str, **more: Any) -> 
 
 
 def status(replica: Replica) -> Any:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        return flow.status(cycle)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        return flow.status(run)
 
 
 def check_said(replica: Replica, result: Any, name: str, why: str) -> None:

@@ -79,14 +79,14 @@ def test_other_readers_wait_no_longer_than_the_lock_timeout(replica: Replica) ->
     replica.at_source("alter table t add column n int default 4")
     failed: list[BaseException] = []
 
-    def cycle() -> None:
+    def run() -> None:
         try:
             replica.replicate()
         except BaseException as error:
             failed.append(error)
 
     with long_query(replica.target):
-        thread = threading.Thread(target=cycle)
+        thread = threading.Thread(target=run)
         thread.start()
         until(lambda: ask(replica.target, f"select 1 from pg_locks where not granted and relation = {_id(replica)}"))
         with psycopg.connect(replica.target) as other:
@@ -150,11 +150,11 @@ def test_the_sources_writers_never_wait(replica: Replica) -> None:
     with psycopg.connect(replica.source) as writer:
         writer.execute("lock table t, k in exclusive mode")
         writer.execute("insert into t values (1000000, 1)")
-        with flow.open_channel(replica.file, looks) as cycle:
-            flow.capture(cycle)
-            flow.adapt(cycle)
-            flow.refresh(cycle)
-            flow.integrate(cycle)
+        with flow.open_channel(replica.file, looks) as run:
+            flow.capture(run)
+            flow.adapt(run)
+            flow.refresh(run)
+            flow.integrate(run)
     assert {"capture", "refresh"} <= looks.stages
     assert looks.modes == {"AccessShareLock"}
     replica.settle()
@@ -166,11 +166,11 @@ def test_a_refresh_asked_for_while_the_source_is_written_to(replica: Replica) ->
     with psycopg.connect(replica.source) as writer:
         writer.execute("lock table t in exclusive mode")
         writer.execute("update t set v = 'mine' where id <= 10")
-        with flow.open_channel(replica.file, looks) as cycle:
-            assert flow.refresh(cycle, ["*.*"]).tables
+        with flow.open_channel(replica.file, looks) as run:
+            assert flow.refresh(run, ["*.*"]).tables
     assert looks.modes <= {"AccessShareLock"}
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.replicate(cycle)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.replicate(run)
     replica.check_equal()
 
 

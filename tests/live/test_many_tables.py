@@ -43,8 +43,8 @@ def test_few_rows_of_many_tables_need_neither_files_nor_staging_tables_of_their_
 
     monkeypatch.setattr(stage, "load", never)
     replica.settle()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        parts = [part for segment in cycle.trail.segments(cycle.epoch) for part in segment.parts if part.files]
+    with flow.open_channel(replica.file, InProcess()) as run:
+        parts = [part for segment in run.trail.segments(run.epoch) for part in segment.parts if part.files]
     assert [part.pack is not None for part in parts] == [True]
     assert all(file.offset is not None for file in parts[0].files)
 

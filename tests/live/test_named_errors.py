@@ -26,8 +26,8 @@ def replica(databases: Any, tmp_path: Path) -> Replica:
 
 
 def repair(replica: Replica) -> Any:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        return flow.repair(cycle, ())
+    with flow.open_channel(replica.file, InProcess()) as run:
+        return flow.repair(run, ())
 
 
 def refresh(replica: Replica) -> Any:
@@ -57,8 +57,8 @@ def test_a_table_that_was_changed_by_hand_is_mended_by_the_hint(
     assert (error.target, error.table) == ("warehouse", "public.t"), str(error)
     assert "[target warehouse] [table public.t]" in str(error)
     assert named in error.hint
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        (kept, *_) = cycle.repository.errors("shop")
+    with flow.open_channel(replica.file, InProcess()) as run:
+        (kept, *_) = run.repository.errors("shop")
     assert kept.message.startswith("target warehouse: the target refuses rows") and kept.table == "public.t"
     mend(replica)
     replica.settle()

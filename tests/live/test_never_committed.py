@@ -85,14 +85,14 @@ def test_deactivate_says_who_holds_the_helper_schema(
     databases: Databases, replica: Replica, other: psycopg.Connection[tuple[object, ...]], statement: str
 ) -> None:
     other.execute(statement.encode())
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        source: PostgresSource = cycle.source
+    with flow.open_channel(replica.file, InProcess()) as run:
+        source: PostgresSource = run.source
         source.patience = 0.1
         with pytest.raises(SourceError, match=rf"SRC-109.*process {other.info.backend_pid} ") as caught:
             source.deactivate()
     assert caught.value.retryable
     other.rollback()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        cycle.source.deactivate()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        run.source.deactivate()
     with psycopg.connect(replica.source) as free:
         assert free.execute("SELECT to_regnamespace('ddlrepl')").fetchone() == (None,)

@@ -1,4 +1,4 @@
-"""News: told is what a target has, when it has it, and only once."""
+"""AssetEvents: told is what a target has, when it has it, and only once."""
 # ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.flow.admin.asset_events import News
+from airflow_ddlrepl.flow.admin.asset_events import AssetEvents
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from tests.live.refusing import new_replica
@@ -25,7 +25,7 @@ class Listener:
         self.data: Any = None
         self.schema: Any = None
 
-    def hear(self) -> News:
+    def hear(self) -> AssetEvents:
         found = flow.news(self.channel, self.data, self.schema)
         self.data = json.loads(json.dumps(found.data)) or self.data
         self.schema = json.loads(json.dumps(found.schema)) or self.schema
@@ -33,9 +33,9 @@ class Listener:
 
 
 def do(replica: Replica, *stages: str) -> None:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
+    with flow.open_channel(replica.file, InProcess()) as run:
         for stage in stages:
-            getattr(flow, stage)(cycle)
+            getattr(flow, stage)(run)
 
 
 def test_a_table_that_waits_for_a_refresh_is_told_of_when_it_is_loaded(make: Make) -> None:

@@ -41,9 +41,9 @@ def replica(databases: Any, tmp_path: Path, past: str) -> Replica:
 
 
 def kinds(replica: Replica) -> set[EventKind]:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        segments = [cycle.trail.segment(row.epoch, row.low) for row in cycle.live_segments()]
-        return {event.kind for segment in segments for event in cycle.trail.events(segment)}
+    with flow.open_channel(replica.file, InProcess()) as run:
+        segments = [run.trail.segment(row.epoch, row.low) for row in run.live_segments()]
+        return {event.kind for segment in segments for event in run.trail.events(segment)}
 
 
 @pytest.mark.req("HVR-D-60")
@@ -93,8 +93,8 @@ def test_a_rewind_keeps_the_rows_as_well(replica: Replica, past: str) -> None:
     replica.replicate()
     replica.at_source("DELETE FROM t", "INSERT INTO whole VALUES (1)")
     replica.replicate()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        at = str(cycle.captured())
+    with flow.open_channel(replica.file, InProcess()) as run:
+        at = str(run.captured())
     replica.rewind(at)
     assert read(past, "SELECT id FROM t ORDER BY 1") == [(1,), (2,)] == replica.rows("SELECT id FROM t ORDER BY 1")
 

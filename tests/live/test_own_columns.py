@@ -15,8 +15,8 @@ from tests.live.test_kept_columns import ROWS, VOLATILE
 
 
 def _refresh(replica: Replica, table: str) -> None:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.refresh(cycle, [table])
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.refresh(run, [table])
 
 
 def test_columns_of_the_target_keep_their_values(databases: Databases, tmp_path: Path) -> None:

@@ -72,8 +72,8 @@ def test_a_partition_comes_while_the_partitioned_table_waits(
 ) -> None:
     replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
     replica.at_source(*PARTED)
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.activate(cycle, load=False)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.activate(run, load=False)
     replica.at_source(*statements)
     replica.settle()
     replica.at_source("INSERT INTO p (id, k) VALUES (5, 2)")

@@ -101,8 +101,8 @@ def test_a_place_that_does_not_follow_takes_what_it_has_columns_for(databases: A
     replica.refresh("public.t")
     replica.at_source("UPDATE t SET note = 'c'")
     replica.replicate()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        at = str(cycle.captured())
+    with flow.open_channel(replica.file, InProcess()) as run:
+        at = str(run.captured())
     replica.rewind(at)
     assert read(past, "SELECT to_jsonb(t) FROM t") == replica.rows("SELECT to_jsonb(t) FROM t")
     assert replica.rows("SELECT to_jsonb(t) FROM t") == [({"id": 1, "comment": "c"},)]

@@ -57,8 +57,8 @@ def test_without_the_functions(
         "create table later (id int primary key)",
         "insert into later values (1)",
     )
-    with flow.open_channel(replica.file, Two()) as cycle:
-        assert flow.replicate(cycle).capture.rows > 500
+    with flow.open_channel(replica.file, Two()) as run:
+        assert flow.replicate(run).capture.rows > 500
     replica.check_equal()
     assert confirmed(databases.source) > before
     replica.settle()

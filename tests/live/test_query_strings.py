@@ -19,8 +19,8 @@ ROWS = (
 
 def statements(replica: Replica) -> list[tuple[str, str | None]]:
     """Of the DDL records that the repository holds."""
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        found = cycle.repository.events(cycle.channel.name)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        found = run.repository.events(run.channel.name)
     return [(event.tag, event.statement) for event in found if event.tag.startswith(("ALTER", "CREATE", "DROP"))]
 
 

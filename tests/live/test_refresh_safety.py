@@ -21,7 +21,7 @@ from airflow_ddlrepl.engines.postgres.load.archive_chunk import SaveTask, save_c
 from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.load.swap import make_shadow
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot as exporting
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import exported
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
 from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh
@@ -99,7 +99,7 @@ def test_the_snapshot_and_the_log_share_no_transaction_and_miss_none(databases: 
     rounds = []
     with writing(databases.source, write):
         for _ in range(6):
-            with exported(databases.source, [table.id]) as source, connect(databases.source) as reader:
+            with source_snapshot(databases.source, [table.id]) as source, connect(databases.source) as reader:
                 reader.execute("begin isolation level repeatable read")
                 reader.execute(f"set transaction snapshot '{source.name}'".encode())
                 seen = {int(x) for (x,) in reader.execute("select distinct xid::text from t").fetchall()}
@@ -151,7 +151,7 @@ def test_a_rewrite_in_flight_is_waited_for(databases: Any) -> None:
         other.execute("alter table t alter id type bigint")
         timer = threading.Timer(0.5, other.commit)
         timer.start()
-        with exported(databases.source, [table.id]) as source, connect(databases.source) as reader:
+        with source_snapshot(databases.source, [table.id]) as source, connect(databases.source) as reader:
             reader.execute("begin isolation level repeatable read")
             reader.execute(f"set transaction snapshot '{source.name}'".encode())
             assert reader.execute("select id from t").fetchall() == [(1,), (2,)]
@@ -169,13 +169,13 @@ def test_a_table_that_is_locked_or_gone(databases: Any, monkeypatch: pytest.Monk
         tables = inspect(connection)
     with psycopg.connect(databases.source) as other:
         other.execute("alter table t add x int")
-        with pytest.raises(SourceError) as caught, exported(databases.source, [t.id for t in tables]):
+        with pytest.raises(SourceError) as caught, source_snapshot(databases.source, [t.id for t in tables]):
             pass
     assert caught.value.code == "SRC-171" and caught.value.retryable
-    with pytest.raises(SourceError, match="SRC-117"), exported(databases.source, [tables[0].id], 7):
+    with pytest.raises(SourceError, match="SRC-117"), source_snapshot(databases.source, [tables[0].id], 7):
         pass
     run(databases.source, "drop table u")
-    with exported(databases.source, [t.id for t in tables]) as source:
+    with source_snapshot(databases.source, [t.id for t in tables]) as source:
         assert [t.name.name for t in source.tables] == ["t"]
 
 
@@ -186,7 +186,7 @@ def chunk(databases: Any) -> Iterator[LoadTask]:
         "create table t (id int, pad text)",
         "insert into t select i, 'p' from generate_series(1, 5000) i",
     )
-    with connect(databases.target) as connection, exported(databases.source, _ids(databases.source)) as source:
+    with connect(databases.target) as connection, source_snapshot(databases.source, _ids(databases.source)) as source:
         state.prepare(connection, "c", Lsn(0), 0, 1)
         make_shadow(connection, source.tables[0], SHADOW)
         columns = (("id", "id"), ("pad", "pad"))
@@ -272,7 +272,7 @@ def test_the_table_that_can_not_be_kept_is_named(chunk: LoadTask, tmp_path: Path
 
 def test_a_source_that_dies_in_the_middle(chunk: LoadTask, databases: Any) -> None:
     run(databases.source, "insert into t select i, repeat('x', 1000) from generate_series(1, 300000) i")
-    with exported(databases.source, _ids(databases.source)) as source:
+    with source_snapshot(databases.source, _ids(databases.source)) as source:
 
         def end() -> None:
             with connect(databases.source) as connection:
@@ -359,7 +359,7 @@ def test_a_schema_change_of_two_tables_is_no_deadlocks_victim(databases: Any) ->
         ids = [table.id for table in inspect(connection)]
 
     def load() -> int:
-        with exported(databases.source, ids) as found:
+        with source_snapshot(databases.source, ids) as found:
             return len(found.tables)
 
     with psycopg.connect(databases.source) as user, ThreadPoolExecutor(1) as pool:
@@ -379,7 +379,7 @@ def test_a_schema_change_that_waits_for_the_refresh_does_not_stop_it_for_ever(
     run(databases.source, "create table a (id int)", "insert into a values (1)")
     with connect(databases.source) as connection:
         (table,) = inspect(connection)
-    with ThreadPoolExecutor(1) as pool, exported(databases.source, [table.id]) as source:
+    with ThreadPoolExecutor(1) as pool, source_snapshot(databases.source, [table.id]) as source:
         altering = pool.submit(run, databases.source, "alter table a add x int")
         with connect(databases.source) as watch:
             while watch.execute("select 1 from pg_locks where not granted").fetchone() is None:

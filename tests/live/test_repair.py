@@ -35,8 +35,8 @@ def replica(databases: Any, tmp_path: Path) -> Replica:
 
 
 def repair(replica: Replica, *tables: str) -> Any:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        return flow.repair(cycle, tables)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        return flow.repair(run, tables)
 
 
 def places(replica: Replica) -> list[tuple[Any, ...]]:

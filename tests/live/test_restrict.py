@@ -113,8 +113,8 @@ def test_compare_finds_rows_that_are_not_wanted_and_repair_takes_them_away(begin
     replica.at_target("INSERT INTO t VALUES (3, 'US', 300, 'far'), (4, NULL, 400, 'no')", "DELETE FROM t WHERE id = 1")
     (found,) = replica.compare().tables
     assert (found.source_rows, found.target_rows, found.missing, found.extra) == (1, 2, 1, 2)
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        assert flow.repair(cycle).differences == 0
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert flow.repair(run).differences == 0
     check(replica)
 
 

@@ -207,8 +207,8 @@ def test_what_the_horizon_needs_is_kept_and_the_rest_goes(databases: Any, past: 
         with pytest.raises(DdlReplError, match="REW-101") as refused:
             replica.rewind(to)
     oldest = refused.value.hint.split("works is ")[1].split(" ")[0]
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        found = flow.status(cycle)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        found = flow.status(run)
     assert found.trail["horizon"] == oldest
     assert f"rewind: back to {oldest}" in found.text()
     assert int(read(past, f"SELECT '{oldest}'::pg_lsn - '{first}'::pg_lsn")[0][0]) > 0
@@ -218,8 +218,8 @@ def test_what_the_horizon_needs_is_kept_and_the_rest_goes(databases: Any, past: 
     for at in reached:
         replica.rewind(at)
         assert read(past, "SELECT count(*) FROM t") == [(points[at],)]
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        assert 1 <= len(loads(cycle.trail, cycle.epoch)) <= 4
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert 1 <= len(loads(run.trail, run.epoch)) <= 4
 
 
 RANDOM_TEXT = "(SELECT string_agg(md5(random()::text || i || g), '') FROM generate_series(1, 25) g)"
@@ -304,9 +304,9 @@ def test_a_damaged_file_is_named(replica: Replica, past: str, tmp_path: Path) ->
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
     replica.activate()
     now = captured(replica)
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        (path,) = (path for path in cycle.trail.place.walk() if path.endswith(".copy.zst"))
-        file = Path(cycle.trail.place.full(path))
+    with flow.open_channel(replica.file, InProcess()) as run:
+        (path,) = (path for path in run.trail.place.walk() if path.endswith(".copy.zst"))
+        file = Path(run.trail.place.full(path))
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     with pytest.raises(TrailError, match=r"TRL-103: .*copy\.zst is damaged"):
         replica.rewind(now)
@@ -328,8 +328,8 @@ def test_a_locked_table_puts_keeping_off_and_nothing_else(
         replica.at_source("INSERT INTO t VALUES (1)")
         replica.replicate()
         assert replica.rows("SELECT * FROM t") == [(1,)]
-        with flow.open_channel(file, InProcess()) as cycle:
-            assert loads(cycle.trail, cycle.epoch) == []
+        with flow.open_channel(file, InProcess()) as run:
+            assert loads(run.trail, run.epoch) == []
     replica.settle()
     replica.at_source("INSERT INTO t VALUES (2)")
     replica.rewind(captured(replica))
@@ -352,9 +352,9 @@ def test_a_replay_has_policies_of_its_own(databases: Any, past: str, tmp_path: P
     with pytest.raises(ControlStop):
         replica.rewind(now)
     assert read(past, "SELECT * FROM t ORDER BY id") == [(1, "5"), (2, "6")]
-    with flow.open_channel(file, InProcess()) as cycle:
-        (control,) = cycle.repository.controls("shop", "past")
-        cycle.repository.remove_control("shop", control.id)
+    with flow.open_channel(file, InProcess()) as run:
+        (control,) = run.repository.controls("shop", "past")
+        run.repository.remove_control("shop", control.id)
     replica.rewind(now)
     assert read(past, "SELECT id, v FROM t ORDER BY id") == [(1, "5"), (2, "6"), (3, "9")]
     assert read(past, "SELECT n FROM t WHERE id = 3") == [(4,)]

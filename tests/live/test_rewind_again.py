@@ -130,8 +130,8 @@ def test_revisions_with_their_positions_and_the_plan_that_reads_them(replica: Re
     captured(replica)
     replica.at_source("INSERT INTO w VALUES (1)")
     end = captured(replica)
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        histories = {str(h[-1].table.name): h for h in cycle.repository.histories("shop").values() if h[-1].table}
+    with flow.open_channel(replica.file, InProcess()) as run:
+        histories = {str(h[-1].table.name): h for h in run.repository.histories("shop").values() if h[-1].table}
     assert {name: history[0].number for name, history in histories.items()} == dict.fromkeys(
         ("public.t", "public.u", "public.w"), 0
     )
@@ -170,9 +170,9 @@ def test_an_unsafe_table_is_refreshed_and_the_others_go_back(replica: Replica) -
     moment = captured(replica)
     replica.at_source("ALTER TABLE t ALTER v TYPE int USING v + 1", "INSERT INTO u VALUES (2)")
     replica.at_source("INSERT INTO t VALUES (2, 7)", "INSERT INTO u VALUES (3)")
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.capture(cycle)
-        flow.integrate(cycle)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.capture(run)
+        flow.integrate(run)
     replica.at_target("DELETE FROM t", "DELETE FROM u")
     plan = replica.plan_rewind(moment, LIVE)
     assert {table["table"]: table["verdict"] for table in plan.tables} == {
@@ -183,8 +183,8 @@ def test_an_unsafe_table_is_refreshed_and_the_others_go_back(replica: Replica) -
         replica.rewind(moment, LIVE)
     assert replica.rewind(moment, LIVE, ["public.u"]).placed == {"public.u": 3}
     assert replica.rows("SELECT count(*) FROM t") == [(0,)]
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        assert set(flow.refresh(cycle, ["public.t"]).tables) == {"public.t"}
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert set(flow.refresh(run, ["public.t"]).tables) == {"public.t"}
     replica.check_equal()
     replica.at_source("UPDATE t SET v = v + 1", "DELETE FROM u WHERE id = 1")
     replica.settle()

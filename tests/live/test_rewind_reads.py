@@ -62,18 +62,18 @@ def _live(replica: Replica) -> list[tuple[str, str]]:
             replica.at_source("ALTER TABLE t ADD more int")
         moment = read(replica.source, "SELECT clock_timestamp()")[0][0].isoformat()
         replica.replicate()
-        with flow.open_channel(replica.file, InProcess()) as cycle:
-            points.append((str(cycle.captured()), moment))
+        with flow.open_channel(replica.file, InProcess()) as run:
+            points.append((str(run.captured()), moment))
     return points
 
 
 def _files(replica: Replica, to: str) -> dict[str, set[str]]:
     """What the trail has for a rewind of table t to a position, by kind."""
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        (load,) = loads(cycle.trail, cycle.epoch)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        (load,) = loads(run.trail, run.epoch)
         (kept,) = (kept for kept in load.tables if kept.table.name.name == "t")
-        rows = cycle.repository.segments("shop", load.position, Lsn.parse(to))
-        window = [cycle.trail.segment(row.epoch, row.low) for row in rows]
+        rows = run.repository.segments("shop", load.position, Lsn.parse(to))
+        window = [run.trail.segment(row.epoch, row.low) for row in rows]
         return {
             "load": {f"{load_folder(load.epoch, load.name)}.json", MARKER},
             "rows of the load": {blob.path for chunk in kept.chunks for blob in chunk},

@@ -186,8 +186,8 @@ def test_a_change_is_open_in_every_segment_up_to_the_inspection(databases: Any, 
     between = here(replica)
     replica.at_source("INSERT INTO u SELECT generate_series(40001, 80000)")
     end = captured(replica)
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        first, *others, last = [cycle.trail.segment(row.epoch, row.low) for row in cycle.live_segments()]
+    with flow.open_channel(replica.file, InProcess()) as run:
+        first, *others, last = [run.trail.segment(row.epoch, row.low) for row in run.live_segments()]
     assert first.high < Lsn.parse(between) < last.low
     assert last.is_inspected and not any(segment.is_inspected for segment in (first, *others))
     assert list(unsafe(replica, between)) == ["public.t"]

@@ -45,8 +45,8 @@ def begun(replica: Replica) -> Replica:
 
 def newest(replica: Replica, name: str) -> list[str]:
     """The columns of a table as the repository knows them."""
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        known = cycle.repository.latest_revisions("shop").values()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        known = run.repository.latest_revisions("shop").values()
         return next([c.name for c in r.table.columns] for r in known if r.table and r.table.name.name == name)
 
 

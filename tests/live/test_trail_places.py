@@ -42,9 +42,9 @@ def cycles(replica: Replica, count: int) -> list[int]:
 
 
 def manifests(replica: Replica) -> list[str]:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        paths = list(cycle.trail.place.walk())
-        live = [row for row in cycle.repository.segments("shop") if row.state == "live"]
+    with flow.open_channel(replica.file, InProcess()) as run:
+        paths = list(run.trail.place.walk())
+        live = [row for row in run.repository.segments("shop") if row.state == "live"]
     found = [path for path in paths if "/segments/" in path]
     assert len(live) == len(found)
     return found
@@ -78,8 +78,8 @@ def test_age(databases: Databases, tmp_path: Path) -> None:
 def test_size(databases: Databases, tmp_path: Path) -> None:
     replica = start(databases, tmp_path)
     assert cycles(replica, 2) == [0, 0]
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        size = sum(row.bytes for row in cycle.repository.segments("shop"))
+    with flow.open_channel(replica.file, InProcess()) as run:
+        size = sum(row.bytes for row in run.repository.segments("shop"))
     replica = Replica(
         databases.source,
         databases.target,
@@ -92,10 +92,10 @@ def test_size(databases: Databases, tmp_path: Path) -> None:
 
 def test_leftovers_of_killed_runs_go_after_a_day(databases: Databases, tmp_path: Path) -> None:
     replica = start(databases, tmp_path, retention={"age": 0})
-    with flow.open_channel(replica.file, InProcess()) as cycle:
+    with flow.open_channel(replica.file, InProcess()) as run:
         for name in ("old", "new"):
-            cycle.trail.write(f"e1/data/0fffffffffffffff/{name}.parquet", b"left")
-        old = Path(cycle.trail.place.full("e1/data/0fffffffffffffff/old.parquet"))
+            run.trail.write(f"e1/data/0fffffffffffffff/{name}.parquet", b"left")
+        old = Path(run.trail.place.full("e1/data/0fffffffffffffff/old.parquet"))
     day = time.time() - retention.LEFTOVER_SECONDS - 60
     os.utime(old, (day, day))
     cycles(replica, 1)
@@ -110,8 +110,8 @@ def test_what_a_target_lacks_stays(databases: Databases, tmp_path: Path) -> None
     replica.at_source("insert into t (id) values (900)")
     replica.capture()
     databases.server.drop_database(second.rsplit("/", 1)[1])
-    with pytest.raises(DdlReplError), flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.integrate(cycle)
+    with pytest.raises(DdlReplError), flow.open_channel(replica.file, InProcess()) as run:
+        flow.integrate(run)
     assert len(manifests(replica)) == 1
 
 
@@ -119,9 +119,9 @@ def test_a_damaged_segment_is_named(databases: Databases, tmp_path: Path) -> Non
     replica = start(databases, tmp_path)
     replica.at_source("insert into t values (2, 'b')")
     replica.capture()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        file = next(path for path in cycle.trail.place.walk() if path.endswith(".parquet") and "-t" not in path)
-        whole = Path(cycle.trail.place.full(file))
+    with flow.open_channel(replica.file, InProcess()) as run:
+        file = next(path for path in run.trail.place.walk() if path.endswith(".parquet") and "-t" not in path)
+        whole = Path(run.trail.place.full(file))
     whole.write_bytes(whole.read_bytes()[:-10])
     with pytest.raises(TrailError, match=whole.name):
         replica.replicate()

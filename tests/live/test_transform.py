@@ -88,8 +88,8 @@ def test_compare_knows_what_is_given_and_repair_writes_that(begin: Begin) -> Non
     (found,) = replica.compare().tables
     assert (found.source_rows, found.target_rows, found.missing, found.extra, found.different) == (4, 3, 1, 0, 1)
     assert (str(found.table), [row.columns for row in found.rows]) == ("public.t", [(), ("note",)])
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        assert flow.repair(cycle).differences == 0
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert flow.repair(run).differences == 0
     check(replica)
     query = "SELECT count(*) FROM pg_class WHERE relnamespace = 'ddlrepl'::regnamespace AND relname ~ '^[rs]_'"
     assert replica.rows(query) == [(0,)]

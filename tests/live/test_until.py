@@ -97,8 +97,8 @@ def test_a_table_that_was_loaded_later_is_in_the_way(make: Make) -> None:
     replica.at_source("INSERT INTO t VALUES (1)")
     until = str(position(replica))
     replica.at_source("INSERT INTO u VALUES (1)")
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.refresh(cycle, ["public.u"])
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.refresh(run, ["public.u"])
     with pytest.raises(DdlReplError, match=r"public\.u at target warehouse was loaded as of"):
         replica.replicate(until)
     replica.settle()

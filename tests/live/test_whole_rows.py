@@ -59,8 +59,8 @@ def test_whole_old_rows_come_with_the_entry_and_go_with_it(databases: Any, tmp_p
     replica.activate()
     assert identities(replica) == {"noted": "f"}
     replica.settle()
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.deactivate(cycle)
+    with flow.open_channel(replica.file, InProcess()) as run:
+        flow.deactivate(run)
     assert identities(replica) == {}
 
 

@@ -189,8 +189,8 @@ def test_changes_between_two_cycles(databases: Databases, tmp_path: Path) -> Non
 
 
 def _all_marked(replica: Replica) -> None:
-    with flow.open_channel(replica.file, InProcess()) as cycle:
-        revisions = cycle.repository.revisions("shop")
+    with flow.open_channel(replica.file, InProcess()) as run:
+        revisions = run.repository.revisions("shop")
     assert any(r.number for r in revisions)
     assert all(r.is_ambiguous for r in revisions if r.number)
 

@@ -43,8 +43,8 @@ def replica(databases: Databases, tmp_path: Path) -> Replica:
 
 
 def stage(replica: Replica, what: Callable[..., Any], runner: Runner) -> Any:
-    with flow.open_channel(replica.file, runner) as cycle:
-        return what(cycle)
+    with flow.open_channel(replica.file, runner) as run:
+        return what(run)
 
 
 def test_captured_on_another_machine(replica: Replica, tmp_path: Path) -> None:

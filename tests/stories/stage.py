@@ -101,7 +101,7 @@ class Stage:
         if new is None:
             assert old is not None
             shape = self.shapes.pop(old.id)
-            if made.is_kept:
+            if made.is_orphaned:
                 self.kept.add(shape.name)
         elif made.shape is not None:
             self.shapes[new.id] = made.shape
@@ -117,7 +117,7 @@ class Stage:
             extensions=frozenset(extensions[0] if extensions else ()),
             existing=self._standing(at),
             occupant=self._standing(new.name) if moves and new else None,
-            is_kept=new is not None and new.name in self.kept,
+            is_orphaned=new is not None and new.name in self.kept,
             server_version=self.target.info.server_version // 10000,
         )
         render = PostgresDdl(facts.server_version)

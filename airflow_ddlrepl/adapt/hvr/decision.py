@@ -19,7 +19,7 @@ from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.hvr.profile import Effect, Profile
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.model.table import Table
 
 
@@ -162,11 +162,11 @@ def read_plan(made: TablePlan, before: Table | None) -> Decision:
         return _read(made.steps, Outcome.REFRESHED, Outcome.CREATED)
     if made.is_removed:
         return _read(made.steps, Outcome.REFRESHED, Outcome.DROPPED)
-    if made.is_kept:
+    if made.is_orphaned:
         left = Outcome.WARNED if any(s.kind is StepKind.WARN for s in made.steps) else Outcome.LEFT
         return _read(made.steps, Outcome.REFRESHED, left)
     still = Outcome.WARNED if made.steps else Outcome.ENROLLED if made.changes else Outcome.IGNORED
-    if not spot(target_shape(before), made.shape):
+    if not diff(target_shape(before), made.shape):
         return _read(made.steps, Outcome.REFRESHED, still)
     carried = Outcome.ALTERED if made.sql else still
     return _read(made.steps, Outcome.ALTERED_AND_REFRESHED, carried)

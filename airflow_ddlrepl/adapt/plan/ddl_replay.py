@@ -18,7 +18,7 @@ from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.expression import is_value
 from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.ddl.sql.replayable import Named, Reading, read
@@ -37,7 +37,7 @@ HINT = "everything before the change is applied; name %s in `exclude` of replay_
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One table's part of a statement. before, after: the source's shapes around it. standing: the target's table;
+    """One table's part of a statement. before, after: the source's shapes around it. table_state: the target's table;
     was: what it would be, made from `before`. names: what the statement's tables were called at the source before it,
     by id. adapted: those of them that are not replayed at this target. loaded: those that a refresh has loaded since
     the statement. refusal: what the target has said to the text.
@@ -47,7 +47,7 @@ class Statement:
     event: Event
     before: Table | None = None
     after: Table | None = None
-    standing: Table | None = None
+    table_state: Table | None = None
     was: Table | None = None
     names: Mapping[int, TableName] = field(default_factory=dict)
     adapted: tuple[TableName, ...] = ()
@@ -58,7 +58,7 @@ class Statement:
     @property
     def joins(self) -> bool:
         """It is loaded, as at activation: its shape is made from the catalog, whatever statement brought it."""
-        return self.standing is None and (self.event.is_inspected or self.event.tag != NEW)
+        return self.table_state is None and (self.event.is_inspected or self.event.tag != NEW)
 
     def is_none(self, found: TablePlan) -> bool:
         """It was inspected, and nothing but rows has changed."""
@@ -74,7 +74,7 @@ def replayed(found: TablePlan, of: Statement, render: Renderer) -> TablePlan:
     if why:
         ours = sorted(set(map(str, of.names.values())) - set(map(str, of.adapted)))
         step = Step(StepKind.REFUSE, why, policy=BY, code=code, hint=HINT % ", ".join(ours))
-        return replace(found, steps=(step,), shape=of.standing, is_removed=False, until_refresh=None)
+        return replace(found, steps=(step,), shape=of.table_state, is_removed=False, until_refresh=None)
     told = tuple(step for step in found.steps if step.kind is StepKind.WARN)
     refresh = tuple(step for step in found.steps if step.kind is StepKind.REFRESH)
     if reading.local:
@@ -126,7 +126,7 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
         return "ADP-151", f"{of.after.name} is called {found.target} at the target: a text can't be renamed"
     if of.in_the_way:
         return "ADP-153", f"another table stands under the name {found.target} at the target"
-    if of.standing is not None and of.was is not None and (other := ", ".join(_other(of.standing, of.was))):
+    if of.table_state is not None and of.was is not None and (other := ", ".join(_other(of.table_state, of.was))):
         return "ADP-153", f"before `{_line(event)}` the target's table was not as the source's: {other}"
     return "", ""
 
@@ -153,11 +153,11 @@ def _types(of: Statement) -> set[TableName]:
     return {TableName(t.schema, t.name) for t in (of.before.types if of.before else ())}
 
 
-def _other(standing: Table, was: Table) -> Iterator[str]:
+def _other(table_state: Table, was: Table) -> Iterator[str]:
     """Columns that differ; the target's table alone may keep some, or have wider ones, from when it was adapted."""
-    there, then = ({c.name: _sort(c) for c in table.columns} for table in (standing, was))
+    there, then = ({c.name: _sort(c) for c in table.columns} for table in (table_state, was))
     yield from (f"column {name}" for name in sorted(there.keys() | then.keys()) if there.get(name) != then.get(name))
-    if canonical(standing.partition_key or "") != canonical(was.partition_key or ""):
+    if canonical(table_state.partition_key or "") != canonical(was.partition_key or ""):
         yield "its partitioning"
 
 
@@ -187,7 +187,7 @@ def _afterwards(of: Statement, found: TablePlan, render: Renderer) -> Iterator[S
     if shape is None or after is None:
         return
     before = {column.id: column for column in (of.before.columns if of.before else ())}
-    changes = spot(of.standing, shape) if of.standing is not None and not found.needs_refresh else ()
+    changes = diff(of.table_state, shape) if of.table_state is not None and not found.needs_refresh else ()
     for column in (change.column for change in changes if isinstance(change, AddColumn)):
         if column.missing is not None and not is_value(column.default or "", column.missing):
             fill = FillColumn(column, column.missing)
@@ -204,7 +204,9 @@ def _expected(of: Statement, found: TablePlan) -> Expected:
     if found.is_removed or shape is None:
         return Expected(None)
     left = (c.name for c in shape.columns if c.default is None and c.id in known and known[c.id].default is not None)
-    return Expected(shape, frozenset(left), frozenset(c.name for c in (of.standing.columns if of.standing else ())))
+    return Expected(
+        shape, frozenset(left), frozenset(c.name for c in (of.table_state.columns if of.table_state else ()))
+    )
 
 
 def _counts(change: SchemaChange, expected: Expected) -> bool:

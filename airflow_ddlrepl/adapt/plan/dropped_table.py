@@ -51,5 +51,5 @@ def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
         hazards=(*DropTable(old).hazards, *stays),
         shape=None if removes else held.with_(partition=None),
         is_removed=removes,
-        is_kept=not removes,
+        is_orphaned=not removes,
     )

@@ -17,7 +17,7 @@ from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
@@ -38,7 +38,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     wanted = like_parent(wanted, facts.parent_shape)
     keeps = existing is not None and policy.keeps_old_rows
     refreshes = (evidence.filled is not False or keeps) and not held.is_partitioned
-    stays = refreshes and (keeps or not facts.is_kept)  # the one that is there, up to the refresh
+    stays = refreshes and (keeps or not facts.is_orphaned)  # the one that is there, up to the refresh
     try:
         warned = [Step(StepKind.WARN, why) for why in become_text(new, held)]
         structure = _structure(existing, wanted, stays, render)
@@ -82,7 +82,7 @@ def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]
     for column in shape.columns:
         if not column.type.is_builtin and followed.get(column.id) == column.type:
             sql += render.of_its_type(column, shape)
-    for change in spot(shape, wanted):
+    for change in diff(shape, wanted):
         between = shape
         for part in () if isinstance(change, TYPE_CHANGES) else _without_rows(change):
             sql += render.sql(part, between)

@@ -21,7 +21,7 @@ from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
@@ -84,15 +84,15 @@ def _altered(
     known: list[str] = []
     held = hold(new, facts.name_after, facts, notes.append)
     was = hold(before, facts.name_before, facts, known.append)
-    standing = hold(old, facts.name_before, facts)
-    found = spot(was, held)
-    wanted = want(standing, held, policy)
-    if _is_attached(standing, wanted):
+    table_state = hold(old, facts.name_before, facts)
+    found = diff(was, held)
+    wanted = want(table_state, held, policy)
+    if _is_attached(table_state, wanted):
         wanted = joined(wanted, facts.parent_shape)
     case = Case(new, held, evidence, policy, facts, needs)
     try:
         verdicts = [verdict for change in found for verdict in judge(change, case)]
-        late = (*_late(case), *_lacking(was, standing))
+        late = (*_late(case), *_lacking(was, table_state))
         if not late and not any(verdict.reload for verdict in verdicts) and is_rewritten(case, found):
             verdicts.append(REWRITTEN)
         verdict_steps = (*answer(verdicts, case), *late)
@@ -100,10 +100,10 @@ def _altered(
         hidden = _hidden(new, held, facts, was)
         texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
-        own, reached = rendered(Rendering(render, case, standing, wanted, verdict_steps))
+        own, reached = rendered(Rendering(render, case, table_state, wanted, verdict_steps))
         steps = (*hidden, *verdict_steps, *warned, *own)
     except Unsupported as refusal:
-        steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), standing
+        steps, reached = (Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint),), table_state
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
     if is_left(case) and not _waits(steps):
         wanted = reached
@@ -113,14 +113,14 @@ def _altered(
         changes=tuple(str(c) for c in found),
         evidence=evidence.lines() if found else (),
         steps=refusals or _ordered(steps),
-        hazards=_hazards(spot(standing, wanted), [n for n in notes if n not in known]),
+        hazards=_hazards(diff(table_state, wanted), [n for n in notes if n not in known]),
         shape=old if refusals else wanted,
         until_refresh=reached if _waits(steps) else None,
     )
 
 
-def _is_attached(standing: Table, wanted: Table) -> bool:
-    before, after = standing.partition, wanted.partition
+def _is_attached(table_state: Table, wanted: Table) -> bool:
+    before, after = table_state.partition, wanted.partition
     return after is not None and (before is None or before.of != after.of)
 
 
@@ -135,9 +135,9 @@ def _late(case: Case) -> tuple[Step, ...]:
     return (Step(StepKind.REFRESH, LATE),)
 
 
-def _lacking(was: Table, standing: Table) -> tuple[Step, ...]:
+def _lacking(was: Table, table_state: Table) -> tuple[Step, ...]:
     """Columns that the target did not follow before: what they hold is in no change."""
-    there = {column.id for column in standing.columns}
+    there = {column.id for column in table_state.columns}
     names = ", ".join(c.name for c in was.columns if c.id not in there and not c.generated)
     if not names or was.is_partitioned:
         return ()

@@ -56,7 +56,7 @@ def is_left(case: Case) -> bool:
 def rendered(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     """The target's own changes, and the shape that its table has after them."""
     if is_left(rendering.case):
-        return (), rendering.standing
+        return (), rendering.table_state
     if _answered(rendering.case) is OnPreserveAlterTableFail.CREATE_AS_SELECT:
         return _copied(rendering)
     return rendering.steps()
@@ -64,17 +64,17 @@ def rendered(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
 
 def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     """The rows move into a new table, which takes the place of theirs, and which is altered. Also its shape then."""
-    render, standing, refusal = rendering.render, rendering.standing, rendering.case.facts.refusal
+    render, table_state, refusal = rendering.render, rendering.table_state, rendering.case.facts.refusal
     assert refusal is not None
-    aside = TableName(standing.name.schema, f"{stem(standing.name.name)}_{standing.id}")
-    bare = standing.without_keys().with_(name=aside)
+    aside = TableName(table_state.name.schema, f"{stem(table_state.name.name)}_{table_state.id}")
+    bare = table_state.without_keys().with_(name=aside)
     sql = (
         *render.sql(CreateTable(bare), None),
-        *render.rows_into(aside, standing),
-        *render.sql(DropTable(standing), standing),
-        *render.sql(RenameTable(aside, standing.name), bare),
+        *render.rows_into(aside, table_state),
+        *render.sql(DropTable(table_state), table_state),
+        *render.sql(RenameTable(aside, table_state.name), bare),
     )
     said = f"{POLICY}={OnPreserveAlterTableFail.CREATE_AS_SELECT}"
     moved = Step(StepKind.SQL, f"{refusal.why}: the rows move into a new table", sql, policy=said, replaces=True)
-    steps, shape = replace(rendering, standing=standing.without_keys()).steps()
+    steps, shape = replace(rendering, table_state=table_state.without_keys()).steps()
     return (*(s for s in steps if s.shared), moved, *(s for s in steps if not s.shared)), shape

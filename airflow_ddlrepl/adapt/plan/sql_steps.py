@@ -14,7 +14,7 @@ from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.types.casts import Cast, cast
@@ -37,11 +37,11 @@ _USING = {
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """standing → wanted, both shapes of the target table. verdict: the steps that the policies ask for."""
+    """table_state → wanted, both shapes of the target table. verdict: the steps that the policies ask for."""
 
     render: Renderer
     case: Case
-    standing: Table
+    table_state: Table
     wanted: Table
     verdict: tuple[Step, ...]
 
@@ -50,11 +50,11 @@ class Rendering:
 
         Also the shape that the table has after these steps.
         """
-        shape = self.standing
+        shape = self.table_state
         if any(s.kind is StepKind.REFUSE for s in self.verdict):
             return (), shape
         steps: list[Step] = []
-        for change in spot(self.standing, self.wanted):
+        for change in diff(self.table_state, self.wanted):
             if self._is_left_to_refresh(change):
                 if is_carried_by_parent(change, shape, self.wanted, self.case.facts):
                     shape = change.apply(shape) or shape
@@ -109,19 +109,19 @@ class Rendering:
         occupant = self.case.facts.occupant
         if occupant is None:
             return
-        if not self.case.facts.is_kept and not self.case.facts.is_renamed:
+        if not self.case.facts.is_orphaned and not self.case.facts.is_renamed:
             raise Unsupported(
                 f"another table stands under the new name {change.new}",
                 code="ADP-104",
                 table=self.case.source.name,
                 hint="rename or drop that table at the target",
             )
-        gone = "dropped" if self.case.facts.is_kept else "called otherwise"
+        gone = "dropped" if self.case.facts.is_orphaned else "called otherwise"
         yield makes_way(occupant, f"{gone} at the source, makes way", self.render)
 
     def _check_free(self, change: AddColumn) -> None:
         existing, name = self.case.facts.existing, change.column.name
-        if existing is None or name in {c.name for c in self.standing.columns}:
+        if existing is None or name in {c.name for c in self.table_state.columns}:
             return
         if name in {c.name for c in existing.columns}:
             raise Unsupported(

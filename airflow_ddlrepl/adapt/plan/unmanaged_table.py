@@ -9,7 +9,7 @@ from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
@@ -34,7 +34,7 @@ def left_alone(
     if facts.is_pending and new is not None:
         steps.append(STILL_WAITS)
     shape = old
-    if old is None and new is not None and facts.is_kept and facts.existing is not None:
+    if old is None and new is not None and facts.is_orphaned and facts.existing is not None:
         shape = as_seen(facts.existing, hold(new, facts.name_after, facts))
     return TablePlan(
         name=table.name,
@@ -44,7 +44,7 @@ def left_alone(
         steps=tuple(steps),
         hazards=(),
         shape=shape,
-        is_kept=new is None,
+        is_orphaned=new is None,
     )
 
 
@@ -52,4 +52,4 @@ def _changes(old: Table | None, new: Table | None, before: Table | None) -> tupl
     known = before or old
     if new is None:
         return (DropTable(known),) if known else ()
-    return spot(known, new) if known else (CreateTable(new),)
+    return diff(known, new) if known else (CreateTable(new),)

@@ -24,7 +24,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
 
-class State(StrEnum):
+class TableStatus(StrEnum):
     """How a table stands at a target.
 
     LIVE: applied in step. NEW: waits for its first refresh, nothing of ours stands there. PENDING: stands and waits
@@ -34,11 +34,11 @@ class State(StrEnum):
     LIVE = "live"
     NEW = "new"
     PENDING = "pending"
-    KEPT = "kept"
+    ORPHANED = "kept"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TableState:
     """One table at one target.
 
     shape: the target table's shape, columns carrying the source's ids. snapshot: of its last refresh,
@@ -49,7 +49,7 @@ class Standing:
     table_id: int
     name: TableName
     shape: Table
-    state: State = State.LIVE
+    state: TableStatus = TableStatus.LIVE
     snapshot: Snapshot | None = None
     properties: str = ""
 
@@ -78,14 +78,14 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One table's part of one DDL record or truncate; `before` and `after` are its standings."""
+class ProgramStep:
+    """One table's part of one DDL record or truncate; `before` and `after` are its states."""
 
     event: Event
     table_id: int
     plan: TablePlan | None
-    before: Standing | None
-    after: Standing | None
+    before: TableState | None
+    after: TableState | None
 
     @property
     def key(self) -> LogKey:
@@ -119,8 +119,8 @@ class Program:
     low: Lsn
     high: Lsn
     slices: tuple[Slice, ...]
-    steps: tuple[Step, ...]
-    standings: Mapping[int, Standing]
+    steps: tuple[ProgramStep, ...]
+    table_states: Mapping[int, TableState]
     stop: TablePlan | None = None
     discarded: tuple[Discarded, ...] = ()
 
@@ -141,17 +141,17 @@ class Program:
         return self.high > self.low or bool(self.steps)
 
 
-Planner = Callable[["Standing | None", "Table | None", Event, Mapping[int, "Standing"]], TablePlan]
+Planner = Callable[["TableState | None", "Table | None", Event, Mapping[int, "TableState"]], TablePlan]
 ShapeAt = Callable[[int, LogKey], "Table | None"]
-Read = Callable[["Table", "Standing"], "Table"]
+Read = Callable[["Table", "TableState"], "Table"]
 
 
-def whole(table: Table, standing: Standing) -> Table:
+def whole(table: Table, table_state: TableState) -> Table:
     return table
 
 
 @dataclass
-class Timeline:
+class ProgramBuilder:
     """Builds a Program. plan: decides one table's schema change. shape_at: the enrolled revision.
 
     enrolled: ids of the tables that are, or ever were, in the channel. rules: which changes the target takes.
@@ -164,24 +164,24 @@ class Timeline:
     rules: RuleSets = field(default_factory=RuleSets)
     read: Read = whole
     is_refreshed: bool = True
-    _standings: dict[int, Standing] = field(default_factory=dict)
+    _standings: dict[int, TableState] = field(default_factory=dict)
     _since: dict[int, LogKey] = field(default_factory=dict)
     _slices: list[Slice] = field(default_factory=list)
-    _steps: list[Step] = field(default_factory=list)
+    _steps: list[ProgramStep] = field(default_factory=list)
     _discarded: list[Discarded] = field(default_factory=list)
 
-    def build(self, standings: Mapping[int, Standing], events: Iterable[Event], low: Lsn, high: Lsn) -> Program:
+    def build(self, table_states: Mapping[int, TableState], events: Iterable[Event], low: Lsn, high: Lsn) -> Program:
         """The program for low <= position < high. Ends earlier, at a transaction's start, when a plan stops."""
-        self._standings = dict(standings)
+        self._standings = dict(table_states)
         start = LogKey(low, START_OF_TRANSACTION)
-        self._since = dict.fromkeys(standings, start)
+        self._since = dict.fromkeys(table_states, start)
         self._slices, self._steps, self._discarded = [], [], []
         for event in events:
             if event.key.lsn < low or event.end > high:
                 continue
             stop = self._visit(event)
             if stop is not None:
-                program = self.build(standings, _before(events, event), low, Lsn(event.key.lsn))
+                program = self.build(table_states, _before(events, event), low, Lsn(event.key.lsn))
                 return replace(program, stop=stop)
         for table_id in list(self._standings):
             self._close(table_id, LogKey(high, START_OF_TRANSACTION))
@@ -206,32 +206,36 @@ class Timeline:
         return None
 
     def _truncate(self, event: Event, table_id: int, name: TableName) -> None:
-        standing = self._standings.get(table_id)
-        if standing is None or standing.state is not State.LIVE or standing.has(event.key.lsn, event.xid):
+        table_state = self._standings.get(table_id)
+        if (
+            table_state is None
+            or table_state.state is not TableStatus.LIVE
+            or table_state.has(event.key.lsn, event.xid)
+        ):
             return
         if why := self.rules.why_discarded(ChangeKind.DDL, name):
             self._discarded.append(Discarded(table_id, ChangeKind.DDL, name, event.key, event.key, why))
             return
         self._close(table_id, event.key)
-        self._steps.append(Step(event, table_id, None, standing, standing))
+        self._steps.append(ProgramStep(event, table_id, None, table_state, table_state))
 
     def _suspend(self, event: Event, layout: Mapping[str, Any]) -> None:
         """Rows that no shape explains: the table waits for a refresh, unless one has seen the last of them."""
         table_id = int(layout["table_id"])
-        standing = self._standings.get(table_id)
-        if standing is None or standing.state is not State.LIVE:
+        table_state = self._standings.get(table_id)
+        if table_state is None or table_state.state is not TableStatus.LIVE:
             return
-        if standing.has(int(layout.get("until", event.key.lsn)), event.xid):
+        if table_state.has(int(layout.get("until", event.key.lsn)), event.xid):
             self._cut(table_id, event.key)
             return
         self._close(table_id, event.key)
-        after = replace(standing, state=State.PENDING)
-        self._steps.append(Step(event, table_id, None, standing, after))
+        after = replace(table_state, state=TableStatus.PENDING)
+        self._steps.append(ProgramStep(event, table_id, None, table_state, after))
         self._standings[table_id] = after
 
     def _change(self, event: Event, table_id: int, new: Table | None) -> TablePlan | None:
         before = self._standings.get(table_id)
-        if before is None or before.state is State.KEPT:
+        if before is None or before.state is TableStatus.ORPHANED:
             if new is None or new.id not in self.enrolled:
                 return None
             before = None
@@ -239,7 +243,7 @@ class Timeline:
             self._cut(table_id, event.key)
             return None
         plan = self.plan(before, new, event, self._standings)
-        if before is not None and before.state is State.NEW:
+        if before is not None and before.state is TableStatus.NEW:
             self._follow(event, before, plan)
             return None
         if plan.stops:
@@ -247,20 +251,20 @@ class Timeline:
         if not plan.changes_anything and before is not None:
             self._cut(table_id, event.key)
             if plan.properties != before.properties:
-                self._stand(Step(event, table_id, None, before, replace(before, properties=plan.properties)))
+                self._stand(ProgramStep(event, table_id, None, before, replace(before, properties=plan.properties)))
             return None
         if before is None and plan.shape is not None and self._joins_later(event, new):
-            joins = Standing(table_id, plan.target, plan.shape, State.NEW, properties=plan.properties)
-            self._stand(Step(event, table_id, None, None, joins))
+            joins = TableState(table_id, plan.target, plan.shape, TableStatus.NEW, properties=plan.properties)
+            self._stand(ProgramStep(event, table_id, None, None, joins))
             return None
         if table_id in self._standings:
             self._close(table_id, event.key)
         after = self._after(before, plan, table_id)
-        self._stand(Step(event, table_id, plan, before, after))
-        if after is not None and after.state is not State.KEPT:
+        self._stand(ProgramStep(event, table_id, plan, before, after))
+        if after is not None and after.state is not TableStatus.ORPHANED:
             self._tell_users(event, after.shape.types)
             for kept in self._kept(after.name):
-                self._stand(Step(event, kept.table_id, None, kept, None))
+                self._stand(ProgramStep(event, kept.table_id, None, kept, None))
             self._step_aside(event, after)
         self._since[table_id] = event.key
         return None
@@ -268,7 +272,7 @@ class Timeline:
     def _joins_later(self, event: Event, new: Table | None) -> bool:
         """A new partition of a table that is not there yet, or is there as a refresh has seen it later."""
         parent = self._standings.get(new.partition.of) if new and new.partition and self.is_refreshed else None
-        return parent is not None and (parent.state is not State.LIVE or parent.has(event.key.lsn, event.xid))
+        return parent is not None and (parent.state is not TableStatus.LIVE or parent.has(event.key.lsn, event.xid))
 
     def _tell_users(self, event: Event, types: Sequence[TypeDefinition]) -> None:
         """Tables that use a type which has changed, and whose own record of it was lost, get to know of it here.
@@ -278,47 +282,47 @@ class Timeline:
         now, told = {t.oid: t for t in types}, {table.id for table in event.tables}
         for other in list(self._standings.values()):
             news = [t for t in other.shape.types if now.get(t.oid, t) != t]
-            if news and other.table_id not in told and other.state in (State.LIVE, State.PENDING):
+            if news and other.table_id not in told and other.state in (TableStatus.LIVE, TableStatus.PENDING):
                 self._close(other.table_id, event.key)
                 shape = respelled(other.shape, moves(other.shape.types, types))
-                self._stand(Step(event, other.table_id, None, other, replace(other, shape=shape)))
+                self._stand(ProgramStep(event, other.table_id, None, other, replace(other, shape=shape)))
 
-    def _follow(self, event: Event, before: Standing, plan: TablePlan) -> None:
+    def _follow(self, event: Event, before: TableState, plan: TablePlan) -> None:
         """A table that was never loaded: only its name matters until then, or that it is gone."""
-        gone = plan.is_removed or plan.is_kept
+        gone = plan.is_removed or plan.is_orphaned
         shape = plan.shape or before.shape
         after = None if gone else replace(before, name=plan.target, shape=shape, properties=plan.properties)
-        self._stand(Step(event, before.table_id, None, before, after))
+        self._stand(ProgramStep(event, before.table_id, None, before, after))
 
-    def _kept(self, name: TableName) -> list[Standing]:
+    def _kept(self, name: TableName) -> list[TableState]:
         """A kept table whose name a live one gets is that table then, or has stepped aside: ours no more."""
-        return [s for s in self._standings.values() if s.state is State.KEPT and s.name == name]
+        return [s for s in self._standings.values() if s.state is TableStatus.ORPHANED and s.name == name]
 
-    def _step_aside(self, event: Event, now: Standing) -> None:
+    def _step_aside(self, event: Event, now: TableState) -> None:
         """Whose name a table takes has another one at the source: until that is told it goes by a name of ours."""
         for other in list(self._standings.values()):
-            if other.name == now.name and other.table_id != now.table_id and other.state is not State.KEPT:
+            if other.name == now.name and other.table_id != now.table_id and other.state is not TableStatus.ORPHANED:
                 self._close(other.table_id, event.key)
                 aside = kept_aside(other.shape)
                 shape = other.shape.with_(name=aside)
-                self._stand(Step(event, other.table_id, None, other, replace(other, name=aside, shape=shape)))
+                self._stand(ProgramStep(event, other.table_id, None, other, replace(other, name=aside, shape=shape)))
 
-    def _stand(self, step: Step) -> None:
+    def _stand(self, step: ProgramStep) -> None:
         self._steps.append(step)
         if step.after is None:
             self._standings.pop(step.table_id, None)
         else:
             self._standings[step.table_id] = step.after
 
-    def _after(self, before: Standing | None, plan: TablePlan, table_id: int) -> Standing | None:
+    def _after(self, before: TableState | None, plan: TablePlan, table_id: int) -> TableState | None:
         if plan.is_removed or plan.shape is None:
             return None
-        if plan.is_kept:
-            return Standing(table_id, plan.target, plan.shape, State.KEPT)
-        state, shape = State.LIVE, plan.shape
+        if plan.is_orphaned:
+            return TableState(table_id, plan.target, plan.shape, TableStatus.ORPHANED)
+        state, shape = TableStatus.LIVE, plan.shape
         if plan.needs_refresh:
-            state, shape = State.PENDING, plan.until_refresh or shape
-        return Standing(table_id, plan.target, shape, state, before.snapshot if before else None, plan.properties)
+            state, shape = TableStatus.PENDING, plan.until_refresh or shape
+        return TableState(table_id, plan.target, shape, state, before.snapshot if before else None, plan.properties)
 
     def _cut(self, table_id: int, key: LogKey) -> None:
         """The target stays as it is, but rows from here on may have another shape: they get a slice of their own."""
@@ -327,16 +331,18 @@ class Timeline:
             self._close(table_id, key)
 
     def _close(self, table_id: int, high: LogKey) -> None:
-        standing = self._standings[table_id]
+        table_state = self._standings[table_id]
         low = self._since.get(table_id, high)
-        if standing.state is State.LIVE and low < high and not standing.shape.is_partitioned:
+        if table_state.state is TableStatus.LIVE and low < high and not table_state.shape.is_partitioned:
             known = self.shape_at(table_id, low)
-            source = self.read(known, standing) if known else standing.shape
+            source = self.read(known, table_state) if known else table_state.shape
             if not self.rules.are_none and (why := self.rules.why_discarded(ChangeKind.DML, source.name)):
                 self._discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
             else:
-                restricted = condition_in(standing.properties), known, values_in(standing.properties)
-                self._slices.append(Slice(table_id, low, high, source, standing.shape, standing.name, *restricted))
+                restricted = condition_in(table_state.properties), known, values_in(table_state.properties)
+                self._slices.append(
+                    Slice(table_id, low, high, source, table_state.shape, table_state.name, *restricted)
+                )
         self._since[table_id] = high
 
 

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.sections.refresh_options import Difference
 from airflow_ddlrepl.ddl.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
@@ -48,7 +48,7 @@ def relayout(
 
 
 def _walk(shape: Table, wanted: Table) -> Iterator[tuple[SchemaChange, Table]]:
-    for change in spot(shape, wanted):
+    for change in diff(shape, wanted):
         yield change, shape
         shape = change.apply(shape) or shape
 

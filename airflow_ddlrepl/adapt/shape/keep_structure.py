@@ -10,19 +10,19 @@ from airflow_ddlrepl.ddl.types.type_text import respell
 from airflow_ddlrepl.model.table import Column, Table
 
 
-def keep_structure(standing: Table, wanted: Table) -> Table:
+def keep_structure(table_state: Table, wanted: Table) -> Table:
     """The wanted shape, with the columns that stand and would go (nullable now), and types as wide as they stand.
 
     A kept column makes way for a new one of its name: it gets `_kept` behind its own.
     """
-    staying = {c.id: _as_wide(standing, c) for c in wanted.columns}
+    staying = {c.id: _as_wide(table_state, c) for c in wanted.columns}
     names = {c.name for c in wanted.columns}
-    for column in standing.columns:
+    for column in table_state.columns:
         if column.id not in staying:
             name = column.name if column.name not in names else free_name(f"{column.name}_kept", names)
             names.add(name)
             staying[column.id] = replace(
-                _respelled(column, standing, wanted),
+                _respelled(column, table_state, wanted),
                 name=name,
                 nullable=True,
                 default=None,
@@ -32,21 +32,21 @@ def keep_structure(standing: Table, wanted: Table) -> Table:
             )
     following = {c.id: c.type for c in wanted.columns}
     kept = any(not c.type.is_builtin and following.get(c.id) != c.type for c in staying.values())
-    types = {t.oid: t for t in (*(standing.types if kept else ()), *wanted.types)}
+    types = {t.oid: t for t in (*(table_state.types if kept else ()), *wanted.types)}
     return wanted.with_(columns=tuple(staying[i] for i in sorted(staying)), types=tuple(types.values()))
 
 
-def _respelled(column: Column, standing: Table, wanted: Table) -> Column:
+def _respelled(column: Column, table_state: Table, wanted: Table) -> Column:
     """A type that was renamed takes the kept column along."""
     of = column.type
-    oid = next((t.oid for t in standing.types if (t.schema, t.name) == (of.schema, of.name)), None)
+    oid = next((t.oid for t in table_state.types if (t.schema, t.name) == (of.schema, of.name)), None)
     now = next(((t.schema, t.name) for t in wanted.types if t.oid == oid), (of.schema, of.name))
     text = respell(of.text, (of.schema, of.name), now)
     return replace(column, type=replace(of, schema=now[0], name=now[1], text=text))
 
 
-def _as_wide(standing: Table, wanted: Column) -> Column:
-    before = {c.id: c for c in standing.columns}.get(wanted.id)
+def _as_wide(table_state: Table, wanted: Column) -> Column:
+    before = {c.id: c for c in table_state.columns}.get(wanted.id)
     if before is None:
         return wanted
     change = ChangeType(wanted.id, wanted.name, before, wanted.type, wanted.collation)

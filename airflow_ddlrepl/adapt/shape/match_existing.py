@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from airflow_ddlrepl.ddl.change import SchemaChange
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import TypeDefinition
@@ -36,7 +36,7 @@ def as_seen(existing: Table, wanted: Table) -> Table:
 
 def differences(existing: Table, wanted: Table) -> tuple[SchemaChange, ...]:
     """What still differs between an inspected target table and the shape it should have; empty: nothing."""
-    return spot(as_seen(existing, wanted), wanted)
+    return diff(as_seen(existing, wanted), wanted)
 
 
 def _column_ids(existing: Table, wanted: Table) -> dict[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.ddl.sql.expression import Standing, standing
+from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
 from airflow_ddlrepl.ddl.types.casts import TEXT
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
@@ -45,7 +45,7 @@ def _known(table: Table) -> set[tuple[str, str]]:
 
 
 def _is_computable(column: Column, known: set[tuple[str, str]]) -> bool:
-    return standing(column.default or "", known) is Standing.PLAIN
+    return table_state(column.default or "", known) is Standing.PLAIN
 
 
 def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
@@ -57,7 +57,7 @@ def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: Ta
         return replace(column, identity="" if inherited else "by default")
     if column.default is None:
         return column
-    found = standing(column.default, known)
+    found = table_state(column.default, known)
     if found is Standing.PLAIN:
         return column
     note(f"column {column.name}: the default {column.default} {found}; it stays at the source")
@@ -118,11 +118,11 @@ def _types(types: tuple[TypeDefinition, ...], known: set[tuple[str, str]], note:
 
 def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: Note) -> TypeDefinition:
     checks = tuple(c for c in of.constraints if not c[1].endswith(NOT_VALID))  # rows that stand may break the others
-    plain = tuple(c for c in checks if standing(c[1], known) is Standing.PLAIN)
+    plain = tuple(c for c in checks if table_state(c[1], known) is Standing.PLAIN)
     for constraint in checks:
         if constraint not in plain:
             note(f"domain {of.name}: the check {constraint[0]} uses functions of the user's; it stays at the source")
-    default = of.default if of.default and standing(of.default, known) is Standing.PLAIN else None
+    default = of.default if of.default and table_state(of.default, known) is Standing.PLAIN else None
     return replace(of, constraints=plain, default=default)
 
 

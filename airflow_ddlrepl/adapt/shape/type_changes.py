@@ -1,6 +1,6 @@
 """Type changes at a target, where a type is shared by tables that get to know of a change one after the other.
 
-What tells one type from another is the source's id of it, as the standing shapes of the other tables carry it.
+What tells one type from another is the source's id of it, as the present shapes of the other tables carry it.
 """
 
 from __future__ import annotations

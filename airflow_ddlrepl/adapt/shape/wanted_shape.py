@@ -27,14 +27,14 @@ EMPTY = {
 }
 
 
-def want(standing: Table, held: Table, policy: Policy) -> Table:
-    """standing: the target table now. held: the source's new shape as the target holds it."""
+def want(table_state: Table, held: Table, policy: Policy) -> Table:
+    """table_state: the target table now. held: the source's new shape as the target holds it."""
     if not policy.adapts:
-        return standing
-    wanted = keep_structure(standing, held) if policy.keep_existing_structure else held
+        return table_state
+    wanted = keep_structure(table_state, held) if policy.keep_existing_structure else held
     if policy.on_add_column_with_default in (OnAddColumnWithDefault.FILL, OnAddColumnWithDefault.REFRESH):
         return wanted
-    before = {c.id: c for c in standing.columns}
+    before = {c.id: c for c in table_state.columns}
     return wanted.with_(columns=tuple(_plain_default(c, before.get(c.id)) for c in wanted.columns))
 
 

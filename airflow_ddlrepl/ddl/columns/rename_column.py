@@ -38,5 +38,5 @@ class RenameColumn(TableChange):
 def spot(old: Table, new: Table) -> Iterator[RenameColumn]:
     """In an order in which no name is taken twice."""
     renames = {before.id: (before.name, after.name) for before, after in shared_columns(old, new)}
-    standing = frozenset(c.name for c in old.columns)
-    yield from (RenameColumn(*single) for single in renames_in_order(renames, standing))
+    table_state = frozenset(c.name for c in old.columns)
+    yield from (RenameColumn(*single) for single in renames_in_order(renames, table_state))

@@ -18,7 +18,7 @@ class Standing(StrEnum):
     FOREIGN = "uses a function, operator or type of the user's"
 
 
-def standing(expression: str, types: Collection[tuple[str, str]] = ()) -> Standing:
+def table_state(expression: str, types: Collection[tuple[str, str]] = ()) -> Standing:
     """What the expression builds on. types: user-defined types (schema, name) that the target has.
 
     The catalog prints everything that is not PostgreSQL's own with its schema (our shapes are read with an

@@ -134,8 +134,8 @@ def _attributes(old: TypeDefinition, new: TypeDefinition) -> list[TypeEdit] | No
     if any(canonical(before[i].type) != canonical(after[i].type) for i in both):
         return None
     found: list[TypeEdit] = [DropAttribute(a.name) for i, a in before.items() if i not in after]
-    standing = frozenset(before[i].name for i in both)
-    renames = renames_in_order({i: (before[i].name, after[i].name) for i in both}, standing)
+    table_state = frozenset(before[i].name for i in both)
+    renames = renames_in_order({i: (before[i].name, after[i].name) for i in both}, table_state)
     found += [RenameAttribute(a, b) for _, a, b in renames]
     return found + [AddAttribute(a) for i, a in after.items() if i not in before]
 

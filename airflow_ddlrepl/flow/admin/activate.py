@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from airflow_ddlrepl.config.base.moment import Start
 from airflow_ddlrepl.config.sections.policies import Enrollment, ExistingTables, TrailChoice
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.refresh.requests import JOINED, NEW_TRAIL
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
@@ -34,7 +34,7 @@ from airflow_ddlrepl.repository.rows import ChannelState
 
 @stage("activate")
 def activate(
-    cycle: Cycle,
+    run: RunContext,
     *,
     load: bool = True,
     enrollment: Enrollment = "keep",
@@ -58,129 +58,129 @@ def activate(
     stands before the slot, or in the log that was lost.
     """
     if start != "now":
-        require_held(cycle, start)
+        require_held(run, start)
     if enrollment == "only":
-        return Activated(cycle.captured(), contradicted=_regenerated(cycle), reread=_start_again(cycle, start))
-    cycle.require_own_databases()
-    cycle.raise_failed_target()
-    position, tables = _activated(cycle, trail)
-    hold(cycle)
-    reread = _start_again(cycle, start)
-    contradicted = {} if enrollment == "keep" else _regenerated(cycle)
-    refreshed = refresh(cycle).tables if load else {}
+        return Activated(run.captured(), contradicted=_regenerated(run), reread=_start_again(run, start))
+    run.require_own_databases()
+    run.raise_failed_target()
+    position, tables = _activated(run, trail)
+    hold(run)
+    reread = _start_again(run, start)
+    contradicted = {} if enrollment == "keep" else _regenerated(run)
+    refreshed = refresh(run).tables if load else {}
     names = tuple(sorted(str(t.name) for t in tables))
-    left_out = {str(name): why for name, why in cycle.source.unpublished_reasons().values()}
+    left_out = {str(name): why for name, why in run.source.unpublished_reasons().values()}
     return Activated(position, names, refreshed, left_out, contradicted, reread)
 
 
-def _activated(cycle: Cycle, trail: TrailChoice) -> tuple[Lsn, Sequence[Table]]:
+def _activated(run: RunContext, trail: TrailChoice) -> tuple[Lsn, Sequence[Table]]:
     """Source, targets and repository agree on where the channel begins and which tables it has: these are returned."""
-    captured = cycle.repository.captured(cycle.channel.name)
-    is_new_trail = captured is not None and (trail == "new" or _has_begun_one(cycle))
-    anew = is_log_lost(cycle) if is_new_trail else is_lost(cycle)
+    captured = run.repository.captured(run.channel.name)
+    is_new_trail = captured is not None and (trail == "new" or _has_begun_one(run))
+    anew = is_log_lost(run) if is_new_trail else is_lost(run)
     if captured is not None and not anew:
-        cycle.source.require_log(captured)
-    before = cycle.source.published()
-    found = cycle.source.activate(anew=anew, low=captured)
-    late = cycle.source.late() | (cycle.source.published() - before)
+        run.source.require_log(captured)
+    before = run.source.published()
+    found = run.source.activate(anew=anew, low=captured)
+    late = run.source.late() | (run.source.published() - before)
     reach("activate.source")
-    row = cycle.repository.channel(cycle.channel.name)
+    row = run.repository.channel(run.channel.name)
     is_broken = captured is not None and (found.is_new or found.position > captured)
     is_new = captured is None or is_broken
     position = found.position if anew else Lsn(max(found.position if is_new else 0, captured or 0))
     begins = anew or is_broken or is_new_trail  # a new epoch: no rewind goes across the log that is missing
-    tables = _wanted(cycle)
-    _require_possible(cycle, tables)
-    revisions = _new_revisions(cycle, tables, position, is_broken=is_broken)
+    tables = _wanted(run)
+    _require_possible(run, tables)
+    revisions = _new_revisions(run, tables, position, is_broken=is_broken)
     if (revisions or late) and not is_new:
-        settle(cycle.source.connection)
+        settle(run.source.connection)
     beginning = Beginning(
-        position, tables, cycle.epoch + begins, frozenset(late), why=NEW_TRAIL if is_new_trail else JOINED
+        position, tables, run.epoch + begins, frozenset(late), why=NEW_TRAIL if is_new_trail else JOINED
     )
-    for target in cycle.channel.targets:
-        starts_over = is_broken or is_new_trail or _takes_over(cycle, target.name, position)
-        prepare_target(cycle, target.name, replace(beginning, starts_over=starts_over))
+    for target in run.channel.targets:
+        starts_over = is_broken or is_new_trail or _takes_over(run, target.name, position)
+        prepare_target(run, target.name, replace(beginning, starts_over=starts_over))
     reach("activate.targets")
     if is_new_trail:
-        cycle.trail.forget(cycle.epoch + 1)  # no target needs them any more
+        run.trail.forget(run.epoch + 1)  # no target needs them any more
     if begins:
-        start_over(cycle, revisions, position)
+        start_over(run, revisions, position)
     elif revisions or is_new:
-        cycle.repository.enroll(cycle.channel.name, cycle.token, revisions, position if is_new else None)
-    cycle.repository.set_publication(cycle.channel.name, cycle.token, cycle.source.foreign_publication())
-    cycle.source.forget_late(late)
+        run.repository.enroll(run.channel.name, run.token, revisions, position if is_new else None)
+    run.repository.set_publication(run.channel.name, run.token, run.source.foreign_publication())
+    run.source.forget_late(late)
     reach("activate.enrolled")
-    if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != cycle.channel.fingerprint():
-        cycle.repository.set_state(cycle.channel.name, cycle.token, ChannelState.ACTIVE, cycle.channel.fingerprint())
-    if begins or cycle.channel.hold_log is None:
-        cycle.source.release()
+    if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != run.channel.fingerprint():
+        run.repository.set_state(run.channel.name, run.token, ChannelState.ACTIVE, run.channel.fingerprint())
+    if begins or run.channel.hold_log is None:
+        run.source.release()
     return position, tables
 
 
-def _has_begun_one(cycle: Cycle) -> bool:
+def _has_begun_one(run: RunContext) -> bool:
     """Has an activation that was ended half way made a target start over already?"""
-    return any(readiness(cycle, target.name) is Readiness.AHEAD for target in cycle.targets())
+    return any(readiness(run, target.name) is Readiness.AHEAD for target in run.targets())
 
 
-def _require_possible(cycle: Cycle, tables: Sequence[Table]) -> None:
+def _require_possible(run: RunContext, tables: Sequence[Table]) -> None:
     """Can every target have these tables as the channel file says?"""
-    require_one_way(cycle.channel, tables)
-    for target in cycle.channel.targets:
-        require_preparable(cycle, target.name, tables)
+    require_one_way(run.channel, tables)
+    for target in run.channel.targets:
+        require_preparable(run, target.name, tables)
 
 
-def _start_again(cycle: Cycle, start: Start) -> int:
+def _start_again(run: RunContext, start: Start) -> int:
     """How many segments were captured once more."""
-    rows = [] if start == "now" else require_held(cycle, start)
+    rows = [] if start == "now" else require_held(run, start)
     for row in rows:
-        reread(cycle, row)
+        reread(run, row)
     return len(rows)
 
 
-def _regenerated(cycle: Cycle) -> dict[str, list[str]]:
+def _regenerated(run: RunContext) -> dict[str, list[str]]:
     """Capture, and look at every table whatever was found before: what the log does not tell of each, by table."""
-    before = cycle.repository.histories(cycle.channel.name)
-    cycle.repository.set_explained(cycle.channel.name, cycle.token, "")
-    capture(cycle)
+    before = run.repository.histories(run.channel.name)
+    run.repository.set_explained(run.channel.name, run.token, "")
+    capture(run)
     found: dict[str, list[str]] = {}
-    for table_id, known in cycle.repository.histories(cycle.channel.name).items():
+    for table_id, known in run.repository.histories(run.channel.name).items():
         for old, new in pairwise(known):
             if new.origin is Origin.INSPECTED and new not in before.get(table_id, ()):
                 shape = new.table or old.table
-                found[str(shape.name if shape else table_id)] = [str(change) for change in spot(old.table, new.table)]
+                found[str(shape.name if shape else table_id)] = [str(change) for change in diff(old.table, new.table)]
     return found
 
 
 @stage("deactivate")
-def deactivate(cycle: Cycle) -> Activated:
+def deactivate(run: RunContext) -> Activated:
     """Remove what activation made at the source and what we remember; the tables of targets and replays stay."""
-    position = cycle.repository.captured(cycle.channel.name) or Lsn(0)
-    cycle.source.deactivate()
-    for place in cycle.channel.places:
-        with session(cycle.target_dsn(place.name)) as connection:
-            state.forget(connection, cycle.channel.holder(place.name))
-    cycle.repository.delete_channel(cycle.channel.name, cycle.token)
+    position = run.repository.captured(run.channel.name) or Lsn(0)
+    run.source.deactivate()
+    for place in run.channel.places:
+        with session(run.target_dsn(place.name)) as connection:
+            state.forget(connection, run.channel.holder(place.name))
+    run.repository.delete_channel(run.channel.name, run.token)
     return Activated(position)
 
 
-def _wanted(cycle: Cycle) -> list[Table]:
+def _wanted(run: RunContext) -> list[Table]:
     """The tables of the channel with their shapes; of a partitioned table its partitions and theirs, too."""
-    connection, published = cycle.source.connection, cycle.source.published()
-    named = {i for i, r in cycle.repository.latest_revisions(cycle.channel.name).items() if r.table}
-    named |= {i for i, _ in listed(connection, cycle.scope)}
-    reloaded = {one.table_id for one in cycle.source.left_out() if one.is_reloaded}
-    left_out = set(cycle.source.unpublished_reasons()) - reloaded
+    connection, published = run.source.connection, run.source.published()
+    named = {i for i, r in run.repository.latest_revisions(run.channel.name).items() if r.table}
+    named |= {i for i, _ in listed(connection, run.scope)}
+    reloaded = {one.table_id for one in run.source.left_out() if one.is_reloaded}
+    left_out = set(run.source.unpublished_reasons()) - reloaded
 
     def comes(table: Table) -> bool:
-        below = table.id in published or (table.is_partitioned and not cycle.scope.excludes(table.name))
+        below = table.id in published or (table.is_partitioned and not run.scope.excludes(table.name))
         return (table.id in named or below) and not table.unlogged and table.id not in left_out
 
     return [table for table in inspect(connection, sorted(with_partitions(connection, named))) if comes(table)]
 
 
-def _new_revisions(cycle: Cycle, tables: Sequence[Table], position: Lsn, *, is_broken: bool) -> list[Revision]:
+def _new_revisions(run: RunContext, tables: Sequence[Table], position: Lsn, *, is_broken: bool) -> list[Revision]:
     """Of tables that are new; when a part of the log is missing, also of those that changed in it."""
-    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    latest = run.repository.latest_revisions(run.channel.name)
     found = []
     for table in tables:
         before = latest.get(table.id)
@@ -192,17 +192,17 @@ def _new_revisions(cycle: Cycle, tables: Sequence[Table], position: Lsn, *, is_b
     return found
 
 
-def _takes_over(cycle: Cycle, target: str, position: Lsn) -> bool:
+def _takes_over(run: RunContext, target: str, position: Lsn) -> bool:
     """Must the target load every table again, because what it has is another repository's, or too old to go on from?
 
     Raises TargetError TGT-103 where it is another repository's and may not be overwritten: two channels of one name
     would spoil each other's tables.
     """
-    found = readiness(cycle, target)
+    found = readiness(run, target)
     if found is Readiness.FOREIGN:
-        if cycle.channel.target(target).existing_tables is not ExistingTables.REPLACE:
-            raise foreign(target, cycle.channel.name)
-        with session(cycle.target_dsn(target)) as connection:
+        if run.channel.target(target).existing_tables is not ExistingTables.REPLACE:
+            raise foreign(target, run.channel.name)
+        with session(run.target_dsn(target)) as connection:
             state.create(connection)
-            state.restart(connection, cycle.channel.name, position, cycle.epoch, cycle.token)
+            state.restart(connection, run.channel.name, position, run.epoch, run.token)
     return found in (Readiness.FOREIGN, Readiness.OUTDATED)

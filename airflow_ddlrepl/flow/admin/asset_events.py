@@ -1,4 +1,4 @@
-"""News: what has reached the targets since it was told last, for whoever waits for rows or for another schema."""
+"""Asset events: what has reached the targets since the last event, for whoever waits for rows or a schema."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.adapt.program.program import Standing
+from airflow_ddlrepl.adapt.program.program import TableState
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.flow.admin.status import status
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.revision import Revision
@@ -27,7 +27,7 @@ History = Mapping[int, Sequence[Revision]]
 
 
 @dataclass(frozen=True)
-class News:
+class AssetEvents:
     """status: where the channel stands. data, schema: what is to be told of each; None: nothing new. All JSON."""
 
     status: dict[str, Any]
@@ -35,85 +35,85 @@ class News:
     schema: dict[str, Any] | None
 
 
-def news(channel: Channel, data: Told | None = None, schema: Told | None = None, run_id: str = "") -> News:
+def news(channel: Channel, data: Told | None = None, schema: Told | None = None, run_id: str = "") -> AssetEvents:
     """data, schema: what was told last; None: nothing yet, then all that the targets have is new.
 
     What is told depends on the targets alone, not on runs: what a run brought before it failed is told later.
     Raises what `status` raises, and Unreachable when the source or a target does not answer; one that an earlier stage
     of the run has failed for is told of when it answers again.
     """
-    with Cycle(channel, InProcess(), run_id) as cycle:
-        cycle.source.clock()
-        for _ in cycle.targets():
+    with RunContext(channel, InProcess(), run_id) as run:
+        run.source.clock()
+        for _ in run.targets():
             pass
-        cycle.raise_failed_target()
-        found = status(cycle).to_json()
-        return News(found, _data(cycle, found, data or {}), _schema(cycle, schema or {}))
+        run.raise_failed_target()
+        found = status(run).to_json()
+        return AssetEvents(found, _data(run, found, data or {}), _schema(run, schema or {}))
 
 
-def _data(cycle: Cycle, status: Mapping[str, Any], told: Told) -> dict[str, Any] | None:
-    before = told.get("targets", {}) if told.get("epoch") == cycle.epoch else {}
+def _data(run: RunContext, status: Mapping[str, Any], told: Told) -> dict[str, Any] | None:
+    before = told.get("targets", {}) if told.get("epoch") == run.epoch else {}
     now = {
-        name: {**{key: found[key] for key in ("position", "lag_bytes", "lag_seconds")}, "loaded": _loaded(cycle, name)}
+        name: {**{key: found[key] for key in ("position", "lag_bytes", "lag_seconds")}, "loaded": _loaded(run, name)}
         for name, found in status["targets"].items()
         if found["position"] is not None
     }
-    now |= {name: told for name, told in before.items() if name in cycle.away_targets}
+    now |= {name: told for name, told in before.items() if name in run.away_targets}
     missing = {one["table"]: one["why"] for one in status["left_out"]}
     is_news = missing.keys() != told.get("left_out", {}).keys()
-    if not is_news and not any(_has_more(cycle, now[name], before.get(name, {})) for name in now):
+    if not is_news and not any(_has_more(run, now[name], before.get(name, {})) for name in now):
         return None
-    place = {"channel": cycle.channel.name, "epoch": cycle.epoch, "captured": str(cycle.captured())}
+    place = {"channel": run.channel.name, "epoch": run.epoch, "captured": str(run.captured())}
     return {**place, "targets": now, "left_out": missing}
 
 
-def _loaded(cycle: Cycle, target: str) -> str | None:
+def _loaded(run: RunContext, target: str) -> str | None:
     """When the newest refresh of a table was done there."""
-    finished = [row.finished for row in cycle.repository.refreshes(cycle.channel.name, target) if row.finished]
+    finished = [row.finished for row in run.repository.refreshes(run.channel.name, target) if row.finished]
     return max(finished).isoformat() if finished else None
 
 
-def _has_more(cycle: Cycle, now: Row, before: Row) -> bool:
+def _has_more(run: RunContext, now: Row, before: Row) -> bool:
     """A table was loaded, or the target has passed rows or statements of the log; an idle one is just moved up."""
     if now["loaded"] != before.get("loaded"):
         return True
     low, high = Lsn.parse(before.get("position", "0/0")), Lsn.parse(now["position"])
-    passed = [row for row in cycle.repository.segments(cycle.channel.name, low) if row.low < high]
+    passed = [row for row in run.repository.segments(run.channel.name, low) if row.low < high]
     return low < high and any(row.rows or row.events for row in passed)
 
 
-def _schema(cycle: Cycle, told: Told) -> dict[str, Any] | None:
-    history = cycle.repository.histories(cycle.channel.name)
+def _schema(run: RunContext, told: Told) -> dict[str, Any] | None:
+    history = run.repository.histories(run.channel.name)
     targets: dict[str, list[Row]] = {}
     changed: list[Row] = []
-    for target in ready_targets(cycle):
+    for target in ready_targets(run):
         before = {row["table_id"]: row for row in told.get("targets", {}).get(target.name, ())}
-        found = state.read_state(cycle.target_connection(target.name), cycle.channel.name)
+        found = state.read_state(run.target_connection(target.name), run.channel.name)
         targets[target.name] = list(_tables(found, history, before))
         changed += [{"target": target.name, **row} for row in _changed(before, targets[target.name], history)]
     before = told.get("targets", {})
-    targets |= {name: rows for name, rows in before.items() if name in cycle.away_targets}
-    return {"channel": cycle.channel.name, "changed": changed, "targets": targets} if changed else None
+    targets |= {name: rows for name, rows in before.items() if name in run.away_targets}
+    return {"channel": run.channel.name, "changed": changed, "targets": targets} if changed else None
 
 
 def _tables(found: state.TargetState, history: History, before: Mapping[int, Row]) -> Iterator[Row]:
     """The tables of a target by name; one that waits for a refresh is what it was before."""
-    for table_id, standing in sorted(found.standings.items(), key=lambda item: item[1].name):
-        if standing.state not in state.WAITING:
-            yield _table(standing, found.lsn, history.get(table_id, ()))
+    for table_id, table_state in sorted(found.table_states.items(), key=lambda item: item[1].name):
+        if table_state.state not in state.WAITING:
+            yield _table(table_state, found.lsn, history.get(table_id, ()))
         elif table_id in before:
             yield before[table_id]
 
 
-def _table(standing: Standing, position: Lsn, history: Sequence[Revision]) -> Row:
+def _table(table_state: TableState, position: Lsn, history: Sequence[Revision]) -> Row:
     """shape: changes with the shape of the target's table."""
-    since = max(position, standing.snapshot.high) if standing.snapshot else position
+    since = max(position, table_state.snapshot.high) if table_state.snapshot else position
     revision = valid_at(history, LogKey(since, START_OF_TRANSACTION))
-    shape = json.dumps(standing.shape.to_json(), sort_keys=True)
+    shape = json.dumps(table_state.shape.to_json(), sort_keys=True)
     return {
-        "table": str(standing.name),
-        "table_id": standing.table_id,
-        "state": standing.state.value,
+        "table": str(table_state.name),
+        "table_id": table_state.table_id,
+        "state": table_state.state.value,
         "revision": revision.number if revision else None,
         "from": str(Lsn(revision.key.lsn)) if revision else None,
         "shape": hashlib.sha256(shape.encode()).hexdigest()[:16],
@@ -140,7 +140,7 @@ def _changed(before: Mapping[int, Row], rows: Sequence[Row], history: History) -
 
 def _changes(first: Revision | None, last: Revision | None) -> list[str]:
     """They quote defaults: a password in a URL is not shown."""
-    return [redact(str(one)) for one in spot(first.table if first else None, last.table if last else None)]
+    return [redact(str(one)) for one in diff(first.table if first else None, last.table if last else None)]
 
 
 def _revision(row: Row | None, history: Sequence[Revision]) -> Revision | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.base.name_pattern import is_selected, quoted
@@ -24,7 +24,7 @@ from airflow_ddlrepl.flow.mapping.row_filters import rows_wanted
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.refresh.refresh import refresh
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import together
 
@@ -32,57 +32,57 @@ AT_ONCE = 100
 """Small tables whose rows are read under one snapshot."""
 
 
-def compare(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
+def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     """As they are now: what is written meanwhile, or not replicated yet, counts as a difference."""
     started = time.monotonic()
     tasks: list[CompareTask] = []
     reports: list[TableReport] = []
-    for target in cycle.channel.targets:
-        found = state.find_state(cycle.target_connection(target.name), cycle.channel.name)
-        standings = found.standings if found else {}
-        for table in _tables(cycle, patterns):
-            standing = standings.get(table.id)
-            if standing is None and target.rules.takes_nothing(table.name):
+    for target in run.channel.targets:
+        found = state.find_state(run.target_connection(target.name), run.channel.name)
+        table_states = found.table_states if found else {}
+        for table in _tables(run, patterns):
+            table_state = table_states.get(table.id)
+            if table_state is None and target.rules.takes_nothing(table.name):
                 continue
-            missing = _missing(standing, target.name)
-            if missing or standing is None:
-                name = cycle.channel.target_name(target.name, table.name)
+            missing = _missing(table_state, target.name)
+            if missing or table_state is None:
+                name = run.channel.target_name(target.name, table.name)
                 reports.append(TableReport(table.name, name, structure=(missing,), waits=True))
                 continue
-            dsn = cycle.target_dsn(target.name)
-            read = read_for(cycle.channel, target.name, table)
-            wanted = seen_at(cycle.channel, target.name, table)
-            rows = rows_wanted(cycle.channel, target.name, table)
-            task = CompareTask(cycle.source_dsn, dsn, read, standing.name, standing.shape, wanted=wanted, rows=rows)
-            tasks.append(replace(task, transform=transform_at(cycle.channel, target.name, table)))
-    reports += _compared(cycle, tasks)
-    aside = {str(one.name): str(one) for one in left_out(cycle) if is_selected(one.name, patterns)}
+            dsn = run.target_dsn(target.name)
+            read = read_for(run.channel, target.name, table)
+            wanted = seen_at(run.channel, target.name, table)
+            rows = rows_wanted(run.channel, target.name, table)
+            task = CompareTask(run.source_dsn, dsn, read, table_state.name, table_state.shape, wanted=wanted, rows=rows)
+            tasks.append(replace(task, transform=transform_at(run.channel, target.name, table)))
+    reports += _compared(run, tasks)
+    aside = {str(one.name): str(one) for one in left_out(run) if is_selected(one.name, patterns)}
     return Comparison(tuple(reports), round(time.monotonic() - started, 2), aside)
 
 
-def repair(cycle: Cycle, patterns: Sequence[str] = ()) -> Comparison:
+def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     """Compare, refresh row by row what differs at any target, and compare again. Raises what `refresh` raises."""
-    found = compare(cycle, patterns)
+    found = compare(run, patterns)
     unlike = sorted({table.table for table in found.tables if table.differences and not table.waits})
     if not unlike:
         return found
-    refresh(cycle, [quoted(name) for name in unlike], BY_ROW)
-    again = compare(cycle, patterns)
+    refresh(run, [quoted(name) for name in unlike], BY_ROW)
+    again = compare(run, patterns)
     return replace(again, repaired=tuple(map(str, unlike)), seconds=round(found.seconds + again.seconds, 2))
 
 
-def _compared(cycle: Cycle, tasks: Sequence[CompareTask]) -> list[TableReport]:
+def _compared(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport]:
     """The tasks' reports, in their order. A large table is compared alone, small ones of one target together."""
-    pages = _pages(cycle, tasks)
+    pages = _pages(run, tasks)
     by_target: dict[str, list[int]] = {}
     for place, task in enumerate(tasks):
         by_target.setdefault(task.target_dsn, []).append(place)
     bundles = []
     for places in by_target.values():
-        groups = together([pages[tasks[place].source.id] for place in places], cycle.runner.parallelism)
+        groups = together([pages[tasks[place].source.id] for place in places], run.runner.parallelism)
         for group in groups:
             bundles += [[places[i] for i in group[at : at + AT_ONCE]] for at in range(0, len(group), AT_ONCE)]
-    found = cycle.runner.map(
+    found = run.runner.map(
         compare_tables,
         [[tasks[place] for place in bundle] for bundle in bundles],
         "compare",
@@ -92,9 +92,9 @@ def _compared(cycle: Cycle, tasks: Sequence[CompareTask]) -> list[TableReport]:
     return [reports[place] for place in range(len(tasks))]
 
 
-def _pages(cycle: Cycle, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
+def _pages(run: RunContext, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
     """What the tables take at the source, by id; nothing where one is locked, which its comparison will say."""
-    ids, connection = [task.source.id for task in tasks], cycle.source.connection
+    ids, connection = [task.source.id for task in tasks], run.source.connection
     try:
         with connection.transaction():
             connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
@@ -106,26 +106,26 @@ def _pages(cycle: Cycle, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
     return Counter({int(i): int(pages or 0) for i, pages in rows})
 
 
-def _tables(cycle: Cycle, patterns: Sequence[str]) -> list[Table]:
+def _tables(run: RunContext, patterns: Sequence[str]) -> list[Table]:
     """The source's tables that the channel has, or would have after the next cycle; those left out of it aside."""
-    known = cycle.repository.latest_revisions(cycle.channel.name)
-    aside = {one.table_id for one in cycle.source.left_out() if not one.is_reloaded} | cycle.source.bystanders()
-    connection = cycle.source.connection
-    named = {i for i, name in listed(connection, Scope()) if cycle.scope.joins(name)} | cycle.source.members()
+    known = run.repository.latest_revisions(run.channel.name)
+    aside = {one.table_id for one in run.source.left_out() if not one.is_reloaded} | run.source.bystanders()
+    connection = run.source.connection
+    named = {i for i, name in listed(connection, Scope()) if run.scope.joins(name)} | run.source.members()
     found = inspect(connection, list(with_partitions(connection, named | set(known))))
     return [
         table
         for table in sorted(found, key=lambda table: table.name)
         if table.id not in aside
         and not table.unlogged
-        and belongs(table, known, cycle.joins)
+        and belongs(table, known, run.joins)
         and is_selected(table.name, patterns)
     ]
 
 
-def _missing(standing: Standing | None, target: str) -> str:
-    if standing is None or standing.state is State.KEPT:
+def _missing(table_state: TableState | None, target: str) -> str:
+    if table_state is None or table_state.state is TableStatus.ORPHANED:
         return f"the table is not at target {target} yet: run `ddlrepl replicate`"
-    if standing.state is not State.LIVE:
+    if table_state.state is not TableStatus.LIVE:
         return f"the table waits for a refresh at target {target}: run `ddlrepl replicate`"
     return ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
@@ -108,5 +108,5 @@ def _changes(histories: Mapping[int, Sequence[Revision]], row: ControlRow) -> It
 def _change(before: Revision | None, after: Revision) -> HeldChange:
     shapes = (before.table if before else None, after.table)
     name = next((shape.name for shape in shapes if shape), None)
-    changes = tuple(redact(str(change)) for change in spot(*shapes))
+    changes = tuple(redact(str(change)) for change in diff(*shapes))
     return HeldChange(str(name), after.number, changes, redact(after.statement or ""))

@@ -9,10 +9,10 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.plan.text import as_text
 from airflow_ddlrepl.adapt.plan_model import TablePlan
-from airflow_ddlrepl.flow.apply.transaction import Ahead, plans, stretch
+from airflow_ddlrepl.flow.apply.transaction import UncapturedLog, pending_log, plans
 from airflow_ddlrepl.flow.capture.capture import enrolled, find_drift, inspect_source, read_window
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
@@ -52,40 +52,40 @@ class Planned:
         return "\n".join(lines)
 
 
-def plan(cycle: Cycle) -> Planned:
+def plan(run: RunContext) -> Planned:
     """Plans for everything committed so far, captured or not. Reads the log beside the trail, confirms nothing."""
-    low = cycle.captured()
-    follow(cycle)
-    require_source(cycle, low)
-    inspection = inspect_source(cycle)
-    end = cycle.source.flush_position()
+    low = run.captured()
+    follow(run)
+    require_source(run, low)
+    inspection = inspect_source(run)
+    end = run.source.flush_position()
     with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:
-        parts = read_window(cycle, low, end, folder, InProcess()) if end > low else []
-        segment = Segment(cycle.channel.name, cycle.epoch, 0, low, end, tuple(parts))
-        events = Trail(folder, cycle.channel.name).events(segment)
-        drift = find_drift(cycle, segment, events, inspection, is_last=True)
+        parts = read_window(run, low, end, folder, InProcess()) if end > low else []
+        segment = Segment(run.channel.name, run.epoch, 0, low, end, tuple(parts))
+        events = Trail(folder, run.channel.name).events(segment)
+        drift = find_drift(run, segment, events, inspection, is_last=True)
     events = sorted([*events, *drift], key=lambda e: e.key)
-    found = enrolled(cycle, events, cycle.repository.latest_revisions(cycle.channel.name))
-    ahead = Ahead(events, found, end)
+    found = enrolled(run, events, run.repository.latest_revisions(run.channel.name))
+    ahead = UncapturedLog(events, found, end)
     targets: dict[str, list[TablePlan]] = {}
     missing: dict[str, str] = {}
-    for target in cycle.targets():
-        if why := what_is_missing(cycle, target.name):
+    for target in run.targets():
+        if why := what_is_missing(run, target.name):
             missing[target.name] = why
             continue
-        before = stretch(cycle, target.name, ahead)
+        before = pending_log(run, target.name, ahead)
         program = before.program(end)
         targets[target.name] = plans(program) + ([program.stop] if program.stop else [])
-    missing |= {name: error.message for name, error in cycle.failed_targets.items()}
-    return Planned(low, end, targets, _rows(cycle, targets), missing)
+    missing |= {name: error.message for name, error in run.failed_targets.items()}
+    return Planned(low, end, targets, _rows(run, targets), missing)
 
 
-def _rows(cycle: Cycle, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:
+def _rows(run: RunContext, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:
     """What the source's statistics say of the tables to be refreshed."""
     names = {p.name for given in targets.values() for p in given if p.needs_refresh}
     found = {}
     for name in names:
-        row = cycle.source.connection.execute(
+        row = run.source.connection.execute(
             "SELECT greatest(c.reltuples, 0)::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
             " WHERE n.nspname = %s AND c.relname = %s",
             [name.schema, name.name],

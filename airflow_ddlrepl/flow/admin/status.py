@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
@@ -122,37 +122,37 @@ def _state(table: dict[str, Any]) -> str:
     return f"{table['state']}{since}: {table['why']}" if table["why"] else str(table["state"])
 
 
-def status(cycle: Cycle) -> Status:
+def status(context: RunContext) -> Status:
     """Look at the repository, the trail, the source and every target; what can't be known is None, with the reason.
 
     `trail.damaged` says which file of the trail is missing or damaged. Raises ConfigError CFG-130 when the channel is
     not active.
     """
-    captured, name = cycle.captured(), cycle.channel.name
-    source = _source(cycle)
+    captured, name = context.captured(), context.channel.name
+    source = _source(context)
     end = max(source.log_end or captured, captured)
-    segments = cycle.live_segments()
+    segments = context.live_segments()
     damaged: dict[str, None] = {}
     targets: dict[str, dict[str, Any]] = {}
-    for target in cycle.channel.targets:
-        lag = partial(_unless_damaged, damaged, _lag, cycle, segments, now=source.clock)
-        targets[target.name] = _target(cycle, target, end, lag, source.not_in_the_log)
-    back = _unless_damaged(damaged, horizon, cycle) if cycle.channel.rewind_horizon else None
+    for target in context.channel.targets:
+        lag = partial(_unless_damaged, damaged, _lag, context, segments, now=source.clock)
+        targets[target.name] = _target(context, target, end, lag, source.not_in_the_log)
+    back = _unless_damaged(damaged, horizon, context) if context.channel.rewind_horizon else None
     return Status(
         name,
         captured,
         None if source.unreachable else end,
         source.unreachable,
         {
-            **_trail(segments, _needed_from(cycle, targets.values(), back)),
+            **_trail(segments, _needed_from(context, targets.values(), back)),
             **_horizon(back),
             "held_from": source.held_from,
             "damaged": list(damaged),
         },
         targets,
-        len(cycle.repository.controls(name)),
-        cycle.repository.error_count(name),
-        _last_runs(cycle.repository.runs(name)),
+        len(context.repository.controls(name)),
+        context.repository.error_count(name),
+        _last_runs(context.repository.runs(name)),
         [
             {"table": str(one.name), "table_id": one.table_id, **_left_out(one)}
             for one in source.not_in_the_log
@@ -172,35 +172,37 @@ class _Source:
     unreachable: str | None = None
 
 
-def _source(cycle: Cycle) -> _Source:
+def _source(context: RunContext) -> _Source:
     try:
-        return _Source(cycle.source.log_end(), cycle.source.clock(), _held_from(cycle), tuple(not_in_the_log(cycle)))
+        return _Source(
+            context.source.log_end(), context.source.clock(), _held_from(context), tuple(not_in_the_log(context))
+        )
     except Unreachable as error:
         log.error("the source: %s", error)
         return _Source(None, datetime.now(UTC), unreachable=error.message)
 
 
 def _target(
-    cycle: Cycle, target: Target, end: Lsn, lag: Callable[[Lsn], float | None], aside: Sequence[LeftOut]
+    context: RunContext, target: Target, end: Lsn, lag: Callable[[Lsn], float | None], aside: Sequence[LeftOut]
 ) -> dict[str, Any]:
     """Where a target stands, or why that is not known. aside: tables that are not in the stream."""
-    name = cycle.channel.name
+    name = context.channel.name
     try:
-        if missing := what_is_missing(cycle, target.name):
+        if missing := what_is_missing(context, target.name):
             return {**_AWAY, "missing": missing}
-        found = state.read_state(cycle.target_connection(target.name), name)
+        found = state.read_state(context.target_connection(target.name), name)
     except (ConfigError, Unreachable) as error:
         log.error("%s", error)
         return {**_AWAY, "unreachable": error.message}
-    latest = cycle.repository.latest_revisions(name)
+    latest = context.repository.latest_revisions(name)
     return {
         **_AWAY,
         "position": str(found.lsn),
         "lag_bytes": max(0, end - found.lsn),
         "lag_seconds": lag(found.lsn),
         "tables": [
-            *_tables(found, latest, cycle.repository.declined_refreshes(name, target.name), aside),
-            *_not_there(cycle.channel, target, found, aside),
+            *_tables(found, latest, context.repository.declined_refreshes(name, target.name), aside),
+            *_not_there(context.channel, target, found, aside),
         ],
     }
 
@@ -212,16 +214,16 @@ def _tables(
     aside = {one.table_id: _left_out(one) for one in missing}
     return [
         {
-            "table": str(standing.name),
+            "table": str(table_state.name),
             "table_id": number,
-            "state": standing.state.value,
+            "state": table_state.state.value,
             "revision": latest[number].number if number in latest else None,
             "may_differ": [f"since {row.requested_at}: {row.reason}" for row in declined if row.table_id == number],
             "since": None,
             "why": "",
             **aside.get(number, {}),
         }
-        for number, standing in sorted(found.standings.items(), key=lambda item: item[1].name)
+        for number, table_state in sorted(found.table_states.items(), key=lambda item: item[1].name)
     ]
 
 
@@ -238,7 +240,7 @@ def _not_there(
             **_left_out(one),
         }
         for one in missing
-        if one.table_id not in found.standings and not target.rules.takes_nothing(one.name)
+        if one.table_id not in found.table_states and not target.rules.takes_nothing(one.name)
     ]
 
 
@@ -259,27 +261,27 @@ def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any
         return None
 
 
-def _lag(cycle: Cycle, segments: list[SegmentRow], since: Lsn, now: datetime) -> float:
+def _lag(context: RunContext, segments: list[SegmentRow], since: Lsn, now: datetime) -> float:
     """Seconds."""
-    oldest = _oldest(cycle, segments, since)
+    oldest = _oldest(context, segments, since)
     return 0.0 if oldest is None else max(0.0, round((now - oldest).total_seconds(), 1))
 
 
-def _oldest(cycle: Cycle, segments: list[SegmentRow], since: Lsn) -> datetime | None:
+def _oldest(context: RunContext, segments: list[SegmentRow], since: Lsn) -> datetime | None:
     """When the first captured transaction from this position on committed."""
     for row in segments:
         if row.high > since:
-            transactions = cycle.transactions(row)
+            transactions = context.transactions(row)
             waiting = transactions.filter(pc.greater_equal(transactions["lsn"], int(since)))
             if waiting.num_rows:
                 return datetime.fromtimestamp(pc.min(waiting["committed"]).as_py() / 1_000_000, UTC)
     return None
 
 
-def _needed_from(cycle: Cycle, targets: Iterable[dict[str, Any]], back: Load | None) -> Lsn:
+def _needed_from(context: RunContext, targets: Iterable[dict[str, Any]], back: Load | None) -> Lsn:
     """From where on a target or a rewind needs the trail."""
     positions = [Lsn.parse(one["position"]) if one["position"] else Lsn(0) for one in targets if not one["missing"]]
-    if cycle.channel.rewind_horizon is not None:
+    if context.channel.rewind_horizon is not None:
         positions.append(back.position if back else Lsn(0))
     return min(positions, default=Lsn(0))
 
@@ -311,9 +313,9 @@ def _horizon(oldest: Load | None) -> dict[str, str | None]:
     }
 
 
-def _held_from(cycle: Cycle) -> str | None:
+def _held_from(context: RunContext) -> str | None:
     """From where on the source keeps log that is captured."""
-    since = cycle.source.held_from() if cycle.channel.hold_log else None
+    since = context.source.held_from() if context.channel.hold_log else None
     return str(since) if since is not None else None
 
 

@@ -8,18 +8,18 @@ from collections.abc import Callable, Container
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan_model import Executed
-from airflow_ddlrepl.adapt.program.program import Program, State
+from airflow_ddlrepl.adapt.program.program import Program, TableStatus
 from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.postgres.target.apply import Applied
 from airflow_ddlrepl.errors import AlterRefused, TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.apply.transaction import Stretch, apply, raise_stop, reason, stretch
+from airflow_ddlrepl.flow.apply.transaction import PendingLog, apply, pending_log, raise_stop, reason
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
 from airflow_ddlrepl.flow.refresh.requests import suspend_unreadable
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
-from airflow_ddlrepl.flow.run.isolation import Apart
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.outbox import has_unrecorded, record
 from airflow_ddlrepl.flow.run.results import Adapted, Integrated
 from airflow_ddlrepl.flow.run.stage import stage
@@ -34,7 +34,7 @@ MOST_STATEMENTS, STATEMENT_LENGTH = 200, 4000
 
 
 @stage("adapt")
-def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
+def adapt(run: RunContext, until: Lsn | None = None) -> Adapted:
     """At every target: the rows before each schema change, then the change, in log order. until: not beyond it.
 
     Every target goes as far as it can. Raises ControlStop or CannotAdapt where a person has to decide; everything
@@ -43,19 +43,19 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
     started = time.monotonic()
     total = Applied()
     refreshes: dict[str, str] = {}
-    apart = Apart()
-    for target in prepared_targets(cycle, until):
-        with apart.one(target.name):
-            program = bring(cycle, target.name, _to_last_change, total, until)
-            for table_id, standing in program.standings.items():
-                if standing.state is State.PENDING:
-                    refreshes[str(standing.name)] = reason(program, table_id)
-            raise_stop(cycle, target.name, program)
+    isolation = FailureIsolation()
+    for target in prepared_targets(run, until):
+        with isolation.one(target.name):
+            program = bring(run, target.name, _to_last_change, total, until)
+            for table_id, table_state in program.table_states.items():
+                if table_state.state is TableStatus.PENDING:
+                    refreshes[str(table_state.name)] = reason(program, table_id)
+            raise_stop(run, target.name, program)
     for note in dict.fromkeys(total.notes):
         log.info("%s", note)
     for warning in total.warnings:
         log.warning("%s", warning)
-    apart.end()
+    isolation.end()
     seconds = round(time.monotonic() - started, 2)
     return Adapted(
         dict(total.changes),
@@ -65,7 +65,7 @@ def adapt(cycle: Cycle, until: Lsn | None = None) -> Adapted:
         dict(total.rows),
         seconds,
         dict(total.discarded),
-        dict(cycle.new_targets),
+        dict(run.new_targets),
         executed(total),
     )
 
@@ -77,9 +77,9 @@ def executed(total: Applied) -> tuple[Executed, ...]:
 
 
 def bring(
-    cycle: Cycle,
+    run: RunContext,
     target: str,
-    wanted: Callable[[Stretch], Program],
+    wanted: Callable[[PendingLog], Program],
     total: Applied,
     until: Lsn | None,
     only: Container[int] | None = None,
@@ -88,10 +88,10 @@ def bring(
 
     only: ids of the tables that it is about; None: all of the channel.
     """
-    claim(cycle, target)
-    record(cycle, target)
+    claim(run, target)
+    record(run, target)
     while True:
-        program, is_whole, applied = reread_where_lost(cycle, lambda: _advance(cycle, target, wanted, until, only))
+        program, is_whole, applied = reread_where_lost(run, lambda: _advance(run, target, wanted, until, only))
         _add(total, applied, target)
         if is_whole:
             return program
@@ -99,9 +99,9 @@ def bring(
 
 
 def _advance(
-    cycle: Cycle,
+    run: RunContext,
     target: str,
-    wanted: Callable[[Stretch], Program],
+    wanted: Callable[[PendingLog], Program],
     until: Lsn | None,
     only: Container[int] | None,
 ) -> tuple[Program, bool, Applied]:
@@ -115,14 +115,14 @@ def _advance(
     refused: dict[tuple[int, LogKey], Refusal] = {}
     nearest: Lsn | None = None
     while True:
-        ahead = stretch(cycle, target, until=until, only=only, refused=refused)
+        ahead = pending_log(run, target, until=until, only=only, refused=refused)
         program = wanted(ahead)
         first = program.first_commit if nearest is None else min(nearest, program.first_commit)
         is_whole = first >= program.high
         if not is_whole:
             program = ahead.program(first)
         try:
-            return program, is_whole, apply(cycle, ahead, program) if program.does_anything else Applied()
+            return program, is_whole, apply(run, ahead, program) if program.does_anything else Applied()
         except AlterRefused as error:
             if error.on in refused:
                 raise
@@ -133,7 +133,7 @@ def _advance(
             log.warning("%s: %s", error.table, error.message)
             refused[error.on] = Refusal(error.message, error.by_rows)
         except UnreadableRows as error:
-            if not suspend_unreadable(cycle, target, error):
+            if not suspend_unreadable(run, target, error):
                 nearest = _nearest_change(program)
                 if nearest is None:
                     raise
@@ -151,11 +151,11 @@ def _nearest_change(program: Program) -> Lsn | None:
     return min((edge for edge in edges if program.low < edge < program.high), default=None)
 
 
-def to_the_end(ahead: Stretch) -> Program:
+def to_the_end(ahead: PendingLog) -> Program:
     return ahead.program(ahead.high)
 
 
-def _to_last_change(ahead: Stretch) -> Program:
+def _to_last_change(ahead: PendingLog) -> Program:
     """Up to just after the last schema change; where a person has to decide, right up to there."""
     whole = ahead.program(ahead.high)
     if whole.stop is not None:
@@ -163,52 +163,52 @@ def _to_last_change(ahead: Stretch) -> Program:
     return replace(ahead.program(whole.last_step), stop=None)
 
 
-def has_changes(cycle: Cycle) -> bool:
+def has_changes(run: RunContext) -> bool:
     """Does any target have a schema change before it, or one to record, or is one new? Reads control records only."""
-    cycle.captured()
-    if has_new_target(cycle) or any(has_unrecorded(cycle, target.name) for target in ready_targets(cycle)):
+    run.captured()
+    if has_new_target(run) or any(has_unrecorded(run, target.name) for target in ready_targets(run)):
         return True
-    return any(_to_last_change(ahead).does_anything for ahead in _all(cycle))
+    return any(_to_last_change(ahead).does_anything for ahead in _all(run))
 
 
 @stage("integrate")
-def integrate(cycle: Cycle, until: Lsn | None = None) -> Integrated:
+def integrate(run: RunContext, until: Lsn | None = None) -> Integrated:
     """Merge what is left up to the captured position into every target that takes it. until: not beyond it."""
     started = time.monotonic()
     total = Applied()
     positions: dict[str, Lsn] = {}
-    apart = Apart()
-    for target in prepared_targets(cycle, until):
-        with apart.one(target.name):
-            program = bring(cycle, target.name, to_the_end, total, until)
+    isolation = FailureIsolation()
+    for target in prepared_targets(run, until):
+        with isolation.one(target.name):
+            program = bring(run, target.name, to_the_end, total, until)
             positions[target.name] = program.high
-            raise_stop(cycle, target.name, program)
+            raise_stop(run, target.name, program)
     expired = 0
-    with apart.one():
-        renew(cycle)
-        if positions.keys() == {target.name for target in cycle.channel.targets}:
-            expired = expire(cycle, min(positions.values()))
-    apart.end()
+    with isolation.one():
+        renew(run)
+        if positions.keys() == {target.name for target in run.channel.targets}:
+            expired = expire(run, min(positions.values()))
+    isolation.end()
     seconds = round(time.monotonic() - started, 2)
     return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded))
 
 
-def has_rows(cycle: Cycle) -> bool:
+def has_rows(run: RunContext) -> bool:
     """Is a target behind with anything in between, or new? An idle one is just moved up."""
-    cycle.captured()
-    if has_new_target(cycle):
+    run.captured()
+    if has_new_target(run):
         return True
-    for ahead in _all(cycle):
-        segments = cycle.repository.segments(cycle.channel.name, ahead.low)
+    for ahead in _all(run):
+        segments = run.repository.segments(run.channel.name, ahead.low)
         if any(segment.rows or segment.events for segment in segments):
             return True
-    if not cycle.failed_targets and any(ahead.low < ahead.high for ahead in _all(cycle)):
-        integrate(cycle)
+    if not run.failed_targets and any(ahead.low < ahead.high for ahead in _all(run)):
+        integrate(run)
     return False
 
 
-def _all(cycle: Cycle) -> list[Stretch]:
-    return [stretch(cycle, target.name) for target in ready_targets(cycle)]
+def _all(run: RunContext) -> list[PendingLog]:
+    return [pending_log(run, target.name) for target in ready_targets(run)]
 
 
 def _add(total: Applied, part: Applied, target: str) -> None:

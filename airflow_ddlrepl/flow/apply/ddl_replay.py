@@ -9,7 +9,7 @@ from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import Standing
+from airflow_ddlrepl.adapt.program.program import TableState
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.ddl.sql.lexer import tokens
@@ -28,15 +28,15 @@ _NUMBERS = (casts.INT2, casts.INT4, casts.INT8, casts.NUMERIC)
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """One target of a channel. standings: the channel's tables there, as they stand before the statement."""
+    """One target of a channel. table_states: the channel's tables there, as they stand before the statement."""
 
     channel: Channel
     target: str
     shape_at: ShapeAt
-    standings: Mapping[int, Standing]
+    table_states: Mapping[int, TableState]
 
     def planned(
-        self, found: TablePlan, before: Standing | None, new: Table | None, event: Event, facts: TargetFacts
+        self, found: TablePlan, before: TableState | None, new: Table | None, event: Event, facts: TargetFacts
     ) -> TablePlan:
         """The same plan, but that the source's text runs. facts: as it was made with, and what the target has said."""
         names = self._names(event)
@@ -73,8 +73,8 @@ class Texts:
 
     def _is_loaded(self, table_id: int, event: Event) -> bool:
         """Has a refresh brought the statement's transaction?"""
-        standing = self.standings.get(table_id)
-        return standing is not None and standing.has(event.key.lsn, event.xid)
+        table_state = self.table_states.get(table_id)
+        return table_state is not None and table_state.has(event.key.lsn, event.xid)
 
 
 def arithmetic(known: Evidence, before: Table | None) -> Evidence:

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.adapt.plan.unmanaged_table import RULES
 from airflow_ddlrepl.adapt.program.program import Discarded, Program
 from airflow_ddlrepl.config.sections.rule_sets import ChangeKind
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.record import RefreshDeclined
 from airflow_ddlrepl.trail.manifest import RowFile
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.flow.apply.transaction import Stretch
+    from airflow_ddlrepl.flow.apply.transaction import PendingLog
 
 NOT_THERE = "the target has no such table"
 
@@ -39,8 +39,8 @@ class Found:
 
 
 def discarded(
-    cycle: Cycle,
-    ahead: Stretch,
+    run: RunContext,
+    ahead: PendingLog,
     program: Program,
     files: Mapping[int, Sequence[RowFile]],
     known: Callable[[Discarded], frozenset[int]],
@@ -49,37 +49,37 @@ def discarded(
     found = Found()
     for one in program.discarded:
         rows = one.kind is ChangeKind.DML
-        found.add(one, sum(_rows(cycle, file, one, known(one)) for file in files.get(one.table_id, ())) if rows else 1)
+        found.add(one, sum(_rows(run, file, one, known(one)) for file in files.get(one.table_id, ())) if rows else 1)
     for step in program.steps:
         for part in step.plan.steps if step.plan else ():
             if part.policy.startswith(RULES) and step.plan is not None:
                 place = (step.table_id, ChangeKind.DDL, step.plan.name, step.key, step.key)
                 found.add(Discarded(*place, part.policy), 1)
-    for one in _nowhere(cycle, ahead, program, files):
-        count = sum(_rows(cycle, file, one, frozenset()) for file in files[one.table_id])
+    for one in _nowhere(run, ahead, program, files):
+        count = sum(_rows(run, file, one, frozenset()) for file in files[one.table_id])
         if count:
             found.counts[f"{one.name}: {one.why}"] += count
     return found
 
 
 def _nowhere(
-    cycle: Cycle, ahead: Stretch, program: Program, files: Mapping[int, Sequence[RowFile]]
+    run: RunContext, ahead: PendingLog, program: Program, files: Mapping[int, Sequence[RowFile]]
 ) -> Iterator[Discarded]:
     """Tables with rows that the target does not have: it takes nothing of them, or their creation was left out."""
-    rules = cycle.channel.target(ahead.target).rules
+    rules = run.channel.target(ahead.target).rules
     low, high = LogKey(ahead.low, START_OF_TRANSACTION), LogKey(program.high, START_OF_TRANSACTION)
-    standing = {*ahead.standings, *program.standings, *(step.table_id for step in program.steps if step.after)}
+    table_state = {*ahead.table_states, *program.table_states, *(step.table_id for step in program.steps if step.after)}
     for table_id, of_it in files.items():
-        if table_id not in standing and table_id in ahead.timeline.enrolled:
+        if table_id not in table_state and table_id in ahead.timeline.enrolled:
             name = TableName(of_it[-1].schema, of_it[-1].name)
             why = rules.why_discarded(ChangeKind.DML, name) or NOT_THERE
             yield Discarded(table_id, ChangeKind.DML, name, low, high, why)
 
 
-def _rows(cycle: Cycle, file: RowFile, one: Discarded, known: frozenset[int]) -> int:
+def _rows(run: RunContext, file: RowFile, one: Discarded, known: frozenset[int]) -> int:
     if not known and file.first >= one.low and file.last < one.high:
         return file.rows
-    commits = cycle.trail.rows(file, one.low, one.high, ["lsn"])["lsn"]
+    commits = run.trail.rows(file, one.low, one.high, ["lsn"])["lsn"]
     if not known:
         return len(commits)
     there = pc.is_in(commits, value_set=pa.array(sorted(known), commits.type))

@@ -10,10 +10,10 @@ from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan.refused_alter import POLICY
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
-from airflow_ddlrepl.adapt.program.program import Planner, Standing, State
+from airflow_ddlrepl.adapt.program.program import Planner, TableState, TableStatus
 from airflow_ddlrepl.adapt.target_facts import Refusal, TargetFacts
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present, publishes_generated
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts, publishes_generated
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
@@ -29,7 +29,7 @@ from airflow_ddlrepl.flow.mapping.tables import (
     told,
 )
 from airflow_ddlrepl.flow.mapping.value_functions import require_still_given, revalued, transform_at
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -42,38 +42,38 @@ Refusals = Mapping[tuple[int, LogKey], Refusal]
 
 
 def planner(
-    cycle: Cycle,
+    run: RunContext,
     target: str,
-    present: Present,
+    present: ServerFacts,
     shape_at: Callable[[int, LogKey], Table | None],
-    standings: Mapping[int, Standing],
+    table_states: Mapping[int, TableState],
     refused: Refusals,
 ) -> Planner:
-    """Plans one table's change at this target. present: what is there. standings: the channel's tables there."""
-    return _Planner(cycle, target, present, shape_at, standings, refused)
+    """Plans one table's change at this target. present: what is there. table_states: the channel's tables there."""
+    return _Planner(run, target, present, shape_at, table_states, refused)
 
 
 @dataclass
 class _Planner:
-    cycle: Cycle
+    run: RunContext
     target: str
-    present: Present
+    present: ServerFacts
     shape_at: Callable[[int, LogKey], Table | None]
-    now: Mapping[int, Standing]
+    now: Mapping[int, TableState]
     refused: Refusals
 
     def __call__(
-        self, before: Standing | None, new: Table | None, event: Event, standings: Mapping[int, Standing]
+        self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
     ) -> TablePlan:
         try:
-            return self._plan(before, new, event, standings)
+            return self._plan(before, new, event, table_states)
         except Unsupported as error:
             assert new is not None
-            name = before.name if before else self.cycle.channel.target_name(self.target, new.name)
+            name = before.name if before else self.run.channel.target_name(self.target, new.name)
             return refused(new, name, before, error)
 
     def _plan(
-        self, before: Standing | None, new: Table | None, event: Event, standings: Mapping[int, Standing]
+        self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
     ) -> TablePlan:
         table_id = new.id if new else before.table_id if before else 0
         name = new.name if new else self._source_name(table_id, event)
@@ -83,26 +83,26 @@ class _Planner:
         if before is None and source_before is not None:  # it was there already, and the target had none of it
             known = replace(known, filled=True)
         policy = self._policy(name, source_before.name if source_before else name, event)
-        said = self.cycle.channel.properties_at(self.target, name)
+        said = self.run.channel.properties_at(self.target, name)
         if new is not None:
             if before is not None or policy.adapts or new.partition:
                 require_lasting(before, new, said)
                 require_still_given(before, source_before, new, said)
-                transform_at(self.cycle.channel, self.target, new)
+                transform_at(self.run.channel, self.target, new)
             if policy.adapts:
-                self._refuse_impossible(before, new, event, standings)
+                self._refuse_impossible(before, new, event, table_states)
             if before is None and (policy.adapts or new.partition):
-                self._refuse_foreign(new, standings)
-            known = called(known, new, self.cycle.channel, self.target)
+                self._refuse_foreign(new, table_states)
+            known = called(known, new, self.run.channel, self.target)
         if policy.replays:
             known = arithmetic(known, source_before)
         facts = replace(
-            self._facts(before, new, event, standings), parent_before=self._parent_before(new, event, policy)
+            self._facts(before, new, event, table_states), parent_before=self._parent_before(new, event, policy)
         )
         refusal = self._refusal(table_id, event)
         seen = self._seen(new, policy) if new else None
         found = plan(
-            _under(before.shape, standings) if before else None,
+            _under(before.shape, table_states) if before else None,
             seen,
             render=PostgresDdl(self.present.version),
             evidence=known,
@@ -113,20 +113,20 @@ class _Planner:
         if event.kind is EventKind.PROPERTIES and before is not None:
             found = told(found, before, policy, said)
         if self._runs_text(policy, before, event):
-            texts = Texts(self.cycle.channel, self.target, self.shape_at, standings)
+            texts = Texts(self.run.channel, self.target, self.shape_at, table_states)
             found = texts.planned(found, before, new, event, replace(facts, refusal=refusal))
         found = brought_anew(replace(found, properties=said), before, source_before, new, event.kind)
         return revalued(found, before, source_before, new)
 
-    def _runs_text(self, policy: Policy, before: Standing | None, event: Event) -> bool:
+    def _runs_text(self, policy: Policy, before: TableState | None, event: Event) -> bool:
         """Not on a table that waits for its first rows: it gets the shape that it has then."""
-        waits = before is not None and before.state is State.NEW
+        waits = before is not None and before.state is TableStatus.NEW
         return policy.replays and policy.adapts and event.kind is EventKind.DDL and not waits
 
     def _seen(self, table: Table, policy: Policy) -> Table:
         """What can't be matters only where the target's table follows."""
         try:
-            return seen_at(self.cycle.channel, self.target, table)
+            return seen_at(self.run.channel, self.target, table)
         except Unsupported:
             if policy.adapts:
                 raise
@@ -137,32 +137,32 @@ class _Planner:
 
     def _refuse_impossible(
         self,
-        before: Standing | None,
+        before: TableState | None,
         new: Table,
         event: Event,
-        standings: Mapping[int, Standing],
+        table_states: Mapping[int, TableState],
     ) -> None:
         """Raises Unsupported where properties do not go together."""
-        channel, key = self.cycle.channel, event.key
+        channel, key = self.run.channel, event.key
         family = [(new, self.shape_at(new.partition.of, key) if new.partition else None)]
-        for standing in standings.values() if new.is_partitioned else ():
-            part = standing.shape.partition
-            table = self.shape_at(standing.table_id, key) if part and part.of == new.id else None
+        for table_state in table_states.values() if new.is_partitioned else ():
+            part = table_state.shape.partition
+            table = self.shape_at(table_state.table_id, key) if part and part.of == new.id else None
             family += [(table, new)] if table else []
         for table, parent in family:
             require_like_parent(channel, self.target, table, parent)
             require_one_way(channel, (table, *((parent,) if parent else ())))
         name = channel.target_name(self.target, new.name)
-        for other in standings.values() if before is None else ():
-            is_ours = other.name == name and other.table_id != new.id and other.state is not State.KEPT
+        for other in table_states.values() if before is None else ():
+            is_ours = other.name == name and other.table_id != new.id and other.state is not TableStatus.ORPHANED
             if is_ours and not self._is_renamed(other, new, key):
                 raise same_name(name, self._source_name(other.table_id, event), new.name)
 
-    def _refuse_foreign(self, new: Table, standings: Mapping[int, Standing]) -> None:
+    def _refuse_foreign(self, new: Table, table_states: Mapping[int, TableState]) -> None:
         """Raises Unsupported where rows of somebody else's stand under a new table's name."""
-        target = self.cycle.channel.target(self.target)
-        name = self.cycle.channel.target_name(self.target, new.name)
-        if all(ours.name != name for ours in (*self.now.values(), *standings.values())):
+        target = self.run.channel.target(self.target)
+        name = self.run.channel.target_name(self.target, new.name)
+        if all(ours.name != name for ours in (*self.now.values(), *table_states.values())):
             refuse_foreign(target, self.present, name, new.name)
 
     def _source_name(self, table_id: int, event: Event) -> TableName:
@@ -171,15 +171,15 @@ class _Planner:
         return known.name if known else names.get(table_id, TableName("", ""))
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
-        policy = policy_at(self.cycle.channel, self.target, name, before)
+        policy = policy_at(self.run.channel, self.target, name, before)
         return policy.after_approval() if event.key.lsn in self._approved else policy
 
     @cached_property
     def _approved(self) -> frozenset[int]:
         """Positions whose breakpoint a person has removed; for a replay, at any target."""
-        channel = self.cycle.channel
+        channel = self.run.channel
         at = None if channel.is_replay(self.target) else self.target
-        rows = self.cycle.repository.controls(channel.name, at, removed=True)
+        rows = self.run.repository.controls(channel.name, at, removed=True)
         return frozenset(row.key.lsn for row in rows if row.removed)
 
     def _refusal(self, table_id: int, event: Event) -> Refusal | None:
@@ -188,19 +188,19 @@ class _Planner:
 
     @cached_property
     def _stopped(self) -> dict[int, Refusal]:
-        rows = self.cycle.repository.controls(self.cycle.channel.name, self.target)
+        rows = self.run.repository.controls(self.run.channel.name, self.target)
         return {row.key.lsn: Refusal(row.reason, False) for row in rows if row.policy.startswith(POLICY)}
 
     @cached_property
     def _publishes_generated(self) -> bool:
-        return publishes_generated(self.cycle.source.connection, self.cycle.channel.publication)
+        return publishes_generated(self.run.source.connection, self.run.channel.publication)
 
     def _facts(
-        self, before: Standing | None, new: Table | None, event: Event, standings: Mapping[int, Standing]
+        self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]
     ) -> TargetFacts:
-        name, key = self.cycle.channel.target_name(self.target, new.name) if new else None, event.key
-        other = self._occupant(new.id, name, before, standings) if new and name else None
-        parent = standings.get(new.partition.of) if new and new.partition else None
+        name, key = self.run.channel.target_name(self.target, new.name) if new else None, event.key
+        other = self._occupant(new.id, name, before, table_states) if new and name else None
+        parent = table_states.get(new.partition.of) if new and new.partition else None
         is_renamed = new is not None and other is not None and self._is_renamed(other, new, key)
         fresh = other if before is None and not is_renamed else None
         return TargetFacts(
@@ -210,54 +210,58 @@ class _Planner:
             extensions=self.present.extensions,
             existing=fresh.shape if fresh else None,
             occupant=other.shape if other and (before is not None or is_renamed) else None,
-            is_kept=other is not None and other.state is State.KEPT,
+            is_orphaned=other is not None and other.state is TableStatus.ORPHANED,
             is_renamed=is_renamed,
-            types=_types_elsewhere(new.id if new else before.table_id if before else 0, standings),
+            types=_types_elsewhere(new.id if new else before.table_id if before else 0, table_states),
             parent=parent.name if parent else None,
             has_parent=parent is not None or new is None or new.partition is None,
             parent_shape=parent.shape if parent else None,
             publishes_generated=self._publishes_generated,
-            is_pending=before is not None and before.state is State.PENDING,
+            is_pending=before is not None and before.state is TableStatus.PENDING,
         )
 
     def _parent_before(self, new: Table | None, event: Event, policy: Policy) -> Table | None:
         known = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
         return self._seen(known, policy) if known else None
 
-    def _is_renamed(self, other: Standing, new: Table, key: LogKey) -> bool:
+    def _is_renamed(self, other: TableState, new: Table, key: LogKey) -> bool:
         """Two tables of one name at the source at a time: the other's new name is told later.
 
         A transaction whose snapshot is older than a table does not record what it does to that.
         """
         known = self.shape_at(other.table_id, key)
-        return other.state in (State.LIVE, State.PENDING) and known is not None and known.name == new.name
+        return other.state in (TableStatus.LIVE, TableStatus.PENDING) and known is not None and known.name == new.name
 
     def _occupant(
-        self, table_id: int, name: TableName, before: Standing | None, standings: Mapping[int, Standing]
-    ) -> Standing | None:
+        self, table_id: int, name: TableName, before: TableState | None, table_states: Mapping[int, TableState]
+    ) -> TableState | None:
         """What stands under the name that the table is to have, when it is another table."""
         if before is not None and before.name == name:
             return None
-        for standing in standings.values():
-            if standing.name == name and standing.table_id != table_id:
-                return standing
-        ours = {standing.name for standing in self.now.values()}
+        for table_state in table_states.values():
+            if table_state.name == name and table_state.table_id != table_id:
+                return table_state
+        ours = {table_state.name for table_state in self.now.values()}
         shape = None if name in ours else self.present.table(name)
-        return Standing(shape.id, name, shape) if shape else None
+        return TableState(shape.id, name, shape) if shape else None
 
 
-def _under(shape: Table, standings: Mapping[int, Standing]) -> Table:
+def _under(shape: Table, table_states: Mapping[int, TableState]) -> Table:
     """A partition's shape with its parent as it is called now: that it was renamed is no change of the partition."""
-    parent = standings.get(shape.partition.of) if shape.partition else None
+    parent = table_states.get(shape.partition.of) if shape.partition else None
     if shape.partition is None or parent is None:
         return shape
     return shape.with_(partition=replace(shape.partition, of_name=parent.name))
 
 
-def _types_elsewhere(table_id: int, standings: Mapping[int, Standing]) -> tuple[TypeDefinition, ...]:
+def _types_elsewhere(table_id: int, table_states: Mapping[int, TableState]) -> tuple[TypeDefinition, ...]:
     """The user-defined types that the other tables stand with."""
-    others = (s for s in standings.values() if s.table_id != table_id and s.state in (State.LIVE, State.PENDING))
-    return tuple(of for standing in others for of in standing.shape.types)
+    others = (
+        s
+        for s in table_states.values()
+        if s.table_id != table_id and s.state in (TableStatus.LIVE, TableStatus.PENDING)
+    )
+    return tuple(of for table_state in others for of in table_state.shape.types)
 
 
 def _inspected(event: Event, table_id: int) -> Evidence:

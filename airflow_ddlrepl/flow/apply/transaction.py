@@ -14,11 +14,20 @@ from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.plan.new_table import JOINS
 from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
-from airflow_ddlrepl.adapt.program.program import Discarded, Program, Slice, Standing, State, Step, Timeline, whole
+from airflow_ddlrepl.adapt.program.program import (
+    Discarded,
+    Program,
+    ProgramBuilder,
+    ProgramStep,
+    Slice,
+    TableState,
+    TableStatus,
+    whole,
+)
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.config.sections.policies import OnEnrollBreak
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.merge.stage import stage_all
 from airflow_ddlrepl.engines.postgres.merge.stage_task import (
     StageTask,
@@ -36,7 +45,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.discards import discarded
 from airflow_ddlrepl.flow.apply.table_planner import Refusals, planner
 from airflow_ddlrepl.flow.mapping.tables import changed, read_for
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.shared_storage import seen_by_tasks
@@ -52,23 +61,23 @@ NONE: Refusals = MappingProxyType({})
 
 
 @dataclass
-class Stretch:
+class PendingLog:
     """The captured log from a target's position on, and what stands there now."""
 
     target: str
     low: Lsn
     high: Lsn
-    standings: Mapping[int, Standing]
+    table_states: Mapping[int, TableState]
     events: Sequence[Event]
-    timeline: Timeline
+    timeline: ProgramBuilder
     skipped: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def program(self, until: Lsn) -> Program:
-        return self.timeline.build(self.standings, self.events, self.low, until)
+        return self.timeline.build(self.table_states, self.events, self.low, until)
 
 
 @dataclass(frozen=True)
-class Ahead:
+class UncapturedLog:
     """What a look beyond the captured position found: events, the revisions they make, up to where."""
 
     events: Sequence[Event] = ()
@@ -76,52 +85,54 @@ class Ahead:
     high: int = 0
 
 
-def stretch(
-    cycle: Cycle,
+def pending_log(
+    context: RunContext,
     target: str,
-    ahead: Ahead = Ahead(),
+    ahead: UncapturedLog = UncapturedLog(),
     until: Lsn | None = None,
     only: Container[int] | None = None,
     refused: Refusals = NONE,
-) -> Stretch:
+) -> PendingLog:
     """What one target has before it, up to `until` at most. Reads control records and their manifests, no rows.
 
     only: ids of the tables that it is about; None: all of the channel. refused: what the target has refused so far.
     """
-    connection = cycle.target_connection(target)
-    now = read_state(connection, cycle.channel.holder(target))
-    return look(cycle, target, Present(connection), now.lsn, now.standings, ahead, until, only, refused)
+    connection = context.target_connection(target)
+    now = read_state(connection, context.channel.holder(target))
+    return pending_log_at(
+        context, target, ServerFacts(connection), now.lsn, now.table_states, ahead, until, only, refused
+    )
 
 
-def look(
-    cycle: Cycle,
+def pending_log_at(
+    context: RunContext,
     target: str,
-    present: Present,
+    present: ServerFacts,
     low: Lsn,
-    standings: Mapping[int, Standing],
-    ahead: Ahead = Ahead(),
+    table_states: Mapping[int, TableState],
+    ahead: UncapturedLog = UncapturedLog(),
     until: Lsn | None = None,
     only: Container[int] | None = None,
     refused: Refusals = NONE,
-) -> Stretch:
+) -> PendingLog:
     """The same for a target that stood at `low` with these tables. present: what is there."""
-    captured = Lsn(max(cycle.captured(), ahead.high))
-    rows = cycle.repository.telling_segments(cycle.channel.name, low, until)
-    told = [cycle.trail.segment(row.epoch, row.low) for row in rows]
-    events = [e for s in told for e in cycle.trail.events(s)] + list(ahead.events)
-    history = cycle.repository.histories(cycle.channel.name)
+    captured = Lsn(max(context.captured(), ahead.high))
+    rows = context.repository.telling_segments(context.channel.name, low, until)
+    told = [context.trail.segment(row.epoch, row.low) for row in rows]
+    events = [e for s in told for e in context.trail.events(s)] + list(ahead.events)
+    history = context.repository.histories(context.channel.name)
     for revision in ahead.revisions:
         history.setdefault(revision.table_id, []).append(revision)
     shape_at = _shape_at(history)
-    said = changed(cycle.channel, target, low, standings, shape_at)
+    said = changed(context.channel, target, low, table_states, shape_at)
     events = sorted((e for e in [*events, *([said] if said else [])] if e.key.lsn >= low), key=_by_key)
-    plan = planner(cycle, target, present, shape_at, standings, refused)
+    plan = planner(context, target, present, shape_at, table_states, refused)
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
-    rules = cycle.channel.target(target).rules
-    read = partial(read_for, cycle.channel, target) if cycle.channel.has_properties else whole
-    timeline = Timeline(plan, shape_at, enrolled, rules, read, not cycle.channel.is_replay(target))
+    rules = context.channel.target(target).rules
+    read = partial(read_for, context.channel, target) if context.channel.has_properties else whole
+    timeline = ProgramBuilder(plan, shape_at, enrolled, rules, read, not context.channel.is_replay(target))
     high = captured if until is None else max(low, min(captured, until))
-    return Stretch(target, low, high, standings, events, timeline)
+    return PendingLog(target, low, high, table_states, events, timeline)
 
 
 def _by_key(event: Event) -> LogKey:
@@ -136,28 +147,28 @@ def _shape_at(history: Mapping[int, Sequence[Revision]]) -> Callable[[int, LogKe
     return shape_at
 
 
-def apply(cycle: Cycle, ahead: Stretch, program: Program) -> Applied:
+def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
-    cycle.check_lock()
-    sweep(cycle.target_connection(ahead.target), stage_stem(cycle.channel.holder(ahead.target)), cycle.token)
-    files = _files_by_table(cycle, ahead, program)
-    staged = _stage(cycle, ahead, program, files)
-    left = discarded(cycle, ahead, program, files, partial(_skipped, cycle, ahead))
+    context.check_lock()
+    sweep(context.target_connection(ahead.target), stage_stem(context.channel.holder(ahead.target)), context.token)
+    files = _files_by_table(context, ahead, program)
+    staged = _stage(context, ahead, program, files)
+    left = discarded(context, ahead, program, files, partial(_skipped, context, ahead))
     reach("integrate.staged")
-    cycle.check_lock()
-    place = (cycle.target_dsn(ahead.target), cycle.channel.holder(ahead.target))
-    records, wait = _records(cycle, program) + left.records, cycle.channel.target(ahead.target).lock_timeout
-    applied = run_program(*place, program, staged, records, epoch=cycle.epoch, token=cycle.token, lock_timeout=wait)
+    context.check_lock()
+    place = (context.target_dsn(ahead.target), context.channel.holder(ahead.target))
+    records, wait = _records(context, program) + left.records, context.channel.target(ahead.target).lock_timeout
+    applied = run_program(*place, program, staged, records, epoch=context.epoch, token=context.token, lock_timeout=wait)
     applied.discarded += left.counts
     applied.executed = [replace(one, target=ahead.target) for one in applied.executed]
     reach("integrate.committed")
     for one in applied.executed:
         log.info("target %s: %s at %s: %s", one.target, one.table, one.at, redact(one.sql))
-    record(cycle, ahead.target)
+    record(context, ahead.target)
     return applied
 
 
-def raise_stop(cycle: Cycle, target: str, program: Program) -> None:
+def raise_stop(context: RunContext, target: str, program: Program) -> None:
     """Where the program ended before a change that a person has to decide on: say so, durably.
 
     Raises ControlStop CTL-101 for a breakpoint, CannotAdapt for a change that was refused.
@@ -168,31 +179,33 @@ def raise_stop(cycle: Cycle, target: str, program: Program) -> None:
         raise refusal
     control = next(s for s in program.stop.steps if s.kind is StepKind.CONTROL)
     key = LogKey(program.high, 0)
-    row = cycle.repository.add_control(cycle.channel.name, cycle.token, target, key, control.why, control.policy)
+    row = context.repository.add_control(context.channel.name, context.token, target, key, control.why, control.policy)
     raise ControlStop(
         f"target {target} stops before a change of {program.stop.name}: {control.why}",
         code="CTL-101",
         table=program.stop.name,
         at=program.high,
         hint="everything before it is applied; deal with it, then in Airflow the DAG"
-        f" ddlrepl__{cycle.channel.name}__controls, or `ddlrepl controls remove CHANNEL.yaml {row.id}`",
+        f" ddlrepl__{context.channel.name}__controls, or `ddlrepl controls remove CHANNEL.yaml {row.id}`",
     )
 
 
-def _stage(cycle: Cycle, ahead: Stretch, program: Program, files: Mapping[int, Sequence[RowFile]]) -> list[StagedSlice]:
+def _stage(
+    context: RunContext, ahead: PendingLog, program: Program, files: Mapping[int, Sequence[RowFile]]
+) -> list[StagedSlice]:
     tasks: list[StageTask] = []
     places: list[tuple[int, int]] = []
     for number, piece in enumerate(program.slices):
-        for section, task in enumerate(_tasks(cycle, ahead, piece, files.get(piece.table_id, ()), number)):
-            buckets = buckets_of(task, bucket_count(task, cycle.runner.parallelism))
+        for section, task in enumerate(_tasks(context, ahead, piece, files.get(piece.table_id, ()), number)):
+            buckets = buckets_of(task, bucket_count(task, context.runner.parallelism))
             tasks += buckets
             places += [(number, section)] * len(buckets)
-    parts = groups(tasks, cycle.runner.parallelism)
+    parts = groups(tasks, context.runner.parallelism)
     work = [[tasks[i] for i in part] for part in parts]
     size = sum(file.size for task in tasks for file in task.files)
     blobs = [file.blob for task in tasks for file in task.files]
-    with needing(size, f"of row files to stage at target {ahead.target}"), seen_by_tasks(cycle.trail, blobs):
-        results = cycle.runner.map(stage_all, work, f"integrate into {ahead.target}", size=size)
+    with needing(size, f"of row files to stage at target {ahead.target}"), seen_by_tasks(context.trail, blobs):
+        results = context.runner.map(stage_all, work, f"integrate into {ahead.target}", size=size)
     done = {i: one for part, given in zip(parts, results, strict=True) for i, one in zip(part, given, strict=True)}
     found: dict[int, StagedSlice] = {}
     for place, (number, section) in enumerate(places):
@@ -202,28 +215,30 @@ def _stage(cycle: Cycle, ahead: Stretch, program: Program, files: Mapping[int, S
     return list(found.values())
 
 
-def _tasks(cycle: Cycle, ahead: Stretch, piece: Slice, files: Sequence[RowFile], number: int) -> Iterator[StageTask]:
+def _tasks(
+    context: RunContext, ahead: PendingLog, piece: Slice, files: Sequence[RowFile], number: int
+) -> Iterator[StageTask]:
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
-    buckets = most_buckets(piece.source, wanted, cycle.runner.parallelism) if wanted else 1
+    buckets = most_buckets(piece.source, wanted, context.runner.parallelism) if wanted else 1
     transform = transform_of(piece.values, piece.whole or piece.source)
     for section, run in enumerate(sections(wanted, buckets)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(
-            dsn=cycle.target_dsn(ahead.target),
-            trail_url=cycle.channel.trail,
-            channel=cycle.channel.name,
+            dsn=context.target_dsn(ahead.target),
+            trail_url=context.channel.trail,
+            channel=context.channel.name,
             files=run,
             low=piece.low,
             high=piece.high,
             table=piece.source,
             target=piece.target,
             target_name=piece.name,
-            stage_name=f"{stage_stem(cycle.channel.holder(ahead.target))}{cycle.token}_{name}",
-            skip_lsns=_skipped(cycle, ahead, piece),
+            stage_name=f"{stage_stem(context.channel.holder(ahead.target))}{context.token}_{name}",
+            skip_lsns=_skipped(context, ahead, piece),
             condition=piece.condition,
             whole=piece.whole if piece.condition or transform else None,
             transform=transform,
-            token=cycle.token,
+            token=context.token,
         )
 
 
@@ -232,33 +247,33 @@ def stage_stem(channel: str) -> str:
     return f"s_{hashlib.sha256(channel.encode()).hexdigest()[:8]}_"
 
 
-def _skipped(cycle: Cycle, ahead: Stretch, piece: Slice | Discarded) -> frozenset[int]:
+def _skipped(context: RunContext, ahead: PendingLog, piece: Slice | Discarded) -> frozenset[int]:
     """Commit positions of transactions that the table's last refresh already contains."""
-    standing = ahead.standings.get(piece.table_id)
-    if standing is None or standing.snapshot is None or piece.low.lsn >= standing.snapshot.high:
+    table_state = ahead.table_states.get(piece.table_id)
+    if table_state is None or table_state.snapshot is None or piece.low.lsn >= table_state.snapshot.high:
         return frozenset()
     if piece.table_id not in ahead.skipped:
         found: set[int] = set()
-        high = min(ahead.high, standing.snapshot.high)
-        for row in cycle.repository.segments(cycle.channel.name, ahead.low, high):
-            rows = cycle.transactions(row)
+        high = min(ahead.high, table_state.snapshot.high)
+        for row in context.repository.segments(context.channel.name, ahead.low, high):
+            rows = context.transactions(row)
             pairs = zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True)
-            found |= {lsn for lsn, xid in pairs if standing.has(lsn, xid)}
+            found |= {lsn for lsn, xid in pairs if table_state.has(lsn, xid)}
         ahead.skipped[piece.table_id] = frozenset(found)
     return ahead.skipped[piece.table_id]
 
 
-def _files_by_table(cycle: Cycle, ahead: Stretch, program: Program) -> dict[int, list[RowFile]]:
+def _files_by_table(context: RunContext, ahead: PendingLog, program: Program) -> dict[int, list[RowFile]]:
     found: dict[int, list[RowFile]] = {}
-    for row in cycle.repository.segments(cycle.channel.name, ahead.low, program.high):
-        for file in cycle.trail.segment(row.epoch, row.low).files() if row.rows else ():
+    for row in context.repository.segments(context.channel.name, ahead.low, program.high):
+        for file in context.trail.segment(row.epoch, row.low).files() if row.rows else ():
             found.setdefault(file.table_id, []).append(file)
     return found
 
 
-def _records(cycle: Cycle, program: Program) -> list[Record]:
+def _records(context: RunContext, program: Program) -> list[Record]:
     """The ledger's rows, and the refreshes that the program asks for or makes needless."""
-    history = cycle.repository.histories(cycle.channel.name) if program.steps else {}
+    history = context.repository.histories(context.channel.name) if program.steps else {}
     found: list[Record] = []
     for step in program.steps:
         revision = valid_at(history.get(step.table_id, ()), step.key)
@@ -269,11 +284,15 @@ def _records(cycle: Cycle, program: Program) -> list[Record]:
                 sql_hash = hashlib.sha256("\n".join(part.sql).encode()).hexdigest()
                 found.append(StepApplied(step.table_id, revision.number, number, sql_hash, part.why))
     found += _declined(program)
-    there = {i: standing for i, standing in program.standings.items() if standing.state is not State.KEPT}
+    there = {
+        i: table_state
+        for i, table_state in program.table_states.items()
+        if table_state.state is not TableStatus.ORPHANED
+    }
     found += [RefreshDone(step.table_id, None) for step in program.steps if step.table_id not in there]
     joining = {step.table_id for step in program.steps if step.before is None and step.after and not step.plan}
     found += [RefreshAsked(i, JOINS, program.high, how=FIRST) for i in sorted(joining & there.keys())]
-    waiting = [i for i, standing in there.items() if standing.state is State.PENDING and i not in joining]
+    waiting = [i for i, table_state in there.items() if table_state.state is TableStatus.PENDING and i not in joining]
     return found + [RefreshAsked(i, reason(program, i), program.high, how=_how(program, i)) for i in waiting]
 
 
@@ -302,10 +321,10 @@ def _how(program: Program, table_id: int) -> str:
     return FIRST if step is not None and (step.before is None or table_id in step.event.filled) else ""
 
 
-def _asking(program: Program, table_id: int) -> Step | None:
+def _asking(program: Program, table_id: int) -> ProgramStep | None:
     """The first step that has the table wait for a refresh, and says why."""
 
-    def says(step: Step) -> bool:
+    def says(step: ProgramStep) -> bool:
         return step.plan.needs_refresh if step.plan else "why" in (step.event.layout or ())
 
     return next((step for step in program.steps if step.table_id == table_id and says(step)), None)

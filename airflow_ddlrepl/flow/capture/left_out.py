@@ -6,27 +6,25 @@ from collections.abc import Sequence
 
 from airflow_ddlrepl.config.sections.policies import ReplicaIdentity
 from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.table import Identity, Table
 
 
-def left_out(cycle: Cycle) -> list[LeftOut]:
+def left_out(run: RunContext) -> list[LeftOut]:
     """The channel's tables whose rows no cycle brings, and that a target would take."""
-    return [one for one in not_in_the_log(cycle) if not one.is_reloaded]
+    return [one for one in not_in_the_log(run) if not one.is_reloaded]
 
 
-def not_in_the_log(cycle: Cycle) -> list[LeftOut]:
+def not_in_the_log(run: RunContext) -> list[LeftOut]:
     """These, and those that cycles load whole."""
-    targets = cycle.channel.targets
-    return [
-        one for one in cycle.source.left_out() if not all(target.rules.takes_nothing(one.name) for target in targets)
-    ]
+    targets = run.channel.targets
+    return [one for one in run.source.left_out() if not all(target.rules.takes_nothing(one.name) for target in targets)]
 
 
-def why_not_in_the_log(cycle: Cycle, table: Table) -> str:
+def why_not_in_the_log(run: RunContext, table: Table) -> str:
     """Why a table of that shape can't be in the stream, whenever it had it; "" when it can."""
     is_keyless = table.key is None or not table.key.is_primary
-    leaves = cycle.channel.source.replica_identity is ReplicaIdentity.LEAVE
+    leaves = run.channel.source.replica_identity is ReplicaIdentity.LEAVE
     if table.is_partitioned:
         return ""
     if table.unlogged:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
@@ -14,19 +14,19 @@ from airflow_ddlrepl.trail.manifest import Segment
 LOST = "SRC-116"
 
 
-def follow(cycle: Cycle) -> None:
+def follow(run: RunContext) -> None:
     """The run goes on with this server's log: nothing of what was captured is missing from it.
 
     Costs one query while the server runs on. Raises RepositoryError REP-107 for another database, SourceError SRC-116
     when log that was captured was lost in a fail-over or a point-in-time recovery, SRC-113 for a standby.
     """
-    cycle.claim_source()
-    row, server = cycle.repository.channel(cycle.channel.name), cycle.source.server()
+    run.claim_source()
+    row, server = run.repository.channel(run.channel.name), run.source.server()
     if row is not None and row.server == server:
-        cycle.lineage = row.lineage
+        run.lineage = row.lineage
         return
-    now, before = cycle.source.lineage(server), row.lineage if row else None
-    captured = cycle.repository.captured(cycle.channel.name)
+    now, before = run.source.lineage(server), row.lineage if row else None
+    captured = run.repository.captured(run.channel.name)
     if before is not None and captured is not None:
         if not now.keeps(before, captured):
             raise _lost(before, now, captured)
@@ -34,48 +34,48 @@ def follow(cycle: Cycle) -> None:
             log.info("the source's log goes on as timeline %d; nothing that was captured is lost", now.timeline)
         elif not now.is_known:
             now = before
-    if cycle.token:
-        cycle.repository.follow(cycle.channel.name, cycle.token, server, now)
-    cycle.lineage = now
+    if run.token:
+        run.repository.follow(run.channel.name, run.token, server, now)
+    run.lineage = now
 
 
-def require_source(cycle: Cycle, low: Lsn) -> None:
+def require_source(run: RunContext, low: Lsn) -> None:
     """The log from there on can be read without loss. Raises what `PostgresSource.check` raises."""
-    row = cycle.repository.channel(cycle.channel.name)
-    cycle.source.check(low, row.publication if row else None)
+    row = run.repository.channel(run.channel.name)
+    run.source.check(low, row.publication if row else None)
 
 
-def is_followed(cycle: Cycle) -> bool:
+def is_followed(run: RunContext) -> bool:
     """Is it still the same run of the same server?"""
-    row = cycle.repository.channel(cycle.channel.name)
-    return row is not None and row.server == cycle.source.server()
+    row = run.repository.channel(run.channel.name)
+    return row is not None and row.server == run.source.server()
 
 
-def require_kept(cycle: Cycle, segment: Segment) -> None:
+def require_kept(run: RunContext, segment: Segment) -> None:
     """Raises SourceError SRC-116 when the segment holds log that the source does not have any more."""
-    now, before = cycle.lineage, segment.lineage
+    now, before = run.lineage, segment.lineage
     if now and before and not now.keeps(before, segment.high):
         raise _lost(before, now, segment.high)
 
 
-def is_lost(cycle: Cycle) -> bool:
+def is_lost(run: RunContext) -> bool:
     """Is log missing from the source that was captured, or that a run which was killed has left in the trail?
 
     Also when an administrator has made the publication again: what was changed in between is in no log.
     """
-    return is_log_lost(cycle) or _is_lost(cycle, lambda: _require_leftovers(cycle))
+    return is_log_lost(run) or _is_lost(run, lambda: _require_leftovers(run))
 
 
-def is_log_lost(cycle: Cycle) -> bool:
+def is_log_lost(run: RunContext) -> bool:
     """Is log missing from the source that was captured? The trail is not looked at."""
-    row = cycle.repository.channel(cycle.channel.name)
-    if row and row.publication and row.publication != cycle.source.foreign_publication():
-        log.warning("the publication %s was made again: every table starts over", cycle.source.publication)
+    row = run.repository.channel(run.channel.name)
+    if row and row.publication and row.publication != run.source.foreign_publication():
+        log.warning("the publication %s was made again: every table starts over", run.source.publication)
         return True
-    return _is_lost(cycle, lambda: follow(cycle))
+    return _is_lost(run, lambda: follow(run))
 
 
-def _is_lost(cycle: Cycle, look: Callable[[], None]) -> bool:
+def _is_lost(run: RunContext, look: Callable[[], None]) -> bool:
     try:
         look()
     except SourceError as error:
@@ -86,19 +86,19 @@ def _is_lost(cycle: Cycle, look: Callable[[], None]) -> bool:
     return False
 
 
-def _require_leftovers(cycle: Cycle) -> None:
+def _require_leftovers(run: RunContext) -> None:
     """Raises SourceError SRC-116 where a run that was killed has left log in the trail that the source lost since."""
-    low = cycle.repository.captured(cycle.channel.name)
-    while low is not None and (segment := cycle.trail.find(cycle.epoch, low)):
-        require_kept(cycle, segment)
+    low = run.repository.captured(run.channel.name)
+    while low is not None and (segment := run.trail.find(run.epoch, low)):
+        require_kept(run, segment)
         low = segment.high
 
 
-def start_over(cycle: Cycle, found: Sequence[Revision], position: Lsn) -> None:
+def start_over(run: RunContext, found: Sequence[Revision], position: Lsn) -> None:
     """Go on at a position of the log that the source writes now, in a new epoch."""
-    server = cycle.source.server()
-    cycle.lineage = cycle.source.lineage(server)
-    cycle.repository.start_over(cycle.channel.name, cycle.token, found, position, server, cycle.lineage)
+    server = run.source.server()
+    run.lineage = run.source.lineage(server)
+    run.repository.start_over(run.channel.name, run.token, found, position, server, run.lineage)
 
 
 def _lost(before: Lineage, now: Lineage, at: Lsn) -> SourceError:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.position import Lsn
 
 
-def hold(cycle: Cycle) -> None:
+def hold(run: RunContext) -> None:
     """What is too old, or too much, may go. Only for the channel's holder.
 
     Raises SourceError SRC-111 or SRC-118 when the source can't hold it.
     """
-    wanted = cycle.channel.hold_log
+    wanted = run.channel.hold_log
     if wanted is None:
         return
-    captured = cycle.repository.captured(cycle.channel.name) or Lsn(0)
+    captured = run.repository.captured(run.channel.name) or Lsn(0)
     since = None if wanted.age is None else datetime.now(UTC) - timedelta(seconds=wanted.age)
     low = Lsn(0) if wanted.size is None else Lsn(max(0, captured - wanted.size))
-    begin = cycle.repository.begin_since(cycle.channel.name, since, low)
-    cycle.check_lock()
-    cycle.source.hold(captured if begin is None else begin)
+    begin = run.repository.begin_since(run.channel.name, since, low)
+    run.check_lock()
+    run.source.hold(captured if begin is None else begin)

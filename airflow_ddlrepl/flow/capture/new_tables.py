@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Lsn
 
 
-def warn_of_waiting(cycle: Cycle) -> None:
+def warn_of_waiting(run: RunContext) -> None:
     """A table that waits to be published, be it for another right, would stay without its rows unseen."""
-    for name in cycle.source.waiting():
+    for name in run.source.waiting():
         log.warning(
             "%s is not published yet: another transaction is in the way (maybe a prepared one), or the source's role"
             " may not publish it. Its rows are left out until a later capture can publish and load it, or"
@@ -21,9 +21,9 @@ def warn_of_waiting(cycle: Cycle) -> None:
         )
 
 
-def join(cycle: Cycle, drift: Sequence[Event]) -> dict[int, str]:
+def join(run: RunContext, drift: Sequence[Event]) -> dict[int, str]:
     """Publish tables that no event trigger brought in; what became of each."""
-    known = cycle.repository.latest_revisions(cycle.channel.name)
+    known = run.repository.latest_revisions(run.channel.name)
     for event in drift:
         if event.layout is not None and (revision := known.get(int(event.layout["table_id"]))) and revision.table:
             at, why = Lsn(event.key.lsn), event.layout.get("why", "")
@@ -31,14 +31,14 @@ def join(cycle: Cycle, drift: Sequence[Event]) -> dict[int, str]:
             continue
         names = ", ".join(str(t.name) for t in event.tables) or ", ".join(str(n) for _, n in event.dropped)
         log.warning("no DDL record explains the shape of %s: inspected instead", names)
-    return cycle.source.tend()
+    return run.source.tend()
 
 
-def settle_joined(cycle: Cycle, events: Sequence[Event], drift: Sequence[Event], tended: Mapping[int, str]) -> None:
+def settle_joined(run: RunContext, events: Sequence[Event], drift: Sequence[Event], tended: Mapping[int, str]) -> None:
     """A refresh of tables that were published while others wrote to them may begin once these have ended.
 
     One that is left out is refreshed once more when it is published.
     """
     joined = {i for event in drift for i in event.filled if tended.get(i) != "left out"}
     if joined or any(event.settings.get("shared") for event in events):
-        settle(cycle.source.connection)
+        settle(run.source.connection)

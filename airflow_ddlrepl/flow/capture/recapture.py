@@ -11,7 +11,7 @@ from airflow_ddlrepl.errors import ConfigError, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.capture import STORED, files_gone_on_failure, read_window, touches
 from airflow_ddlrepl.flow.capture.log_continuity import follow
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
 from airflow_ddlrepl.flow.run.stop_position import Until, require_past
@@ -24,7 +24,7 @@ LOST = ("TRL-101", "TRL-102", "TRL-103", "TRL-106")
 Result = TypeVar("Result")
 
 
-def reread_where_lost(cycle: Cycle, work: Callable[[], Result]) -> Result:
+def reread_where_lost(run: RunContext, work: Callable[[], Result]) -> Result:
     """What the work gives; after a segment that it lacks was read again it begins anew, which must do no harm.
 
     Raises what the work raises where the source does not hold the log, TrailError TRL-112 where that tells otherwise.
@@ -37,30 +37,30 @@ def reread_where_lost(cycle: Cycle, work: Callable[[], Result]) -> Result:
             if error.code not in LOST or error.at is None or error.at in tried:
                 raise
             tried.add(error.at)
-            row = _held(cycle, Lsn.parse(error.at))
+            row = _held(run, Lsn.parse(error.at))
             if row is None:
                 raise
             log.warning("%s: the segment is read again from the log that the source holds", error.message)
-            reread(cycle, row)
+            reread(run, row)
 
 
-def require_held(cycle: Cycle, start: Until | Literal["oldest"]) -> list[SegmentRow]:
+def require_held(run: RunContext, start: Until | Literal["oldest"]) -> list[SegmentRow]:
     """The segments from there on, which the source still has the log of. Nothing is read yet.
 
     Raises ConfigError CFG-134 when it holds none, SourceError SRC-119 when what it holds begins later, DdlReplError
     CTL-110 for what is still to come.
     """
-    since = cycle.source.held_from()
+    since = run.source.held_from()
     if since is None:
         raise ConfigError(
             "the source does not hold log that is captured: capture can't start again in the past",
             code="CFG-134",
             hint="set `hold_log` under `rewind_horizon` in the channel file and activate: from then on it is held",
         )
-    live = cycle.live_segments()
+    live = run.live_segments()
     if start == "oldest":
         return [row for row in live if row.low >= since]
-    require_past(cycle, start)
+    require_past(run, start)
     rows = [row for row in live if _ends_after(row, start)]
     if rows and rows[0].low < since:
         raise SourceError(
@@ -77,49 +77,49 @@ def _ends_after(row: SegmentRow, start: Until) -> bool:
     return row.high > start if isinstance(start, Lsn) else row.created >= start
 
 
-def reread(cycle: Cycle, row: SegmentRow) -> None:
+def reread(run: RunContext, row: SegmentRow) -> None:
     """The segment as the source's log tells it, in the place of the one in the trail.
 
     Raises TrailError TRL-112, and the trail stays as it is, when that is not what was captured.
     """
-    follow(cycle)
-    with files_gone_on_failure(cycle, row.low), needing(row.high - row.low, "of log in this segment"):
-        slot, no_truncate = held_name(cycle.channel.slot), cycle.repository.has_left_out(cycle.channel.name, row)
-        parts = read_window(cycle, row.low, row.high, cycle.channel.trail, cycle.runner, slot, no_truncate)
-        cycle.check_lock()
-        check_arrived(cycle.trail, parts)
-        place = (cycle.channel.name, row.epoch, cycle.token, row.low, row.high)
-        parts += _inspected(cycle, row, len(parts))
-        segment = Segment(*place, tuple(parts), lineage=cycle.lineage, is_inspected=False)  # nothing tells it any more
-        _require_same(cycle, row, segment)
+    follow(run)
+    with files_gone_on_failure(run, row.low), needing(row.high - row.low, "of log in this segment"):
+        slot, no_truncate = held_name(run.channel.slot), run.repository.has_left_out(run.channel.name, row)
+        parts = read_window(run, row.low, row.high, run.channel.trail, run.runner, slot, no_truncate)
+        run.check_lock()
+        check_arrived(run.trail, parts)
+        place = (run.channel.name, row.epoch, run.token, row.low, row.high)
+        parts += _inspected(run, row, len(parts))
+        segment = Segment(*place, tuple(parts), lineage=run.lineage, is_inspected=False)  # nothing tells it any more
+        _require_same(run, row, segment)
     reach("reread.files")
-    cycle.check_lock()
-    cycle.trail.replace(segment)
+    run.check_lock()
+    run.trail.replace(segment)
 
 
-def _held(cycle: Cycle, low: Lsn) -> SegmentRow | None:
+def _held(run: RunContext, low: Lsn) -> SegmentRow | None:
     """The segment that begins there, if the source holds its log."""
-    since = cycle.source.held_from()
+    since = run.source.held_from()
     if since is None or since > low:
         return None
-    rows = cycle.repository.segments(cycle.channel.name, low, Lsn(low + 1))
+    rows = run.repository.segments(run.channel.name, low, Lsn(low + 1))
     return next((row for row in rows if row.low == low and row.state == "live"), None)
 
 
-def _inspected(cycle: Cycle, row: SegmentRow, index: int) -> list[Part]:
+def _inspected(run: RunContext, row: SegmentRow, index: int) -> list[Part]:
     """What the log did not tell, and the catalog did: where the trail still has it."""
-    blob = inspected_of(cycle.trail, row.epoch, row.low)
+    blob = inspected_of(run.trail, row.epoch, row.low)
     if blob is None:
         return []
     part = Part(index, row.low, row.high, control=blob)
-    count = len(cycle.trail.events(Segment(cycle.channel.name, row.epoch, 0, row.low, row.high, (part,))))
+    count = len(run.trail.events(Segment(run.channel.name, row.epoch, 0, row.low, row.high, (part,))))
     return [replace(part, event_count=count)]
 
 
-def _require_same(cycle: Cycle, row: SegmentRow, segment: Segment) -> None:
+def _require_same(run: RunContext, row: SegmentRow, segment: Segment) -> None:
     """As many rows as were captured, and every event that was."""
-    ours = set(cycle.repository.histories(cycle.channel.name))
-    events = sum(event.kind in STORED and touches(event, ours) for event in cycle.trail.events(segment))
+    ours = set(run.repository.histories(run.channel.name))
+    events = sum(event.kind in STORED and touches(event, ours) for event in run.trail.events(segment))
     if segment.rows != row.rows or events < row.events:
         raise TrailError(
             f"the log that the source holds tells {segment.rows} row changes and {events} schema changes up to"

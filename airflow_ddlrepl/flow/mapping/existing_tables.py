@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from airflow_ddlrepl.config.sections.channel import Target
 from airflow_ddlrepl.config.sections.policies import ExistingTables
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 
 
-def refuse_foreign(target: Target, present: Present, name: TableName, of: TableName) -> None:
+def refuse_foreign(target: Target, present: ServerFacts, name: TableName, of: TableName) -> None:
     """Raises Unsupported ADP-120 where rows of somebody else's would be overwritten. of: the source's table."""
     if target.existing_tables is ExistingTables.REFUSE and present.has_rows(name):
         raise Unsupported(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Defaults
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
@@ -29,7 +29,7 @@ def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> 
     return table.with_(columns=tuple(column for column in table.columns if column.id in known)).with_keys_of(known)
 
 
-def waiting(channel: Channel, target: str, table: Table, present: Present) -> Standing:
+def waiting(channel: Channel, target: str, table: Table, present: ServerFacts) -> TableState:
     """It waits for a load, under the name and with the shape that it will have there. table: as the source has it.
 
     Raises Unsupported where its properties ask what can't be.
@@ -38,4 +38,4 @@ def waiting(channel: Channel, target: str, table: Table, present: Present) -> St
     facts = TargetFacts(name_after=name, server_version=present.version, extensions=present.extensions)
     shape = target_shape(seen_at(channel, target, table), facts=facts)
     said = channel.properties_at(target, table.name)
-    return Standing(table.id, name, shape, State.NEW, properties=said)
+    return TableState(table.id, name, shape, TableStatus.NEW, properties=said)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
@@ -86,30 +86,30 @@ def require_one_condition(channel: Channel, target: str, table: Table, parent: T
         )
 
 
-def require_lasting(before: Standing | None, new: Table, properties: str) -> None:
+def require_lasting(before: TableState | None, new: Table, properties: str) -> None:
     """Raises what `columns_of` raises where a statement takes away what the condition looks at.
 
     properties: what the file says of the table. A table that waits for its rows gets them by the condition of then.
     """
-    if before is None or before.state is State.LIVE:
+    if before is None or before.state is TableStatus.LIVE:
         said = condition_in(before.properties if before else properties)
         if said and said == condition_in(properties):
             columns_of(condition(said), new)
 
 
 def brought_anew(
-    found: TablePlan, before: Standing | None, source_before: Table | None, new: Table | None, kind: EventKind
+    found: TablePlan, before: TableState | None, source_before: Table | None, new: Table | None, kind: EventKind
 ) -> TablePlan:
     """The plan, with a refresh where the condition gives other rows than those that stand. found: with its properties.
 
     source_before: the source's shape before a statement. Partitioned tables have no rows.
     """
-    if before is None or new is None or new.is_partitioned or before.state is State.NEW or found.is_kept:
+    if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW or found.is_orphaned:
         return found
     now = condition_in(found.properties)
     if condition_in(before.properties) != now:
         return with_refresh(found, f"other rows by `restrict`: {now or 'all of them'}")
-    if now and kind is EventKind.DDL and before.state is State.LIVE and _looks_otherwise(now, source_before, new):
+    if now and kind is EventKind.DDL and before.state is TableStatus.LIVE and _looks_otherwise(now, source_before, new):
         return with_refresh(found, f"`restrict` looks at a column that has changed: {now}")
     return found
 

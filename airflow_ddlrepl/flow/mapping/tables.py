@@ -9,10 +9,10 @@ from typing import Protocol
 from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import names_in
-from airflow_ddlrepl.ddl.diff import spot
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at, require_one_condition
@@ -43,41 +43,41 @@ def seen_at(channel: Channel, target: str, table: Table) -> Table:
     return shaped(table, said) if said else table
 
 
-def read_for(channel: Channel, target: str, table: Table, standing: Standing | None = None) -> Table:
-    """What of the source's table is read for the target. standing: as it stands there, where that counts.
+def read_for(channel: Channel, target: str, table: Table, table_state: TableState | None = None) -> Table:
+    """What of the source's table is read for the target. table_state: as it stands there, where that counts.
 
     A table that does not follow, or stands as the file did not say yet, takes what it has columns for.
     """
     said = channel.columns_at(target, table.name)
     if not said or not policy_at(channel, target, table.name).adapts:
         return table
-    if standing is not None and standing.properties != channel.properties_at(target, table.name):
+    if table_state is not None and table_state.properties != channel.properties_at(target, table.name):
         return table
     return without_absent(table, said)
 
 
 def changed(
-    channel: Channel, target: str, low: Lsn, standings: Mapping[int, Standing], shape_at: ShapeAt
+    channel: Channel, target: str, low: Lsn, table_states: Mapping[int, TableState], shape_at: ShapeAt
 ) -> Event | None:
     """Tables that stand as the file does not say any more, as an event from which on they stand as it says.
 
     It comes when the log has passed what their refreshes have seen already: they may show later columns.
     """
-    if not channel.has_properties and not any(standing.properties for standing in standings.values()):
+    if not channel.has_properties and not any(table_state.properties for table_state in table_states.values()):
         return None
     start = LogKey(low, START_OF_TRANSACTION)
     stale = []
-    for standing in standings.values():
-        table = shape_at(standing.table_id, start)
-        if table is None or standing.state not in (State.LIVE, State.PENDING):
+    for table_state in table_states.values():
+        table = shape_at(table_state.table_id, start)
+        if table is None or table_state.state not in (TableStatus.LIVE, TableStatus.PENDING):
             continue
-        if standing.properties != channel.properties_at(target, table.name):
-            stale.append(standing)
+        if table_state.properties != channel.properties_at(target, table.name):
+            stale.append(table_state)
     if not stale:
         return None
-    at = max([low, *(standing.snapshot.high for standing in stale if standing.snapshot)])
+    at = max([low, *(table_state.snapshot.high for table_state in stale if table_state.snapshot)])
     key = LogKey(at, START_OF_TRANSACTION)
-    found = [table for standing in stale if (table := shape_at(standing.table_id, key)) is not None]
+    found = [table for table_state in stale if (table := shape_at(table_state.table_id, key)) is not None]
     found.sort(key=_depth)
     return Event(EventKind.PROPERTIES, key, 0, 0, tag="PROPERTIES", tables=tuple(found))
 
@@ -94,20 +94,20 @@ def called(known: Evidence, table: Table, channel: Channel, target: str) -> Evid
     return replace(known, conversions=said)
 
 
-def told(plan: TablePlan, standing: Standing, policy: Policy, properties: str) -> TablePlan:
+def told(plan: TablePlan, table_state: TableState, policy: Policy, properties: str) -> TablePlan:
     """What a change of the file makes of a table, in its plan's words. properties: what it says now."""
-    if not policy.adapts and names_in(properties) == names_in(standing.properties):
+    if not policy.adapts and names_in(properties) == names_in(table_state.properties):
         return plan
     if not policy.adapts:
         return replace(plan, steps=(*plan.steps, Step(StepKind.WARN, f"{CHANGED}; {policy.discarded or WHY}")))
-    changes = tuple(map(str, spot(standing.shape, plan.shape))) if plan.shape is not None else ()
+    changes = tuple(map(str, diff(table_state.shape, plan.shape))) if plan.shape is not None else ()
     return replace(plan, changes=changes, evidence=(CHANGED,) if plan.changes_anything else ())
 
 
-def refused(table: Table, name: TableName, standing: Standing | None, error: Unsupported) -> TablePlan:
+def refused(table: Table, name: TableName, table_state: TableState | None, error: Unsupported) -> TablePlan:
     """The plan for a table of which the properties ask what can't be."""
     step = Step(StepKind.REFUSE, error.message, code=error.code, hint=error.hint)
-    return TablePlan(table.name, name, (), (), (step,), (), standing.shape if standing else None)
+    return TablePlan(table.name, name, (), (), (step,), (), table_state.shape if table_state else None)
 
 
 def require_like_parent(channel: Channel, target: str, table: Table, parent: Table | None) -> None:

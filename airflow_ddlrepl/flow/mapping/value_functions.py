@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import digest, values_in
 from airflow_ddlrepl.errors import Unsupported
@@ -63,7 +63,7 @@ def require_one_function(channel: Channel, target: str, table: Table, parent: Ta
         )
 
 
-def require_still_given(before: Standing | None, source_before: Table | None, new: Table, properties: str) -> None:
+def require_still_given(before: TableState | None, source_before: Table | None, new: Table, properties: str) -> None:
     """Raises Unsupported ADP-157 where a column that a function gives takes a name that the file does not know.
 
     properties: what the file says of the table. It would come as it is at the source.
@@ -85,12 +85,12 @@ def require_still_given(before: Standing | None, source_before: Table | None, ne
             )
 
 
-def revalued(found: TablePlan, before: Standing | None, source_before: Table | None, new: Table | None) -> TablePlan:
+def revalued(found: TablePlan, before: TableState | None, source_before: Table | None, new: Table | None) -> TablePlan:
     """The plan, with a refresh where a function gives other values than those that stand. found: with its properties.
 
     source_before: the source's shape before. Partitioned tables have no rows.
     """
-    if before is None or new is None or new.is_partitioned or before.state is State.NEW or found.is_kept:
+    if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW or found.is_orphaned:
         return found
     was, now = values_in(before.properties), values_in(found.properties)
     looked = _looks(was, source_before or new)

@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.shape.partitions import has_other_columns
 from airflow_ddlrepl.adapt.shape.type_changes import has_other_types
 from airflow_ddlrepl.capture.enroll import valid_at
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
 
 
 def in_step(
-    cycle: Cycle, target: str, at: Lsn, standings: Mapping[int, Standing], tables: Sequence[Table]
+    run: RunContext, target: str, at: Lsn, table_states: Mapping[int, TableState], tables: Sequence[Table]
 ) -> Iterator[Table]:
     """Those of which nothing has changed since the target's position that other tables share with them.
 
     A partitioned table's columns and a type are changed by the log, at its place: until then the others wait. So does
     a new table with the name of one that stands there still.
     """
-    taken = {s.name: s for s in standings.values() if s.state in (State.LIVE, State.PENDING)}
-    history = cycle.repository.histories(cycle.channel.name)
+    taken = {s.name: s for s in table_states.values() if s.state in (TableStatus.LIVE, TableStatus.PENDING)}
+    history = run.repository.histories(run.channel.name)
     loaded, place = {table.id for table in tables}, LogKey(at, START_OF_TRANSACTION)
     for table in tables:
         revision = valid_at(history.get(table.id, ()), place)
         before = revision.table if revision else None
         shares = table.partition is not None and table.partition.of not in loaded
-        other = taken.get(cycle.channel.target_name(target, table.name))
-        stands = other is not None and other.table_id != table.id and not namesake(cycle, target, table, other)
+        other = taken.get(run.channel.target_name(target, table.name))
+        stands = other is not None and other.table_id != table.id and not namesake(run, target, table, other)
         if stands or (before and (has_other_types(before, table) or (shares and has_other_columns(before, table)))):
             log.warning("%s goes on waiting at %s: the next cycle brings what has changed since", table.name, target)
         else:
             yield table
 
 
-def namesake(cycle: Cycle, target: str, table: Table, other: Standing) -> TableName | None:
+def namesake(run: RunContext, target: str, table: Table, other: TableState) -> TableName | None:
     """What the other one is called at the source where both would have one name at the target; None: they would not.
 
     As far as the log is captured. It may have been dropped, even before an ended activation enrolled it.
     """
-    known = cycle.repository.latest_revisions(cycle.channel.name).get(other.table_id)
+    known = run.repository.latest_revisions(run.channel.name).get(other.table_id)
     if known is None or known.table is None or known.table.name == table.name:
         return None
-    name_of, channel = known.table.name, cycle.channel
+    name_of, channel = known.table.name, run.channel
     return name_of if channel.target_name(target, name_of) == channel.target_name(target, table.name) else None

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.shape.partitions import joined
 from airflow_ddlrepl.adapt.shape.target_shape import become_text
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
@@ -37,7 +37,7 @@ from airflow_ddlrepl.engines.postgres.load.swap import (
     renew_types,
 )
 from airflow_ddlrepl.engines.postgres.log.capture_range import binary_safe
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, Exported, exported
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, SourceSnapshot, source_snapshot
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
 from airflow_ddlrepl.errors import CannotAdapt
@@ -50,10 +50,10 @@ from airflow_ddlrepl.flow.mapping.value_functions import require_transformable, 
 from airflow_ddlrepl.flow.refresh.periodic_reload import ask_for_reload, is_reload_due
 from airflow_ddlrepl.flow.refresh.readiness import in_step, namesake
 from airflow_ddlrepl.flow.refresh.requests import ask, options_of, targets_at_once
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.fencing import claim, writing
-from airflow_ddlrepl.flow.run.isolation import Apart
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.results import Refreshed
 from airflow_ddlrepl.flow.run.stage import stage
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 
 @stage("refresh")
-def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions = BULK) -> Refreshed:
+def refresh(context: RunContext, patterns: Sequence[str] = (), options: RefreshOptions = BULK) -> Refreshed:
     """Load every table that waits, and those that match a `schema.table` pattern (of the source).
 
     options: for the tables that match; the others are loaded as their actions' refresh_options say.
@@ -79,58 +79,58 @@ def refresh(cycle: Cycle, patterns: Sequence[str] = (), options: RefreshOptions 
     started = time.monotonic()
     rows: dict[str, int] = {}
     reasons: dict[str, str] = {}
-    follow(cycle)
+    follow(context)
     asked: dict[str, dict[int, RefreshRow]] = {}
-    apart = Apart()
-    for target in prepared_targets(cycle):
-        with apart.one(target.name):
-            record(cycle, target.name)
+    isolation = FailureIsolation()
+    for target in prepared_targets(context):
+        with isolation.one(target.name):
+            record(context, target.name)
             if patterns:
-                ask(cycle, target.name, patterns, options)
-            ask_for_reload(cycle, target.name)
-            waiting = cycle.repository.pending_refreshes(cycle.channel.name, target.name)
+                ask(context, target.name, patterns, options)
+            ask_for_reload(context, target.name)
+            waiting = context.repository.pending_refreshes(context.channel.name, target.name)
             asked[target.name] = {row.table_id: row for row in waiting}
-    for name, loaded in _each(cycle, asked):
-        with apart.one(name):
-            for standing, count in loaded():
-                rows[str(standing.name)] = count
-                row = asked[name].get(standing.table_id)
-                reasons[str(standing.name)] = row.reason if row else ""
+    for name, loaded in _each(context, asked):
+        with isolation.one(name):
+            for table_state, count in loaded():
+                rows[str(table_state.name)] = count
+                row = asked[name].get(table_state.table_id)
+                reasons[str(table_state.name)] = row.reason if row else ""
             reach("refresh.placed")
-            record(cycle, name)
-    apart.end()
+            record(context, name)
+    isolation.end()
     return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
 
 
-def is_waiting(cycle: Cycle) -> bool:
+def is_waiting(context: RunContext) -> bool:
     """Does any table wait for a refresh, or is a target new?"""
-    cycle.captured()
-    if has_new_target(cycle):
+    context.captured()
+    if has_new_target(context):
         return True
-    for target in ready_targets(cycle):
-        with session(cycle.target_dsn(target.name)) as connection:
-            if state.is_waiting(connection, cycle.channel.name):
+    for target in ready_targets(context):
+        with session(context.target_dsn(target.name)) as connection:
+            if state.is_waiting(connection, context.channel.name):
                 return True
     return False
 
 
-def has_loads(cycle: Cycle) -> bool:
+def has_loads(context: RunContext) -> bool:
     """Would a refresh load anything?"""
-    return is_waiting(cycle) or is_reload_due(cycle)
+    return is_waiting(context) or is_reload_due(context)
 
 
-def _pending(standings: Mapping[int, Standing]) -> dict[int, Standing]:
-    return {i: s for i, s in standings.items() if s.state in state.WAITING}
+def _pending(table_states: Mapping[int, TableState]) -> dict[int, TableState]:
+    return {i: s for i, s in table_states.items() if s.state in state.WAITING}
 
 
-Done = list[tuple[Standing, int]]
+Done = list[tuple[TableState, int]]
 
 
-def _each(cycle: Cycle, asked: Mapping[str, Mapping[int, RefreshRow]]) -> list[tuple[str, Callable[[], Done]]]:
+def _each(context: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) -> list[tuple[str, Callable[[], Done]]]:
     """What loads each target, or has done so: several at a time where a table's options say so. asked: by table."""
     saved = _Saved()
-    loads = [(name, partial(_refresh_target, cycle, name, saved, asked[name])) for name in asked]
-    at_once = min(targets_at_once(cycle, asked), len(asked))
+    loads = [(name, partial(_refresh_target, context, name, saved, asked[name])) for name in asked]
+    at_once = min(targets_at_once(context, asked), len(asked))
     if at_once <= 1:
         return list(loads)
     with ThreadPoolExecutor(at_once) as pool:
@@ -144,64 +144,64 @@ class _Saved:
     ids: set[int] = field(default_factory=set)
     turn: Lock = field(default_factory=Lock)
 
-    def save(self, cycle: Cycle, source: Exported, position: Lsn, target: str) -> None:
+    def save(self, context: RunContext, source: SourceSnapshot, position: Lsn, target: str) -> None:
         with self.turn:
-            save(cycle, source, position, target, self.ids)
+            save(context, source, position, target, self.ids)
             self.ids |= {table.id for table in source.tables}
 
 
-def _refresh_target(cycle: Cycle, target: str, saved: _Saved, asked: Mapping[int, RefreshRow]) -> Done:
+def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapping[int, RefreshRow]) -> Done:
     """asked: by table."""
-    claim(cycle, target)
-    with writing(cycle, target) as connection:
-        if not state.is_waiting(connection, cycle.channel.name):
+    claim(context, target)
+    with writing(context, target) as connection:
+        if not state.is_waiting(connection, context.channel.name):
             return []
-        now = state.read_state(connection, cycle.channel.name)
-        with exported(cycle.source_dsn, list(_pending(now.standings)), cycle.timeline) as source:
-            saved.save(cycle, source, now.lsn, target)
-            options = {t.id: options_of(cycle, target, t.name, asked.get(t.id)) for t in source.tables}
-            here = replace(source, tables=tuple(in_step(cycle, target, now.lsn, now.standings, source.tables)))
-            return Refresh(cycle, target, connection, here, now.standings, options=options).run()
+        now = state.read_state(connection, context.channel.name)
+        with source_snapshot(context.source_dsn, list(_pending(now.table_states)), context.timeline) as source:
+            saved.save(context, source, now.lsn, target)
+            options = {t.id: options_of(context, target, t.name, asked.get(t.id)) for t in source.tables}
+            here = replace(source, tables=tuple(in_step(context, target, now.lsn, now.table_states, source.tables)))
+            return Refresh(context, target, connection, here, now.table_states, options=options).run()
 
 
 @dataclass
 class Refresh:
     """One target's refresh of some tables under one snapshot. options: by table; a bulk load where there are none."""
 
-    cycle: Cycle
+    context: RunContext
     into: str
     connection: Connection[Any]
-    source: Exported
-    standings: Mapping[int, Standing]
+    source: SourceSnapshot
+    table_states: Mapping[int, TableState]
     options: Mapping[int, RefreshOptions] = field(default_factory=dict, kw_only=True)
 
     def __post_init__(self) -> None:
-        self.target = self.cycle.channel.target(self.into)
-        self.holder = self.cycle.channel.holder(self.into)
-        self.present = Present(self.connection)
+        self.target = self.context.channel.target(self.into)
+        self.holder = self.context.channel.holder(self.into)
+        self.present = ServerFacts(self.connection)
         self.wanted = {t.id: self.rows_wanted(t) for t in self.source.tables}
         self.after = {t.id: self._after(t) for t in self.source.tables}
         self.transforms = {t.id: self._transform(t) for t in self.source.tables}
 
-    def run(self) -> list[tuple[Standing, int]]:
+    def run(self) -> list[tuple[TableState, int]]:
         for table in self.source.tables:
             self._refuse_foreign(table)
-        sweep(self.connection, shadow_stem(self.holder), self.cycle.token)
+        sweep(self.connection, shadow_stem(self.holder), self.context.token)
         parents = [t for t in self.source.tables if t.is_partitioned]
         leaves = [t for t in self.source.tables if not t.is_partitioned]
-        done: list[tuple[Standing, int]] = []
+        done: list[tuple[TableState, int]] = []
         for table in sorted(parents, key=lambda t: _depth(t, self.source.tables)):
-            self.cycle.check_lock()
+            self.context.check_lock()
             place_parent(
                 self.connection,
                 self.holder,
                 self.after[table.id],
-                epoch=self.cycle.epoch,
-                token=self.cycle.token,
+                epoch=self.context.epoch,
+                token=self.context.token,
                 stood=self.stood(table),
             )
             done.append((self.after[table.id], 0))
-        self.cycle.check_lock()
+        self.context.check_lock()
         renew_types(self.connection, self._renewed(leaves))
         for table in leaves:
             make_shadow(self.connection, self.shadow_shape(table), self.shadow(table))
@@ -214,21 +214,21 @@ class Refresh:
 
     def _renewed(self, tables: Sequence[Table]) -> list[str]:
         """What brings types up to date, each statement once. One that does not stand yet comes with its tables."""
-        shapes = [*(standing.shape for standing in self.standings.values()), *(s.shape for s in self.after.values())]
+        shapes = [one.shape for one in (*self.table_states.values(), *self.after.values())]
         there = self.present.types({TableName(of.schema, of.name) for shape in shapes for of in shape.types})
-        known = {of.oid: of for standing in self.standings.values() for of in standing.shape.types}
+        known = {of.oid: of for table_state in self.table_states.values() for of in table_state.shape.types}
         render, found = PostgresDdl(self.present.version), list[str]()
         for table in tables:
-            own = {of.oid: of for of in self.standings[table.id].shape.types}
+            own = {of.oid: of for of in self.table_states[table.id].shape.types}
             found += renewed(self.after[table.id].shape, known | own, there, render)
         return list(dict.fromkeys(found))
 
     def _place(self, tables: Sequence[Table], counts: Mapping[int, int]) -> None:
         """A table that can't be placed is in nobody's way. It may be when others are: partitions that change bounds."""
-        dsn = self.cycle.target_dsn(self.target.name)
+        dsn = self.context.target_dsn(self.target.name)
         refused: dict[int, CannotAdapt] = {}
         for table in tables:
-            self.cycle.check_lock()
+            self.context.check_lock()
             try:
                 how = patiently(self._placer(table, counts[table.id]), self.connection, dsn)
                 log.info("refreshed %s: %d rows, %s", table.name, counts[table.id], how)
@@ -239,9 +239,9 @@ class Refresh:
         if refused:
             self._place([table for table in tables if table.id in refused], counts)
 
-    def _after(self, table: Table) -> Standing:
-        name = self.cycle.channel.target_name(self.into, table.name)
-        parent = self.standings.get(table.partition.of) if table.partition else None
+    def _after(self, table: Table) -> TableState:
+        name = self.context.channel.target_name(self.into, table.name)
+        parent = self.table_states.get(table.partition.of) if table.partition else None
         facts = TargetFacts(
             name_after=name,
             server_version=self.present.version,
@@ -249,52 +249,52 @@ class Refresh:
             parent=parent.name if parent else None,
             has_parent=parent is not None or table.partition is None,
         )
-        channel = self.cycle.channel
+        channel = self.context.channel
         seen = seen_at(channel, self.into, table)
         held = target_shape(seen, facts=facts)
         for why in become_text(seen, held):
             log.warning("%s", why)
         policy = policy_at(channel, self.target.name, table.name)
-        shape = want(self.standings[table.id].shape, held, policy)
+        shape = want(self.table_states[table.id].shape, held, policy)
         if parent is not None and all(parent.table_id != one.id for one in self.source.tables):
             shape = joined(shape, parent.shape)
         name, said = name if policy.adapts else shape.name, channel.properties_at(self.into, table.name)
-        return Standing(table.id, name, shape, State.LIVE, self.source.snapshot, said)
+        return TableState(table.id, name, shape, TableStatus.LIVE, self.source.snapshot, said)
 
     def rows_wanted(self, table: Table) -> str:
         """Which of the source's rows are loaded, as SQL; empty: all. Raises what `require_restrictable` raises."""
-        require_restrictable(self.cycle.channel, self.into, [table], self.connection)
-        return rows_wanted(self.cycle.channel, self.into, table)
+        require_restrictable(self.context.channel, self.into, [table], self.connection)
+        return rows_wanted(self.context.channel, self.into, table)
 
     def transform(self, table: Table) -> Transform | None:
         """What gives values of the rows that are loaded. Raises what `require_transformable` raises."""
-        require_transformable(self.cycle.channel, self.into, [table])
-        return transform_at(self.cycle.channel, self.into, table)
+        require_transformable(self.context.channel, self.into, [table])
+        return transform_at(self.context.channel, self.into, table)
 
     def stood(self, table: Table) -> Table | None:
         """The shape that the channel has given the target's table."""
-        before = self.standings[table.id]
-        return None if before.state is State.NEW else before.shape
+        before = self.table_states[table.id]
+        return None if before.state is TableStatus.NEW else before.shape
 
     def read(self, table: Table) -> Table:
         """What of the source's table is loaded."""
-        return read_for(self.cycle.channel, self.into, table)
+        return read_for(self.context.channel, self.into, table)
 
     def _refuse_foreign(self, table: Table) -> None:
         """A table with rows that this channel has never filled, or another one of its tables, is none to overwrite."""
         name = self.after[table.id].name
-        if self.standings[table.id].state is not State.NEW:
+        if self.table_states[table.id].state is not TableStatus.NEW:
             return
-        others = [other for other in self.standings.values() if other.name == name and other.table_id != table.id]
-        if any(other.state is State.KEPT for other in others):  # it is used again
+        others = [other for other in self.table_states.values() if other.name == name and other.table_id != table.id]
+        if any(other.state is TableStatus.ORPHANED for other in others):  # it is used again
             return
         for other in others:
-            if known := namesake(self.cycle, self.into, table, other):
+            if known := namesake(self.context, self.into, table, other):
                 raise same_name(name, known, table.name)
         refuse_foreign(self.target, self.present, name, table.name)
 
     def shadow(self, table: Table) -> TableName:
-        return TableName(SCHEMA, f"{shadow_stem(self.holder)}{self.cycle.token}_{table.id}")
+        return TableName(SCHEMA, f"{shadow_stem(self.holder)}{self.context.token}_{table.id}")
 
     def shadow_shape(self, table: Table) -> Table:
         """The shadow table's columns while it is loaded."""
@@ -313,17 +313,17 @@ class Refresh:
         tasks = [  # a table that is one chunk is finished with it
             replace(task, after=self.finish(table)) if often[table.id] == 1 else task for table, _, task in work
         ]
-        groups = together([share for _, share, _ in work], self.cycle.runner.parallelism)
+        groups = together([share for _, share, _ in work], self.context.runner.parallelism)
         bundles = [tuple(tasks[place] for place in group) for group in groups]
         with needing(size, f"of the source's tables are loaded into target {self.target.name}"):
-            loaded = self.cycle.runner.map(load_chunks, bundles, "refresh", size=size)
+            loaded = self.context.runner.map(load_chunks, bundles, "refresh", size=size)
         for group, found in zip(groups, loaded, strict=True):
             for place, count in zip(group, found, strict=True):
                 counts[work[place][0].id] += count
         large = [table for table in tables if often[table.id] > 1]
-        dsn = self.cycle.target_dsn(self.target.name)
+        dsn = self.context.target_dsn(self.target.name)
         rest = [FinishTask(dsn, self.after[t.id].name, self.shadow(t), self.finish(t)) for t in large]
-        with ThreadPoolExecutor(max(1, self.cycle.runner.parallelism)) as pool:  # the target works, we wait
+        with ThreadPoolExecutor(max(1, self.context.runner.parallelism)) as pool:  # the target works, we wait
             list(pool.map(finish_shadow, rest))
         return counts
 
@@ -331,22 +331,22 @@ class Refresh:
         """Each chunk: its table, its pages, the task that loads it."""
         by_id = {t.id: t for t in tables}
         pages = {i: n for i, n in self.source.pages.items() if i in by_id}
-        chunks = cut(pages, self.cycle.runner.parallelism)
+        chunks = cut(pages, self.context.runner.parallelism)
         return [(by_id[c.table_id], pages_of(c, pages), self._task(by_id[c.table_id], c)) for c in chunks]
 
     def _task(self, table: Table, chunk: Chunk) -> LoadTask:
         loaded, transform = self._loaded(table), self.transforms[table.id]
         is_alike = all(theirs.type.text == ours.type.text for theirs, ours in loaded)
         return LoadTask(
-            source_dsn=self.cycle.source_dsn,
-            target_dsn=self.cycle.target_dsn(self.target.name),
+            source_dsn=self.context.source_dsn,
+            target_dsn=self.context.target_dsn(self.target.name),
             snapshot=self.source.name,
             table=table.name,
             shadow=self.shadow(table),
             columns=tuple((theirs.name, ours.name) for theirs, ours in loaded),
             low_page=chunk.low,
             high_page=chunk.high,
-            token=str(self.cycle.token),
+            token=str(self.context.token),
             chunk=f"{self.holder}/{table.id}/{chunk.number}",
             binary=transform is None and is_alike and binary_safe(table),
             wanted=self.wanted[table.id],
@@ -363,21 +363,21 @@ class Refresh:
         return only(self.transform(table), [theirs.name for theirs, _ in self._loaded(table)])
 
     def _placer(self, table: Table, rows: int) -> Callable[[], str]:
-        standing = self.after[table.id]
-        before = self.standings[table.id]
+        table_state = self.after[table.id]
+        before = self.table_states[table.id]
         ids = {c.id for c in self.read(table).columns}
-        kept = [c.name for c in standing.shape.columns if c.id not in ids]
+        kept = [c.name for c in table_state.shape.columns if c.id not in ids]
 
         def place() -> str:
             return put_in_place(
                 self.connection,
                 self.holder,
-                standing,
+                table_state,
                 self.shadow(table),
                 rows,
-                previous=standing.name if before.state is State.NEW else before.name,
-                epoch=self.cycle.epoch,
-                token=self.cycle.token,
+                previous=table_state.name if before.state is TableStatus.NEW else before.name,
+                epoch=self.context.epoch,
+                token=self.context.token,
                 kept=kept,
                 stood=self.stood(table),
                 options=self.options.get(table.id, BULK),

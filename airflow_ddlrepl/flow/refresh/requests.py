@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.errors import ConfigError, UnreadableRows
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import FIRST, RefreshAsked
@@ -30,31 +30,31 @@ NEW_TRAIL = "the trail was lost, and a new one has begun"
 UNREADABLE = "rows came that the target can't read"  # no value of theirs is kept
 
 
-def ask(cycle: Cycle, target: str, patterns: Sequence[str], options: RefreshOptions) -> None:
+def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshOptions) -> None:
     """Mark tables as waiting. Raises ConfigError CFG-131 when no table of the channel matches.
 
     The options are kept with the reason: a run that goes on with what this one was killed in has them, too.
     """
-    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    latest = run.repository.latest_revisions(run.channel.name)
     reason, how = BY_HAND if options == BULK else f"{BY_HAND}: {options}", str(options)
-    with session(cycle.target_dsn(target)) as connection:
-        now = state.read_state(connection, cycle.channel.name)
-        tables = {i: r.table for i, r in latest.items() if r.table is not None and i in now.standings}
+    with session(run.target_dsn(target)) as connection:
+        now = state.read_state(connection, run.channel.name)
+        tables = {i: r.table for i, r in latest.items() if r.table is not None and i in now.table_states}
         named = {i for i, table in tables.items() if any_matches(patterns, table.name)}
-        wanted = {i: now.standings[i] for i in _and_partitions(tables, named)}
+        wanted = {i: now.table_states[i] for i in _and_partitions(tables, named)}
         asked = {
-            i: replace(s, state=State.PENDING) if s.state is State.LIVE else s
+            i: replace(s, state=TableStatus.PENDING) if s.state is TableStatus.LIVE else s
             for i, s in wanted.items()
-            if s.state in (State.LIVE, *state.WAITING)
+            if s.state in (TableStatus.LIVE, *state.WAITING)
         }
-        if not named and not any(s.state in state.WAITING for s in now.standings.values()):
+        if not named and not any(s.state in state.WAITING for s in now.table_states.values()):
             raise ConfigError(
                 f"no table of the channel matches {', '.join(patterns)}",
                 code="CFG-131",
                 hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
             )
-        suspend(cycle, target, connection, asked, [RefreshAsked(i, reason, now.lsn, True, how) for i in asked])
-    record(cycle, target)
+        suspend(run, target, connection, asked, [RefreshAsked(i, reason, now.lsn, True, how) for i in asked])
+    record(run, target)
 
 
 def _and_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
@@ -65,36 +65,36 @@ def _and_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[in
     return found
 
 
-def suspend_unreadable(cycle: Cycle, target: str, error: UnreadableRows) -> bool:
+def suspend_unreadable(run: RunContext, target: str, error: UnreadableRows) -> bool:
     """The table that the error names waits to be loaded anew from where the target is. False: no table can.
 
     A transaction that was open while a label of an enum was renamed wrote rows that the log shows with the former one.
     """
-    with session(cycle.target_dsn(target)) as connection:
-        now = state.read_state(connection, cycle.channel.holder(target))
-        live = {i: s for i, s in now.standings.items() if s.state is State.LIVE and str(s.name) == error.table}
-        waits = {i: replace(standing, state=State.PENDING) for i, standing in live.items()}
-        suspend(cycle, target, connection, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
-    record(cycle, target)
+    with session(run.target_dsn(target)) as connection:
+        now = state.read_state(connection, run.channel.holder(target))
+        live = {i: s for i, s in now.table_states.items() if s.state is TableStatus.LIVE and str(s.name) == error.table}
+        waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
+        suspend(run, target, connection, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
+    record(run, target)
     return bool(waits)
 
 
 def suspend(
-    cycle: Cycle,
+    run: RunContext,
     target: str,
     connection: Connection[Any],
-    waits: Mapping[int, Standing],
+    waits: Mapping[int, TableState],
     asked: Sequence[RefreshAsked],
 ) -> None:
     """These tables wait for a refresh, in one transaction with what tells the repository of it."""
-    holder = cycle.channel.holder(target)
+    holder = run.channel.holder(target)
     with connection.transaction(), connection.cursor() as cursor:
-        state.hold(cursor, holder, epoch=cycle.epoch, token=cycle.token)
+        state.hold(cursor, holder, epoch=run.epoch, token=run.token)
         state.write_standings(cursor, holder, waits)
         leave(cursor, holder, asked)
 
 
-def options_of(cycle: Cycle, target: str, table: TableName, asked: RefreshRow | None) -> RefreshOptions:
+def options_of(run: RunContext, target: str, table: TableName, asked: RefreshRow | None) -> RefreshOptions:
     """What a waiting table is loaded with: a person's options, else what the actions say.
 
     Rows that the target could never have had are no difference that a mask leaves. table: as it is called at the
@@ -103,13 +103,13 @@ def options_of(cycle: Cycle, target: str, table: TableName, asked: RefreshRow | 
     how = asked.how if asked else ""
     if how not in ("", FIRST):
         return read_options(how)
-    options = policy_at(cycle.channel, target, table).refresh
+    options = policy_at(run.channel, target, table).refresh
     return replace(options, mask=options.mask - {Difference.INSERT}) if how == FIRST else options
 
 
-def targets_at_once(cycle: Cycle, asked: Mapping[str, Mapping[int, RefreshRow]]) -> int:
+def targets_at_once(run: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) -> int:
     """The largest number that a waiting table's options say. asked: by target and table."""
-    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    latest = run.repository.latest_revisions(run.channel.name)
     waiting = [(latest.get(i), row) for rows in asked.values() for i, row in rows.items()]
     known = [(one.table, row) for one, row in waiting if one is not None and one.table is not None]
-    return max([options_of(cycle, row.target, table.name, row).targets for table, row in known], default=1)
+    return max([options_of(run, row.target, table.name, row).targets for table, row in known], default=1)

@@ -1,4 +1,4 @@
-"""Survey: go along a replay's course without touching anything: what would be done, and what can't be known."""
+"""RewindPreview: go along a replay's course without touching anything: what would be done, and what can't be known."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
-from airflow_ddlrepl.adapt.program.program import Program, Standing, State, Step
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Cleared, Present
+from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, TableState, TableStatus
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
 from airflow_ddlrepl.engines.postgres.target.rewind_area import NONE, Obstacles, in_the_way
 from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import DdlReplError, TargetError
-from airflow_ddlrepl.flow.apply.transaction import look, reason
+from airflow_ddlrepl.flow.apply.transaction import pending_log_at, reason
 from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
 from airflow_ddlrepl.flow.mapping.initial_state import waiting
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import require_possible
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
-from airflow_ddlrepl.flow.rewind.route import Course
-from airflow_ddlrepl.flow.run.context import Cycle
-from airflow_ddlrepl.flow.snapshots.archive import standing_at
+from airflow_ddlrepl.flow.rewind.route import RewindRoute
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
@@ -32,19 +32,19 @@ STALE = "as last loaded"
 
 
 @dataclass(frozen=True)
-class Survey:
+class RewindPreview:
     """steps: the schema changes on the way. unsafe: why the rows of some tables at the end can't be known, by id.
 
     stopped: the change that a policy stops at, if one does; what comes after it is not looked at.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
     unsafe: Mapping[int, str]
     stopped: str = ""
 
 
 @dataclass(frozen=True)
-class RewindPlanned:
+class RewindPlan:
     """A rewind before it is done. tables: verdict, rows to load, changes of shape on the way, by table.
 
     segments, bytes: of the trail, that are read. removed: what an earlier rewind left at the target.
@@ -107,37 +107,37 @@ class RewindPlanned:
         return "\n".join(lines)
 
 
-def survey(cycle: Cycle, into: str, way: Course) -> Survey:
+def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPreview:
     """The plans of the whole course, as the replay will make them. Reads what `stretch` reads."""
-    present = Cleared(cycle.target_connection(into))
-    standings = waiting_tables(cycle, into, way, present)
-    low, steps = way.low, list[Step]()
+    present = EmptiedServerFacts(run.target_connection(into))
+    table_states = waiting_tables(run, into, way, present)
+    low, steps = way.low, list[ProgramStep]()
     why = dict(way.unsafe)
     for stop in (*way.stops, None):
         high = way.high if stop is None else stop.load.position
-        program = look(cycle, into, present, low, standings, until=high, only=way.wanted).program(high)
+        program = pending_log_at(run, into, present, low, table_states, until=high, only=way.wanted).program(high)
         steps += program.steps
         _explain(program, why)
         if program.stop is not None:
-            return Survey(tuple(steps), _with_relatives(way, _known_before(way)), _said(program))
-        standings, low = dict(program.standings), high
+            return RewindPreview(tuple(steps), _with_relatives(way, _known_before(way)), _said(program))
+        table_states, low = dict(program.table_states), high
         for kept in stop.tables if stop else ():
-            before = standings.get(kept.table.id)
+            before = table_states.get(kept.table.id)
             if before is not None and stop is not None and way.takes(stop.load, before):
-                condition_at(cycle.channel, into, kept.table)
-                transform_at(cycle.channel, into, kept.table)
-                held = waiting(cycle.channel, into, kept.table, present)
-                standings[before.table_id] = replace(held, state=State.LIVE, snapshot=stop.load.snapshot)
-    return Survey(tuple(steps), _unsafe(way, standings, why))
+                condition_at(run.channel, into, kept.table)
+                transform_at(run.channel, into, kept.table)
+                held = waiting(run.channel, into, kept.table, present)
+                table_states[before.table_id] = replace(held, state=TableStatus.LIVE, snapshot=stop.load.snapshot)
+    return RewindPreview(tuple(steps), _unsafe(way, table_states, why))
 
 
-def waiting_tables(cycle: Cycle, into: str, way: Course, present: Present) -> dict[int, Standing]:
+def waiting_tables(run: RunContext, into: str, way: RewindRoute, present: ServerFacts) -> dict[int, TableState]:
     """The tables where the course begins: each waits for its load. Raises what `require_possible` raises."""
-    require_possible(cycle.channel, into, way.before.values())
-    return {i: waiting(cycle.channel, into, table, present) for i, table in way.before.items()}
+    require_possible(run.channel, into, way.before.values())
+    return {i: waiting(run.channel, into, table, present) for i, table in way.before.items()}
 
 
-def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanned:
+def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPreview) -> RewindPlan:
     """The survey as a person reads it."""
     loads = {kept.table.id: (stop.load, kept) for stop in way.stops for kept in stop.tables}
     changes: dict[int, list[str]] = {}
@@ -145,7 +145,7 @@ def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanne
         if step.plan is not None:
             told = changes.setdefault(step.table_id, [])
             told += [f"{Lsn(step.key.lsn)} {' '.join((step.event.statement or step.event.tag).split())}"]
-    tables, stale = [], as_last_loaded(cycle, way)
+    tables, stale = [], as_last_loaded(run, way)
     for table_id, name in sorted(way.names.items(), key=lambda item: item[1]):
         load, kept = loads.get(table_id, (None, None))
         tables.append(
@@ -158,18 +158,18 @@ def planned(cycle: Cycle, into: str, way: Course, found: Survey) -> RewindPlanne
                 "changes": changes.get(table_id, []),
             }
         )
-    extent = cycle.repository.extent(cycle.channel.name, way.low, way.high)
-    there = _there(cycle, into)
-    names = names_on_the_way(cycle, into, way)
-    stands = in_the_way(cycle.target_connection(into), cycle.channel.holder(into), names, there)
+    extent = run.repository.extent(run.channel.name, way.low, way.high)
+    there = _there(run, into)
+    names = names_on_the_way(run, into, way)
+    stands = in_the_way(run.target_connection(into), run.channel.holder(into), names, there)
     removed = sorted(map(str, there))
-    return RewindPlanned(into, way.low, way.high, tables, *extent, removed, found.stopped, in_the_way=stands)
+    return RewindPlan(into, way.low, way.high, tables, *extent, removed, found.stopped, in_the_way=stands)
 
 
-def as_last_loaded(cycle: Cycle, way: Course) -> dict[int, str]:
+def as_last_loaded(run: RunContext, way: RewindRoute) -> dict[int, str]:
     """Tables whose rows were not in the log at the end of the course, by id, and why: they come with a load's."""
-    there = standing_at(cycle, way.high)
-    found = {i: why_not_in_the_log(cycle, there[i]) for i in way.names if i in there}
+    there = tables_at(run, way.high)
+    found = {i: why_not_in_the_log(run, there[i]) for i in way.names if i in there}
     return {i: f"its rows were not in the log then: {why}" for i, why in found.items() if why}
 
 
@@ -182,34 +182,34 @@ def _verdict(table_id: int, unsafe: Container[int], stale: Container[int], chang
 
 
 def _explain(program: Program, why: dict[int, str]) -> None:
-    for table_id, standing in program.standings.items():
-        if standing.state is State.PENDING:
+    for table_id, table_state in program.table_states.items():
+        if table_state.state is TableStatus.PENDING:
             why[table_id] = f"{reason(program, table_id)}, and it was not loaded yet"
 
 
-def _unsafe(way: Course, standings: Mapping[int, Standing], why: Mapping[int, str]) -> dict[int, str]:
+def _unsafe(way: RewindRoute, table_states: Mapping[int, TableState], why: Mapping[int, str]) -> dict[int, str]:
     found = _known_before(way)
     for table_id in way.names:
-        standing = standings.get(table_id)
-        if standing is None:
+        table_state = table_states.get(table_id)
+        if table_state is None:
             found[table_id] = "nothing that is kept brings it"
-        elif standing.state in (State.PENDING, State.NEW) and not standing.shape.is_partitioned:
+        elif table_state.state in (TableStatus.PENDING, TableStatus.NEW) and not table_state.shape.is_partitioned:
             told = why.get(table_id, "its rows are not kept up to this position")
             found[table_id] = f"{told}{_known_from(way, table_id)}"
     return _with_relatives(way, found)
 
 
-def _known_before(way: Course) -> dict[int, str]:
+def _known_before(way: RewindRoute) -> dict[int, str]:
     return {i: f"{told}{_known_from(way, i)}" for i, told in way.unsafe.items()}
 
 
-def _with_relatives(way: Course, unsafe: Mapping[int, str]) -> dict[int, str]:
+def _with_relatives(way: RewindRoute, unsafe: Mapping[int, str]) -> dict[int, str]:
     """With a partition comes what it is one of, and with that all of its partitions: they are unsafe together."""
     known = {way.root(i): f"it goes back together with {way.names[i]}, whose rows can't be known" for i in unsafe}
     return {i: known[way.root(i)] for i in way.names if way.root(i) in known} | dict(unsafe)
 
 
-def _known_from(way: Course, table_id: int) -> str:
+def _known_from(way: RewindRoute, table_id: int) -> str:
     at = way.known_from.get(table_id)
     return f" (its rows are known from {at} on)" if at else ""
 
@@ -221,22 +221,22 @@ def _said(program: Program) -> str:
 
 
 def names_on_the_way(
-    cycle: Cycle, into: str, way: Course, standing: Sequence[Table] = ()
+    run: RunContext, into: str, way: RewindRoute, present: Sequence[Table] = ()
 ) -> tuple[set[TableName], set[TableName]]:
     """The names of tables and of types that a replay needs: of all shapes on the way, and where tables are kept aside.
 
-    standing: what is there already, and may have to go aside.
+    present: what is there already, and may have to go aside.
     """
-    target_name = cycle.channel.target_name
-    shapes = [*standing, *(shape.with_(name=target_name(into, shape.name)) for shape in way.shapes)]
+    target_name = run.channel.target_name
+    shapes = [*present, *(shape.with_(name=target_name(into, shape.name)) for shape in way.shapes)]
     tables = {name for shape in shapes for name in (shape.name, kept_aside(shape))}
     return tables, {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
 
 
-def _there(cycle: Cycle, into: str) -> list[TableName]:
+def _there(run: RunContext, into: str) -> list[TableName]:
     """The tables that are cleared away first."""
     try:
-        found = read_state(cycle.target_connection(into), cycle.channel.holder(into))
+        found = read_state(run.target_connection(into), run.channel.holder(into))
     except TargetError:
         return []
-    return [one.name for one in found.standings.values() if one.state is not State.NEW]
+    return [one.name for one in found.table_states.values() if one.state is not TableStatus.NEW]

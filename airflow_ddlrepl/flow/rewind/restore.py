@@ -41,7 +41,7 @@ class Restore(Refresh):
         """Each chunk as it was kept; of rows that are read again, as they are read."""
         by_id = {table.id: table for table in tables}
         again = {i: self._reading(table) for i, table in by_id.items() if self._is_read(table)}
-        parts = read_again(self.connection, again, self.cycle.runner.parallelism)
+        parts = read_again(self.connection, again, self.context.runner.parallelism)
         found = [(by_id[i], pages, task) for i, pages, task in parts]
         for table in tables:
             if table.id not in again:
@@ -55,17 +55,17 @@ class Restore(Refresh):
         return [
             LoadTask(
                 source_dsn="",
-                target_dsn=self.cycle.target_dsn(self.target.name),
+                target_dsn=self.context.target_dsn(self.target.name),
                 snapshot="",
                 table=table.name,
                 shadow=into,
                 columns=columns,
                 low_page=0,
                 high_page=None,
-                token=str(self.cycle.token),
+                token=str(self.context.token),
                 chunk=f"{self.holder}/{table.id}/{number}",
                 binary=kept.is_binary,
-                kept=Kept(self.cycle.channel.trail, self.cycle.channel.name, files),
+                kept=Kept(self.context.channel.trail, self.context.channel.name, files),
             )
             for number, files in enumerate(kept.chunks)
         ]
@@ -81,7 +81,7 @@ class Restore(Refresh):
                 if table.id in shapes
                 for task in self._kept_tasks(table, places[table.id], self._columns(table, shapes[table.id]))
             ]
-            self.cycle.runner.map(load_chunks, [(task,) for task in tasks], "restore", size=self._size(shapes))
+            self.context.runner.map(load_chunks, [(task,) for task in tasks], "restore", size=self._size(shapes))
             return super()._load(tables)
 
     def _size(self, of: Iterable[int]) -> int:
@@ -92,11 +92,11 @@ class Restore(Refresh):
 
     def _reading(self, table: Table) -> LoadTask:
         """All of the rows that lie beside. Raises CannotAdapt REW-103 where a column was not kept."""
-        condition, transform = condition_at(self.cycle.channel, self.into, table), self.transforms[table.id]
+        condition, transform = condition_at(self.context.channel, self.into, table), self.transforms[table.id]
         require_kept(table, transform.reads if transform else (), self.kept[table.id].columns)
         return replace(
             self._task(table, Chunk(table.id, 0, 0, None)),
-            source_dsn=self.cycle.target_dsn(self.target.name),
+            source_dsn=self.context.target_dsn(self.target.name),
             beside=beside(self.shadow(table)),
             chunk=f"{self.holder}/{table.id}",
             wanted=is_true(condition) if condition else "",
@@ -126,7 +126,7 @@ class Restore(Refresh):
 
     def transform(self, table: Table) -> Transform | None:
         """Whether the log told whole rows then matters to the log's rows alone."""
-        return transform_at(self.cycle.channel, self.into, table)
+        return transform_at(self.context.channel, self.into, table)
 
     def rows_wanted(self, table: Table) -> str:
         """What is kept is loaded whole: `finish` takes away what is not wanted."""
@@ -134,7 +134,7 @@ class Restore(Refresh):
 
     def _restricted(self, table: Table) -> Iterator[str]:
         """Rows that the condition is not true for go while every kept column is there."""
-        condition = condition_at(self.cycle.channel, self.into, table)
+        condition = condition_at(self.context.channel, self.into, table)
         if condition is None or table.is_partitioned:
             return
         ours = {column.id: column for column in self.shadow_shape(table).columns}

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.capture.log_continuity import require_source
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
-from airflow_ddlrepl.flow.rewind.preview import RewindPlanned, as_last_loaded, planned, survey
+from airflow_ddlrepl.flow.rewind.preview import RewindPlan, as_last_loaded, preview_rewind, rewind_plan
 from airflow_ddlrepl.flow.rewind.rebuild import replay
-from airflow_ddlrepl.flow.rewind.route import Course, course, is_held, out_of_reach, strangers
+from airflow_ddlrepl.flow.rewind.route import RewindRoute, is_held, out_of_reach, rewind_route, strangers
 from airflow_ddlrepl.flow.rewind.swap_in import as_target, left_out, position_of_target, reinstate
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.run.stop_position import Until, position_of, require_past
@@ -48,21 +48,23 @@ class Rewound(Printable):
 class _Errand:
     """Where to build (`into`, in a cycle that has the policies of the place that it is for), and the way there."""
 
-    cycle: Cycle
+    run: RunContext
     into: str
-    way: Course
+    way: RewindRoute
 
 
-def plan_rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = ()) -> RewindPlanned:
+def plan_rewind(run: RunContext, to: Until, into: str = "", patterns: Sequence[str] = ()) -> RewindPlan:
     """What `rewind` would do, and what it can't. Changes nothing. Raises what `rewind` raises before it begins."""
-    into = _place(cycle, into)
-    errand = _errand(cycle, to, into, patterns)
-    found = planned(errand.cycle, errand.into, errand.way, survey(errand.cycle, errand.into, errand.way))
-    return found if cycle.channel.is_replay(into) else replace(found, live=into)
+    into = _place(run, into)
+    errand = _errand(run, to, into, patterns)
+    found = rewind_plan(errand.run, errand.into, errand.way, preview_rewind(errand.run, errand.into, errand.way))
+    return found if run.channel.is_replay(into) else replace(found, live=into)
 
 
 @stage("rewind")
-def rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = (), *, onward: bool = False) -> Rewound:
+def rewind(
+    run: RunContext, to: Until, into: str = "", patterns: Sequence[str] = (), *, onward: bool = False
+) -> Rewound:
     """Into a replay: the tables as they were at a moment or position, and nothing later.
 
     Into a live target (default: the only one): its tables are built in the channel's first replay as they were, go on
@@ -76,23 +78,23 @@ def rewind(cycle: Cycle, to: Until, into: str = "", patterns: Sequence[str] = ()
     position that the error names.
     """
     started = time.monotonic()
-    into = _place(cycle, into)
-    errand = reread_where_lost(cycle, lambda: _possible(cycle, to, into, patterns))
+    into = _place(run, into)
+    errand = reread_where_lost(run, lambda: _possible(run, to, into, patterns))
     way = errand.way
-    done = replay(errand.cycle, errand.into, way, onward=onward)
-    placed = {} if cycle.channel.is_replay(into) else reinstate(cycle, into, errand.into, way)
+    done = replay(errand.run, errand.into, way, onward=onward)
+    placed = {} if run.channel.is_replay(into) else reinstate(run, into, errand.into, way)
     names = tuple(sorted(map(str, way.names.values())))
     seconds = round(time.monotonic() - started, 2)
     counts = dict(done.applied.rows), dict(done.applied.changes)
     return Rewound(into, way.low, way.high, done.loaded, *counts, names, placed, seconds)
 
 
-def _place(cycle: Cycle, into: str) -> str:
+def _place(run: RunContext, into: str) -> str:
     """The replay or target that is meant."""
-    targets = [target.name for target in cycle.channel.targets]
+    targets = [target.name for target in run.channel.targets]
     if not into and len(targets) == 1:
         return targets[0]
-    if into not in (known := [place.name for place in cycle.channel.places]):
+    if into not in (known := [place.name for place in run.channel.places]):
         raise ConfigError(
             f"the channel has no target or replay {into}" if into else "the channel has several targets",
             code="CFG-132",
@@ -101,64 +103,64 @@ def _place(cycle: Cycle, into: str) -> str:
     return into
 
 
-def _errand(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Errand:
-    channel = cycle.channel
+def _errand(run: RunContext, to: Until, into: str, patterns: Sequence[str]) -> _Errand:
+    channel = run.channel
     if not channel.replays:
         raise ConfigError(
             "the channel has no replay: nowhere can its past be built",
             code="CFG-133",
             hint="name another database (or other schemas of the target's) under `replays` in the channel file",
         )
-    require_past(cycle, to)
-    moment = _captured(cycle, to)
+    require_past(run, to)
+    moment = _captured(run, to)
     if channel.is_replay(into):
-        high = _loaded(cycle, moment)
-        return _Errand(cycle, into, course(cycle, high, patterns, left_out=strangers(cycle, into, high)))
-    high = _loaded(cycle, position_of_target(cycle, into, moment))
-    aside, others = as_target(cycle, into), left_out(cycle, high) | strangers(cycle, into, high)
-    return _Errand(aside, channel.replays[0].name, course(cycle, high, patterns, _loaded(cycle, moment), others))
+        high = _loaded(run, moment)
+        return _Errand(run, into, rewind_route(run, high, patterns, left_out=strangers(run, into, high)))
+    high = _loaded(run, position_of_target(run, into, moment))
+    aside, others = as_target(run, into), left_out(run, high) | strangers(run, into, high)
+    return _Errand(aside, channel.replays[0].name, rewind_route(run, high, patterns, _loaded(run, moment), others))
 
 
-def _possible(cycle: Cycle, to: Until, into: str, patterns: Sequence[str]) -> _Errand:
+def _possible(run: RunContext, to: Until, into: str, patterns: Sequence[str]) -> _Errand:
     """Raises DdlReplError REW-102 where the rows of a table can't be known."""
-    errand = _errand(cycle, to, into, patterns)
-    _refuse_unsafe(errand.way, survey(errand.cycle, errand.into, errand.way).unsafe)
-    for table_id, why in as_last_loaded(cycle, errand.way).items():
+    errand = _errand(run, to, into, patterns)
+    _refuse_unsafe(errand.way, preview_rewind(errand.run, errand.into, errand.way).unsafe)
+    for table_id, why in as_last_loaded(run, errand.way).items():
         log.warning("%s comes as it was last loaded: %s", errand.way.names[table_id], why)
     return errand
 
 
-def _captured(cycle: Cycle, to: Until) -> Lsn:
+def _captured(run: RunContext, to: Until) -> Lsn:
     """The position that is meant. Raises DdlReplError CTL-110 or REW-101 when the trail does not reach it."""
-    captured, high = cycle.captured(), position_of(cycle, to)
-    is_short = to > captured if isinstance(to, Lsn) else high == captured and _has_more(cycle, captured)
+    captured, high = run.captured(), position_of(run, to)
+    is_short = to > captured if isinstance(to, Lsn) else high == captured and _has_more(run, captured)
     if is_short:
         raise DdlReplError(
             f"{to} is not captured yet: the trail ends at {captured}",
             code="CTL-110",
             hint="run `ddlrepl replicate` first",
         )
-    if not is_held(cycle, to):
-        raise out_of_reach(cycle, to, "it is before all that the trail holds")
+    if not is_held(run, to):
+        raise out_of_reach(run, to, "it is before all that the trail holds")
     return high
 
 
-def _loaded(cycle: Cycle, high: Lsn) -> Lsn:
+def _loaded(run: RunContext, high: Lsn) -> Lsn:
     """Up to which position loads hold no more than what was captured: nothing else was committed for the channel."""
-    if high < cycle.captured():
+    if high < run.captured():
         return high
-    require_source(cycle, high)
-    ends = [load.snapshot.high for load in loads(cycle.trail, cycle.epoch) if load.position <= high]
-    return max((end for end in ends if end > high and not cycle.source.has_news(high, end)), default=high)
+    require_source(run, high)
+    ends = [load.snapshot.high for load in loads(run.trail, run.epoch) if load.position <= high]
+    return max((end for end in ends if end > high and not run.source.has_news(high, end)), default=high)
 
 
-def _has_more(cycle: Cycle, captured: Lsn) -> bool:
+def _has_more(run: RunContext, captured: Lsn) -> bool:
     """Has something been committed that is not captured? Maybe before a moment that nothing captured is past."""
-    require_source(cycle, captured)
-    return cycle.source.has_news(captured, cycle.source.flush_position())
+    require_source(run, captured)
+    return run.source.has_news(captured, run.source.flush_position())
 
 
-def _refuse_unsafe(way: Course, unsafe: Mapping[int, str]) -> None:
+def _refuse_unsafe(way: RewindRoute, unsafe: Mapping[int, str]) -> None:
     if not unsafe:
         return
     told = "; ".join(f"{way.names[i]}: {why}" for i, why in unsafe.items())

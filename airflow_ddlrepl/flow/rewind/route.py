@@ -1,4 +1,4 @@
-"""Course: how a replay gets to a position: where it begins, which loads it meets on the way, what stays unknown."""
+"""The route of a rewind: where it begins, which loads it meets on the way, and what stays unknown."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.adapt.program.program import Standing
+from airflow_ddlrepl.adapt.program.program import TableState
 from airflow_ddlrepl.capture.unknown_shapes import untold
 from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.engines.postgres.target.state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.stop_position import Until
-from airflow_ddlrepl.flow.snapshots.archive import is_whole, standing_at
+from airflow_ddlrepl.flow.snapshots.archive import is_whole, tables_at
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
@@ -27,7 +27,7 @@ NO_HORIZON = "set `rewind_horizon` in the channel file, then `ddlrepl refresh --
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class RestorePoint:
     """At the load's position, these of its tables get their rows."""
 
     load: Load
@@ -35,7 +35,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class RewindRoute:
     """The log from low to high, and what is loaded where on the way.
 
     before: the tables as they stood at low; those that a load brings later wait for it. shapes: all that the tables
@@ -54,15 +54,15 @@ class Course:
     names: Mapping[int, TableName]
     gone: frozenset[int]
     parents: Mapping[int, int]
-    stops: tuple[Stop, ...]
+    stops: tuple[RestorePoint, ...]
     unsafe: Mapping[int, str]
     known_from: Mapping[int, Lsn]
     base: Lsn
     kind: str
 
-    def takes(self, load: Load, standing: Standing) -> bool:
+    def takes(self, load: Load, table_state: TableState) -> bool:
         """Does the table get the load's rows?"""
-        return load.snapshot.high <= self.base or standing.state in WAITING
+        return load.snapshot.high <= self.base or table_state.state in WAITING
 
     def ends_with(self, table_id: int) -> bool:
         """Is the table there at the end? Others are on the way only: partitions that are dropped before."""
@@ -75,13 +75,13 @@ class Course:
         return table_id
 
 
-def course(
-    cycle: Cycle,
+def rewind_route(
+    run: RunContext,
     high: Lsn,
     patterns: Sequence[str] = (),
     base: Lsn | None = None,
     left_out: Container[int] = (),
-) -> Course:
+) -> RewindRoute:
     """The shortest way. patterns: of the tables that it is about, as they are called at `high`.
 
     base: it leads through this position, and goes on from there by the log wherever that tells the rows.
@@ -90,37 +90,37 @@ def course(
     Raises ConfigError CFG-131 when no table of the channel matches, DdlReplError REW-101 when there is no way at all.
     """
     base = high if base is None else base
-    standing, earlier = standing_at(cycle, high), standing_at(cycle, base)
-    wanted = _wanted(standing, patterns, left_out)
+    tables, earlier = tables_at(run, high), tables_at(run, base)
+    wanted = _wanted(tables, patterns, left_out)
     if not wanted:
         raise ConfigError(
             f"no table of the channel at {high} matches {', '.join(patterns) or 'it: there was none'}",
             code="CFG-131",
             hint="`ddlrepl revisions` lists the tables and since when they are there",
         )
-    every = loads(cycle.trail, cycle.epoch)
+    every = loads(run.trail, run.epoch)
     last = _last([load for load in every if load.snapshot.high <= base])
     gone = _wanted(earlier, patterns, left_out) & last.keys() - wanted
     passed = [load for load in every if base < load.snapshot.high <= high]
     joined = {kept.table.id: load for load in reversed(passed) for kept in load.tables if kept.table.id not in earlier}
-    histories = cycle.repository.histories(cycle.channel.name)
-    starts, unsafe = _starts(cycle, {i: histories[i][0] for i in wanted | gone}, last, joined)
-    unsafe |= _untold(cycle, high, {i: histories[i] for i in wanted})
+    histories = run.repository.histories(run.channel.name)
+    starts, unsafe = _starts(run, {i: histories[i][0] for i in wanted | gone}, last, joined)
+    unsafe |= _untold(run, high, {i: histories[i] for i in wanted})
     if not starts:
-        raise out_of_reach(cycle, base, _reasons(unsafe, {**earlier, **standing}))
+        raise out_of_reach(run, base, _reasons(unsafe, {**earlier, **tables}))
     low = min(starts.values())
-    before = standing_at(cycle, low)
+    before = tables_at(run, low)
     about = wanted | gone | _family(before, wanted | gone)
     later = [load for load in reversed(every) if load.snapshot.high > high]
-    return Course(
+    return RewindRoute(
         low,
         high,
         {i: table for i, table in before.items() if i in about},
-        [*(table for i, table in before.items() if i in about), *_shapes(cycle, about, low, high)],
+        [*(table for i, table in before.items() if i in about), *_shapes(run, about, low, high)],
         about,
-        {i: standing[i].name for i in wanted},
+        {i: tables[i].name for i in wanted},
         gone,
-        {i: table.partition.of for i, table in standing.items() if table.partition},
+        {i: table.partition.of for i, table in tables.items() if table.partition},
         _stops([load for load in every if low <= load.position and load.snapshot.high <= high], last, about, base),
         {i: why for i, why in unsafe.items() if i in wanted},
         {kept.table.id: load.snapshot.high for load in later for kept in load.tables},
@@ -144,14 +144,14 @@ def _last(every: Iterable[Load]) -> dict[int, Load]:
 
 
 def _starts(
-    cycle: Cycle, born: Mapping[int, Revision], last: Mapping[int, Load], joined: Mapping[int, Load]
+    run: RunContext, born: Mapping[int, Revision], last: Mapping[int, Load], joined: Mapping[int, Load]
 ) -> tuple[dict[int, Lsn], dict[int, str]]:
     """From where on the log is needed, by table; and why some can't be known.
 
     born: their first revisions. last: the loads that tables begin with. joined: of those that had none by then, the
     loads that brought them.
     """
-    begins = cycle.repository.kept_from(cycle.channel.name)
+    begins = run.repository.kept_from(run.channel.name)
     starts: dict[int, Lsn] = {}
     unsafe: dict[int, str] = {}
     for table_id, first in born.items():
@@ -171,68 +171,68 @@ def _starts(
     return starts, unsafe
 
 
-def _untold(cycle: Cycle, high: Lsn, histories: Mapping[int, Sequence[Revision]]) -> dict[int, str]:
+def _untold(run: RunContext, high: Lsn, histories: Mapping[int, Sequence[Revision]]) -> dict[int, str]:
     """Tables of which the log lacks something before `high`, as the capture has seen when it inspected them after it:
     a change that the event triggers could not tell, or rows while they were not published.
     """
-    if not cycle.repository.telling_segments(cycle.channel.name, high) or not (segments := _around(cycle, high)):
+    if not run.repository.telling_segments(run.channel.name, high) or not (segments := _around(run, high)):
         return {}
-    events = sorted((e for s in segments for e in cycle.trail.events(s)), key=lambda e: e.key)
+    events = sorted((e for s in segments for e in run.trail.events(s)), key=lambda e: e.key)
     late = {i: e.key.lsn for e in events if e.is_inspected and e.key.lsn >= high for i in e.filled}
     return untold(events, histories, high, segments[-1].high) | {
         i: f"it was not published all the time before {Lsn(lsn)}" for i, lsn in late.items() if i in histories
     }
 
 
-def _around(cycle: Cycle, position: Lsn) -> list[Segment]:
+def _around(run: RunContext, position: Lsn) -> list[Segment]:
     """The segments between the inspections of the catalog before and after the position; none where one was there."""
-    starts = cycle.repository.starts(cycle.channel.name)
+    starts = run.repository.starts(run.channel.name)
     first = bisect_left(starts, position) - 1
     if first < 0:
         return []
-    found = [cycle.trail.segment(cycle.epoch, Lsn(starts[first]))]
+    found = [run.trail.segment(run.epoch, Lsn(starts[first]))]
     if found[0].is_inspected and found[0].high <= position:
         return []
     for start in reversed(starts[:first]):
-        before = cycle.trail.segment(cycle.epoch, Lsn(start))
+        before = run.trail.segment(run.epoch, Lsn(start))
         if before.is_inspected:
             break
         found.insert(0, before)
     for start in starts[first + 1 :]:
         if found[-1].is_inspected:
             break
-        found.append(cycle.trail.segment(cycle.epoch, Lsn(start)))
+        found.append(run.trail.segment(run.epoch, Lsn(start)))
     return found
 
 
-def horizon(cycle: Cycle) -> Load | None:
+def horizon(run: RunContext) -> Load | None:
     """The load whose snapshot is the oldest state that every table of the channel can be brought back to."""
-    begins = cycle.repository.kept_from(cycle.channel.name)
-    usable = [load for load in loads(cycle.trail, cycle.epoch) if load.position >= begins and is_whole(cycle, load)]
+    begins = run.repository.kept_from(run.channel.name)
+    usable = [load for load in loads(run.trail, run.epoch) if load.position >= begins and is_whole(run, load)]
     return min(usable, key=lambda load: load.snapshot.high, default=None)
 
 
-def out_of_reach(cycle: Cycle, to: Until, why: str) -> DdlReplError:
+def out_of_reach(run: RunContext, to: Until, why: str) -> DdlReplError:
     """Before the horizon; names the oldest position that works."""
     hint = f"{NO_HORIZON} reads is kept, and a rewind can begin there"
-    if (oldest := horizon(cycle)) is not None:
+    if (oldest := horizon(run)) is not None:
         since = oldest.created.isoformat(timespec="seconds")
         hint = f"the oldest position that works is {oldest.snapshot.high} ({since})"
     at = to if isinstance(to, Lsn) else None
     return DdlReplError(f"there is no way back to {to}: {why}", code="REW-101", at=at, hint=hint)
 
 
-def is_held(cycle: Cycle, to: Until) -> bool:
+def is_held(run: RunContext, to: Until) -> bool:
     """Does the trail hold the log from there on, or from before it? What it begins with has been there for longer."""
-    begins = cycle.repository.kept_from(cycle.channel.name)
-    usable = [load for load in loads(cycle.trail, cycle.epoch) if load.position >= begins]
-    starts = cycle.repository.starts(cycle.channel.name)
+    begins = run.repository.kept_from(run.channel.name)
+    usable = [load for load in loads(run.trail, run.epoch) if load.position >= begins]
+    starts = run.repository.starts(run.channel.name)
     if isinstance(to, Lsn):
-        return to >= min([*(load.position for load in usable), *starts[:1]], default=cycle.captured())
+        return to >= min([*(load.position for load in usable), *starts[:1]], default=run.captured())
     if any(load.created <= to for load in usable):
         return True
     for start in starts:
-        committed = cycle.trail.transactions(cycle.trail.segment(cycle.epoch, Lsn(start)))["committed"]
+        committed = run.trail.transactions(run.trail.segment(run.epoch, Lsn(start)))["committed"]
         if len(committed):
             return bool(pc.min(committed).as_py() <= int(to.timestamp() * 1_000_000))
     return False
@@ -247,36 +247,38 @@ def _reasons(unsafe: Mapping[int, str], tables: Mapping[int, Table]) -> str:
     return "; ".join(f"{names[0]}{more[why]}: {why}" for why, names in about.items())
 
 
-def strangers(cycle: Cycle, place: str, at: Lsn) -> frozenset[int]:
+def strangers(run: RunContext, place: str, at: Lsn) -> frozenset[int]:
     """Ids of the tables of which that target or replay takes nothing by its rules."""
-    rules = cycle.channel.target(place).rules
-    return frozenset(i for i, table in standing_at(cycle, at).items() if rules.takes_nothing(table.name))
+    rules = run.channel.target(place).rules
+    return frozenset(i for i, table in tables_at(run, at).items() if rules.takes_nothing(table.name))
 
 
-def _wanted(standing: Mapping[int, Table], patterns: Sequence[str], left_out: Container[int]) -> frozenset[int]:
-    named = {i for i, table in standing.items() if is_selected(table.name, patterns)}
-    return frozenset(i for i in _family(standing, named) if i not in left_out)
+def _wanted(tables: Mapping[int, Table], patterns: Sequence[str], left_out: Container[int]) -> frozenset[int]:
+    named = {i for i, table in tables.items() if is_selected(table.name, patterns)}
+    return frozenset(i for i in _family(tables, named) if i not in left_out)
 
 
-def _family(standing: Mapping[int, Table], named: Iterable[int]) -> set[int]:
+def _family(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
     """With a partitioned table its partitions, with a partition what it is one of."""
     found = set(named)
     while True:
-        more = {i for i, t in standing.items() if t.partition and t.partition.of in found}
-        more |= {t.partition.of for i, t in standing.items() if i in found and t.partition}
+        more = {i for i, t in tables.items() if t.partition and t.partition.of in found}
+        more |= {t.partition.of for i, t in tables.items() if i in found and t.partition}
         if more <= found:
             return found
         found |= more
 
 
-def _shapes(cycle: Cycle, about: Container[int], low: Lsn, high: Lsn) -> Iterator[Table]:
+def _shapes(run: RunContext, about: Container[int], low: Lsn, high: Lsn) -> Iterator[Table]:
     """What the tables become between two positions."""
-    for revision in cycle.repository.revisions(cycle.channel.name):
+    for revision in run.repository.revisions(run.channel.name):
         if revision.table is not None and revision.table_id in about and low <= revision.key.lsn < high:
             yield revision.table
 
 
-def _stops(passed: Sequence[Load], last: Mapping[int, Load], about: Container[int], base: Lsn) -> tuple[Stop, ...]:
+def _stops(
+    passed: Sequence[Load], last: Mapping[int, Load], about: Container[int], base: Lsn
+) -> tuple[RestorePoint, ...]:
     """Up to the base a table gets the rows of its last load only, a partition those of later ones alone, too; a
     partitioned one has none, and stands before its partitions.
     """
@@ -289,5 +291,5 @@ def _stops(passed: Sequence[Load], last: Mapping[int, Load], about: Container[in
     found = []
     for load in passed:
         due = tuple(kept for kept in load.tables if kept.table.id in about and is_due(load, kept.table))
-        found += [Stop(load, due)] if due else []
+        found += [RestorePoint(load, due)] if due else []
     return tuple(found)

@@ -7,22 +7,22 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import Exported, exported
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import SourceSnapshot, source_snapshot
 from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.refresh.refresh import Refresh
-from airflow_ddlrepl.flow.rewind.route import Course
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.rewind.route import RewindRoute
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import claim, writing
 from airflow_ddlrepl.flow.run.outbox import record
-from airflow_ddlrepl.flow.snapshots.archive import standing_at
+from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Column, Table
@@ -30,16 +30,16 @@ from airflow_ddlrepl.refresh.chunks import Chunk
 from airflow_ddlrepl.transform.values import Transform
 
 
-def as_target(cycle: Cycle, target: str) -> Cycle:
+def as_target(run: RunContext, target: str) -> RunContext:
     """The same run, in which the channel's first replay has the policies of a live target."""
-    found = copy(cycle)
-    found.channel = cycle.channel.replaying(target)
+    found = copy(run)
+    found.channel = run.channel.replaying(target)
     return found
 
 
-def position_of_target(cycle: Cycle, target: str, moment: Lsn) -> Lsn:
+def position_of_target(run: RunContext, target: str, moment: Lsn) -> Lsn:
     """Where a live target stands. Raises DdlReplError REW-106 when that is before the moment to go back to."""
-    high = read_state(cycle.target_connection(target), cycle.channel.name).lsn
+    high = read_state(run.target_connection(target), run.channel.name).lsn
     if high < moment:
         raise DdlReplError(
             f"target {target} has not come to {moment} yet: it is at {high}",
@@ -50,80 +50,84 @@ def position_of_target(cycle: Cycle, target: str, moment: Lsn) -> Lsn:
     return high
 
 
-def left_out(cycle: Cycle, high: Lsn) -> frozenset[int]:
+def left_out(run: RunContext, high: Lsn) -> frozenset[int]:
     """Tables whose rows the log does not tell: they stay as they are."""
-    unlogged = {i for i, table in standing_at(cycle, high).items() if table.unlogged}
-    return frozenset(unlogged | set(cycle.source.unpublished_reasons()) | set(cycle.source.bystanders()))
+    unlogged = {i for i, table in tables_at(run, high).items() if table.unlogged}
+    return frozenset(unlogged | set(run.source.unpublished_reasons()) | set(run.source.bystanders()))
 
 
-def reinstate(cycle: Cycle, target: str, replay: str, way: Course) -> dict[str, int]:
+def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> dict[str, int]:
     """Exchange the target's tables; each at once, with everything that hangs on it. Rows by table.
 
     A table that the target has dropped, and that the policies of today keep, comes back.
     Raises CannotAdapt REW-107 for a partitioned table that would get other columns, REW-108 for one that does not
     follow the source's, and what a refresh raises.
     """
-    claim(cycle, target)
-    with writing(cycle, target) as connection:
-        before = read_state(connection, cycle.channel.name).standings
-        built = read_state(cycle.target_connection(replay), cycle.channel.holder(replay)).standings
-        wanted = {i: standing for i, standing in built.items() if _comes(standing, before, way)}
-        come = _at_target(cycle, target, replay, wanted, way)
-        present = Present(connection)
-        after = {i: _beside(cycle, target, way, present, standing, before.get(i)) for i, standing in come.items()}
+    claim(run, target)
+    with writing(run, target) as connection:
+        before = read_state(connection, run.channel.name).table_states
+        built = read_state(run.target_connection(replay), run.channel.holder(replay)).table_states
+        wanted = {i: table_state for i, table_state in built.items() if _comes(table_state, before, way)}
+        come = _at_target(run, target, replay, wanted, way)
+        present = ServerFacts(connection)
+        after = {i: _beside(run, target, way, present, table_state, before.get(i)) for i, table_state in come.items()}
         _refuse_other_parents(before, after)
-        _refuse_left_alone(cycle, target, before, after, way)
-        dsn, name = cycle.target_dsn(replay), session_name("refresh", cycle.channel.holder(replay), cycle.token)
-        with exported(dsn, _ids(cycle, replay, wanted), name=name) as place:
+        _refuse_left_alone(run, target, before, after, way)
+        dsn, name = run.target_dsn(replay), session_name("refresh", run.channel.holder(replay), run.token)
+        with source_snapshot(dsn, _ids(run, replay, wanted), name=name) as place:
             pages = _pages(place, wanted)
-            source = Exported(place.name, place.snapshot, tuple(s.shape for s in come.values()), pages)
-            nothing = {i: replace(standing, state=State.NEW) for i, standing in after.items() if i not in before}
-            there = {i: standing.name for i, standing in wanted.items()}
-            placed = _Reinstate(cycle, target, connection, source, {**nothing, **before}, after, dsn, there).run()
+            source = SourceSnapshot(place.name, place.snapshot, tuple(s.shape for s in come.values()), pages)
+            nothing = {
+                i: replace(table_state, state=TableStatus.NEW) for i, table_state in after.items() if i not in before
+            }
+            there = {i: table_state.name for i, table_state in wanted.items()}
+            placed = _Reinstate(run, target, connection, source, {**nothing, **before}, after, dsn, there).run()
     reach("rewind.placed")
-    record(cycle, target)
-    _tell_differences(cycle, target, replay, [standing.table_id for standing, _ in placed])
-    return {str(standing.name): rows for standing, rows in placed}
+    record(run, target)
+    _tell_differences(run, target, replay, [table_state.table_id for table_state, _ in placed])
+    return {str(table_state.name): rows for table_state, rows in placed}
 
 
-def _tell_differences(cycle: Cycle, target: str, replay: str, table_ids: Container[int]) -> None:
+def _tell_differences(run: RunContext, target: str, replay: str, table_ids: Container[int]) -> None:
     """What a policy, or the capture, left out on the way is missing at the target now."""
-    for row in cycle.repository.declined_refreshes(cycle.channel.name, replay):
+    for row in run.repository.declined_refreshes(run.channel.name, replay):
         if row.table_id in table_ids:
             about = (row.table_id, row.reason, row.requested_at)
-            cycle.repository.decline_refresh(cycle.channel.name, cycle.token, target, *about)
+            run.repository.decline_refresh(run.channel.name, run.token, target, *about)
 
 
-def _comes(standing: Standing, before: Mapping[int, Standing], way: Course) -> bool:
+def _comes(table_state: TableState, before: Mapping[int, TableState], way: RewindRoute) -> bool:
     """What is asked for, and what was dropped since, where the target has nothing of it any more."""
-    if standing.state is State.KEPT:
-        return standing.table_id not in before
-    return standing.state is State.LIVE and standing.table_id in way.names
+    if table_state.state is TableStatus.ORPHANED:
+        return table_state.table_id not in before
+    return table_state.state is TableStatus.LIVE and table_state.table_id in way.names
 
 
 def _at_target(
-    cycle: Cycle, target: str, replay: str, wanted: Mapping[int, Standing], way: Course
-) -> dict[int, Standing]:
+    run: RunContext, target: str, replay: str, wanted: Mapping[int, TableState], way: RewindRoute
+) -> dict[int, TableState]:
     """The replay's tables under their names at the target."""
-    target_name = as_target(cycle, target).channel.target_name
+    target_name = as_target(run, target).channel.target_name
     last = _last_names(way)
     names: dict[int, TableName] = {}
-    for table_id, standing in wanted.items():
+    for table_id, table_state in wanted.items():
         names[table_id] = target_name(target, last[table_id])
-        if target_name(replay, last[table_id]) != standing.name:  # kept, and gone aside
-            names[table_id] = names[table_id]._replace(name=standing.name.name)
+        if target_name(replay, last[table_id]) != table_state.name:  # kept, and gone aside
+            names[table_id] = names[table_id]._replace(name=table_state.name.name)
     found = {}
-    for table_id, standing in wanted.items():
-        part = standing.shape.partition
+    for table_id, table_state in wanted.items():
+        part = table_state.shape.partition
         moved = replace(part, of_name=names.get(part.of, part.of_name)) if part else None
-        shape = standing.shape.with_(name=names[table_id], partition=moved)
-        found[table_id] = Standing(table_id, names[table_id], shape, standing.state, properties=standing.properties)
+        shape = table_state.shape.with_(name=names[table_id], partition=moved)
+        found[table_id] = TableState(
+            table_id, names[table_id], shape, table_state.state, properties=table_state.properties
+        )
     return found
 
 
 def _beside(
-    cycle: Cycle, target: str, way: Course, present: Present, comes: Standing, now: Standing | None
-) -> Standing:
+    run: RunContext, target: str, way: RewindRoute, present: ServerFacts, comes: TableState, now: TableState | None
+) -> TableState:
     """How the table will stand: what the policies keep of the one that is there stays.
 
     A type of an extension that only the target has was text in the replay.
@@ -137,37 +141,37 @@ def _beside(
         return replace(column, type=of.type, collation=of.collation)
 
     shape = comes.shape.with_(columns=tuple(map(own, comes.shape.columns)))
-    policy = policy_at(cycle.channel, target, _last_names(way)[comes.table_id])
+    policy = policy_at(run.channel, target, _last_names(way)[comes.table_id])
     return replace(comes, shape=want(now.shape, shape, policy) if now and policy.adapts else shape)
 
 
-def _last_names(way: Course) -> dict[int, TableName]:
+def _last_names(way: RewindRoute) -> dict[int, TableName]:
     """What the tables are called at the source, or were at last."""
     return {**{shape.id: shape.name for shape in way.shapes}, **way.names}
 
 
-def _refuse_other_parents(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> None:
+def _refuse_other_parents(before: Mapping[int, TableState], after: Mapping[int, TableState]) -> None:
     """The columns of a partitioned table can't be exchanged one partition at a time."""
-    for table_id, standing in after.items():
+    for table_id, table_state in after.items():
         now = before.get(table_id)
-        if now is not None and standing.shape.is_partitioned and now.shape.columns != standing.shape.columns:
+        if now is not None and table_state.shape.is_partitioned and now.shape.columns != table_state.shape.columns:
             raise CannotAdapt(
-                f"the partitioned table {standing.name} would get other columns than it has at the target",
+                f"the partitioned table {table_state.name} would get other columns than it has at the target",
                 code="REW-107",
-                table=standing.name,
+                table=table_state.name,
                 hint="nothing was changed at the target; the table as it would be stands in the replay now:"
                 " copy what is missing from there, or leave it out with --table",
             )
 
 
 def _refuse_left_alone(
-    cycle: Cycle, target: str, before: Mapping[int, Standing], after: Mapping[int, Standing], way: Course
+    run: RunContext, target: str, before: Mapping[int, TableState], after: Mapping[int, TableState], way: RewindRoute
 ) -> None:
     """A table that does not follow the source's does not get its columns by going back, either."""
     for table_id, name in way.names.items():
         now, then = before.get(table_id), after.get(table_id)
         if now and then and now.shape.columns != then.shape.columns:
-            if policy_at(cycle.channel, target, name).adapts:
+            if policy_at(run.channel, target, name).adapts:
                 continue
             raise CannotAdapt(
                 f"{name} at target {target} does not follow the source's schema changes, and would get other columns",
@@ -178,10 +182,10 @@ def _refuse_left_alone(
             )
 
 
-def _ids(cycle: Cycle, replay: str, wanted: Mapping[int, Standing]) -> list[int]:
+def _ids(run: RunContext, replay: str, wanted: Mapping[int, TableState]) -> list[int]:
     """What the database of the replay calls its tables."""
-    names = [standing.name for standing in wanted.values()]
-    rows = cycle.target_connection(replay).execute(
+    names = [table_state.name for table_state in wanted.values()]
+    rows = run.target_connection(replay).execute(
         "SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
         " JOIN unnest(%s::text[], %s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w.t",
         [[name.schema for name in names], [name.name for name in names]],
@@ -189,9 +193,9 @@ def _ids(cycle: Cycle, replay: str, wanted: Mapping[int, Standing]) -> list[int]
     return [row[0] for row in rows]
 
 
-def _pages(place: Exported, wanted: Mapping[int, Standing]) -> dict[int, int]:
+def _pages(place: SourceSnapshot, wanted: Mapping[int, TableState]) -> dict[int, int]:
     by_name = {table.name: place.pages[table.id] for table in place.tables}
-    return {i: by_name[standing.name] for i, standing in wanted.items()}
+    return {i: by_name[table_state.name] for i, table_state in wanted.items()}
 
 
 @dataclass
@@ -201,11 +205,11 @@ class _Reinstate(Refresh):
     found: how the tables stand afterwards, by id. place: the database of the replay. there: what they are called in it.
     """
 
-    found: Mapping[int, Standing]
+    found: Mapping[int, TableState]
     place: str = field(repr=False)
     there: Mapping[int, TableName]
 
-    def _after(self, table: Table) -> Standing:
+    def _after(self, table: Table) -> TableState:
         return self.found[table.id]
 
     def read(self, table: Table) -> Table:

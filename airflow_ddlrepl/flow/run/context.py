@@ -41,7 +41,7 @@ def _this_run() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
-class Cycle:
+class RunContext:
     """What the stages of one run share. `with` closes it.
 
     runner: who runs the tasks. file: the channel file, for messages. run_id: this run in the repository.
@@ -233,12 +233,12 @@ class Cycle:
 
     def is_active(self) -> bool:
         """Is the channel activated?"""
-        row, position = self.repository.standing(self.channel.name)
+        row, position = self.repository.table_state(self.channel.name)
         return row is not None and row.state is ChannelState.ACTIVE and position is not None
 
     def captured(self) -> Lsn:
         """Where capture stands. Raises ConfigError CFG-130 when the channel is not active."""
-        row, position = self.repository.standing(self.channel.name)
+        row, position = self.repository.table_state(self.channel.name)
         if row is None or row.state is not ChannelState.ACTIVE or position is None:
             raise ConfigError(
                 f"channel {self.channel.name} is not activated in repository {redact(self.channel.repository)}",

@@ -1,4 +1,4 @@
-"""Apart: what goes wrong at one target, or in one stage, keeps no other from its rows; in the end it is raised."""
+"""Failure isolation: an error at one target, or in one stage, keeps no other from its rows; the end raises it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OF_A_SERVER = "SQL-"  # how the codes of what a driver says begin
 
 
 @dataclass
-class Apart:
+class FailureIsolation:
     """errors: of those that did not come to their end. One that concerns the whole run passes: it has lost the channel,
     its file is wrong, Spark does not start."""
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 from airflow_ddlrepl.engines.postgres.target import outbox
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.record import Record, RefreshAsked, RefreshDeclined, StepApplied
 from airflow_ddlrepl.repository.rows import StepState
 
 
-def record(cycle: Cycle, target: str) -> None:
+def record(run: RunContext, target: str) -> None:
     """Write to the repository what this and earlier runs left at the target.
 
     Raises RepositoryError REP-106 for a step that is done with other SQL: once, then it is forgotten.
     """
-    connection = cycle.target_connection(target)
-    found = outbox.left(connection, cycle.channel.holder(target))
+    connection = run.target_connection(target)
+    found = outbox.left(connection, run.channel.holder(target))
     for place, (_, one) in enumerate(found):
         try:
-            _write(cycle, target, one)
+            _write(run, target, one)
         except RepositoryError as error:
             if error.code == "REP-106":
                 outbox.remove(connection, [number for number, _ in found[: place + 1]])
@@ -33,13 +33,13 @@ def record(cycle: Cycle, target: str) -> None:
         outbox.remove(connection, [number for number, _ in found])
 
 
-def has_unrecorded(cycle: Cycle, target: str) -> bool:
+def has_unrecorded(run: RunContext, target: str) -> bool:
     """Did a run that was killed leave something to record?"""
-    return bool(outbox.left(cycle.target_connection(target), cycle.channel.holder(target)))
+    return bool(outbox.left(run.target_connection(target), run.channel.holder(target)))
 
 
-def _write(cycle: Cycle, target: str, record: Record) -> None:
-    repository, place = cycle.repository, (cycle.channel.name, cycle.token)
+def _write(run: RunContext, target: str, record: Record) -> None:
+    repository, place = run.repository, (run.channel.name, run.token)
     if isinstance(record, StepApplied):
         repository.record_ledger(
             *place,

@@ -11,13 +11,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.postgres.connection.connect import explained
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.repository.rows import RunStatus
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result", bound=Printable)
-Work = Callable[Concatenate[Cycle, Given], Result]
+Work = Callable[Concatenate[RunContext, Given], Result]
 
 
 def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
@@ -29,24 +29,24 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
     """
 
     def decorate(work: Work[Given, Result]) -> Work[Given, Result]:
-        def run(cycle: Cycle, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
-            is_outermost = not cycle.token
+        def run(context: RunContext, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+            is_outermost = not context.token
 
             def whole() -> Result:
                 if not is_outermost:
-                    return work(cycle, *args, **kwargs)
-                cycle.stage = name
+                    return work(context, *args, **kwargs)
+                context.stage = name
                 try:
-                    result = work(cycle, *args, **kwargs)
+                    result = work(context, *args, **kwargs)
                 finally:
                     with _never_in_the_way():
-                        cycle.keep_failed_targets()
-                cycle.raise_failed_target()
+                        context.keep_failed_targets()
+                context.raise_failed_target()
                 return result
 
             alone = _old_objects_left_alone() if is_outermost else nullcontext()
-            with _errors_kept(cycle, name), cycle.locked(name), alone:
-                return _recorded(cycle, name, whole)
+            with _errors_kept(context, name), context.locked(name), alone:
+                return _recorded(context, name, whole)
 
         update_wrapper(run, work)
         return run
@@ -67,28 +67,28 @@ def _old_objects_left_alone() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _recorded(cycle: Cycle, name: str, work: Callable[[], Result]) -> Result:
-    place = (cycle.channel.name, cycle.token, cycle.run_id, name)
-    cycle.repository.start_run(*place)
+def _recorded(context: RunContext, name: str, work: Callable[[], Result]) -> Result:
+    place = (context.channel.name, context.token, context.run_id, name)
+    context.repository.start_run(*place)
     try:
         result = work()
     except Exception:
         with _never_in_the_way():
-            cycle.repository.finish_run(*place, RunStatus.FAILED)
+            context.repository.finish_run(*place, RunStatus.FAILED)
         raise
-    cycle.repository.finish_run(*place, RunStatus.DONE, result.to_json())
+    context.repository.finish_run(*place, RunStatus.DONE, result.to_json())
     return result
 
 
 @contextmanager
-def _errors_kept(cycle: Cycle, name: str) -> Iterator[None]:
+def _errors_kept(context: RunContext, name: str) -> Iterator[None]:
     """What ends the stage is kept for `ddlrepl errors`; a driver's error is explained first."""
     try:
         yield
     except Exception as error:
         told = error if isinstance(error, DdlReplError) else explained(error)
         with _never_in_the_way():
-            cycle.keep_error(name, told or error, told or _unexpected(error))
+            context.keep_error(name, told or error, told or _unexpected(error))
         if told is None or told is error:
             raise
         raise told from error

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow.run.context import Cycle
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.position import Lsn
 
@@ -20,9 +20,9 @@ Until = Lsn | datetime
 CLOCK_MARGIN = 60_000_000  # µs that a server's clock may have been set back
 
 
-def require_past(cycle: Cycle, until: Until) -> None:
+def require_past(run: RunContext, until: Until) -> None:
     """Raises DdlReplError CTL-110 for a moment or a position that the source has not come to yet."""
-    now: Any = cycle.source.flush_position() if isinstance(until, Lsn) else cycle.source.clock()
+    now: Any = run.source.flush_position() if isinstance(until, Lsn) else run.source.clock()
     if until > now:
         raise DdlReplError(
             f"the source has not come to {until} yet: it is at {now}",
@@ -31,24 +31,24 @@ def require_past(cycle: Cycle, until: Until) -> None:
         )
 
 
-def position_of(cycle: Cycle, until: Until) -> Lsn:
+def position_of(run: RunContext, until: Until) -> Lsn:
     """The position before which everything lies that is wanted, and nothing else: each transaction is in or out.
 
     A moment ends in front of the first transaction of the log that committed after it, by the source's clock.
     """
-    high = until if isinstance(until, Lsn) else _first_after(cycle, until)
-    return min(high, cycle.captured())
+    high = until if isinstance(until, Lsn) else _first_after(run, until)
+    return min(high, run.captured())
 
 
-def limit(cycle: Cycle, until: Until) -> Lsn:
+def limit(run: RunContext, until: Until) -> Lsn:
     """The same. Raises DdlReplError CTL-111 when a target has gone past it."""
-    high = position_of(cycle, until)
-    for target in ready_targets(cycle):
-        state = read_state(cycle.target_connection(target.name), cycle.channel.name)
+    high = position_of(run, until)
+    for target in ready_targets(run):
+        state = read_state(run.target_connection(target.name), run.channel.name)
         found = {f"target {target.name} is at": state.lsn}
-        for standing in state.standings.values():
-            if standing.snapshot is not None:
-                found[f"{standing.name} at target {target.name} was loaded as of"] = standing.snapshot.high
+        for table_state in state.table_states.values():
+            if table_state.snapshot is not None:
+                found[f"{table_state.name} at target {target.name} was loaded as of"] = table_state.snapshot.high
         for what, at in found.items():
             if at > high:
                 raise DdlReplError(
@@ -60,20 +60,20 @@ def limit(cycle: Cycle, until: Until) -> Lsn:
     return high
 
 
-def _first_after(cycle: Cycle, moment: datetime) -> Lsn:
+def _first_after(run: RunContext, moment: datetime) -> Lsn:
     """The first captured transaction that committed later; where there is none, the end of what was captured."""
-    last, read = int(moment.timestamp() * 1_000_000), partial(_transactions, cycle, cycle.epoch)
-    starts = cycle.repository.starts(cycle.channel.name)
+    last, read = int(moment.timestamp() * 1_000_000), partial(_transactions, run, run.epoch)
+    starts = run.repository.starts(run.channel.name)
     for start in starts[_surely_before(starts, read, last - CLOCK_MARGIN) :]:
         transactions = read(start)
         later = transactions.filter(pc.greater(transactions["committed"], last))
         if later.num_rows:
             return Lsn(pc.min(later["lsn"]).as_py())
-    return cycle.captured()
+    return run.captured()
 
 
-def _transactions(cycle: Cycle, epoch: int, start: int) -> pa.Table:
-    return cycle.trail.transactions(cycle.trail.segment(epoch, Lsn(start)))
+def _transactions(run: RunContext, epoch: int, start: int) -> pa.Table:
+    return run.trail.transactions(run.trail.segment(epoch, Lsn(start)))
 
 
 def _surely_before(starts: Sequence[int], read: Callable[[int], pa.Table], moment: int) -> int:

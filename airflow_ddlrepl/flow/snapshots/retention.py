@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow_ddlrepl.config.sections.channel import Retention
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.snapshots.archive import forgettable
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.repository.rows import SegmentRow
@@ -16,28 +16,28 @@ from airflow_ddlrepl.trail.loads import readable_loads, remove
 LEFTOVER_SECONDS = 24 * 3600.0
 
 
-def expire(cycle: Cycle, passed: Lsn) -> int:
+def expire(run: RunContext, passed: Lsn) -> int:
     """Remove segments that are older, or more in bytes, than the channel keeps; how many.
 
     passed: every target has what lies before. Files of killed runs go with them, a day after they were written.
     """
-    live, now = cycle.live_segments(), datetime.now(UTC)
-    before = past_retention(live, cycle.channel.retention, passed, now)
-    if before is not None and cycle.channel.rewind_horizon is not None:
-        needed = forgettable(cycle, now)
+    live, now = run.live_segments(), datetime.now(UTC)
+    before = past_retention(live, run.channel.retention, passed, now)
+    if before is not None and run.channel.rewind_horizon is not None:
+        needed = forgettable(run, now)
         before = None if needed is None else min(before, needed)
     if before is None:
         return 0
-    cycle.check_lock()
-    count = cycle.repository.expire_segments(cycle.channel.name, cycle.token, before)
+    run.check_lock()
+    count = run.repository.expire_segments(run.channel.name, run.token, before)
     reach("keep.repository")
-    cycle.trail.expire(before)
-    for epoch in range(cycle.epoch + 1):
-        for load in readable_loads(cycle.trail, epoch):
-            if epoch < cycle.epoch or load.position < before:
-                remove(cycle.trail, load)
+    run.trail.expire(before)
+    for epoch in range(run.epoch + 1):
+        for load in readable_loads(run.trail, epoch):
+            if epoch < run.epoch or load.position < before:
+                remove(run.trail, load)
     reach("keep.files")
-    leftovers = cycle.trail.sweep(LEFTOVER_SECONDS)
+    leftovers = run.trail.sweep(LEFTOVER_SECONDS)
     log.info("trail: %d segments before %s expired, %d leftover files removed", count, before, len(leftovers))
     return count
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.plan.dropped_table import dropped, kept_aside, makes_way
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import running, session
 from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
@@ -26,7 +26,7 @@ from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.tables import require_possible
 from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
 from airflow_ddlrepl.flow.refresh.requests import JOINED
-from airflow_ddlrepl.flow.run.context import Cycle, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.position import Lsn
@@ -53,27 +53,27 @@ class Beginning:
     starts_over: bool = False
     why: str = JOINED
 
-    def loads_again(self, standing: Standing) -> bool:
+    def loads_again(self, table_state: TableState) -> bool:
         """Must a table that stands at the target get its rows again?"""
-        return (self.starts_over or standing.table_id in self.late) and standing.state is not State.NEW
+        return (self.starts_over or table_state.table_id in self.late) and table_state.state is not TableStatus.NEW
 
 
-def require_preparable(cycle: Cycle, target: str, tables: Sequence[Table]) -> None:
+def require_preparable(run: RunContext, target: str, tables: Sequence[Table]) -> None:
     """Can the target have these tables as the channel file says? Raises Unsupported or TargetError TGT-106 if not."""
-    require_possible(cycle.channel, target, tables)
-    require_restrictable(cycle.channel, target, tables, cycle.source.connection)
-    require_transformable(cycle.channel, target, tables)
-    _require_elsewhere(cycle, target, tables)
+    require_possible(run.channel, target, tables)
+    require_restrictable(run.channel, target, tables, run.source.connection)
+    require_transformable(run.channel, target, tables)
+    _require_elsewhere(run, target, tables)
 
 
-def _require_elsewhere(cycle: Cycle, target: str, tables: Sequence[Table]) -> None:
+def _require_elsewhere(run: RunContext, target: str, tables: Sequence[Table]) -> None:
     """Raises TargetError TGT-106 where the target's table would be one of the source's."""
-    if running(cycle.target_connection(target)) != running(cycle.source.connection):
+    if running(run.target_connection(target)) != running(run.source.connection):
         return
     names = {table.name for table in tables}
     for table in tables:
-        if not cycle.channel.target(target).rules.takes_nothing(table.name):
-            at_target = cycle.channel.target_name(target, table.name)
+        if not run.channel.target(target).rules.takes_nothing(table.name):
+            at_target = run.channel.target_name(target, table.name)
             if at_target in names:
                 raise TargetError(
                     f"target {target} is the source's database, and {at_target} is a table of the source there",
@@ -83,86 +83,86 @@ def _require_elsewhere(cycle: Cycle, target: str, tables: Sequence[Table]) -> No
                 )
 
 
-def prepare_target(cycle: Cycle, target: str, begins: Beginning) -> int:
+def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
     """Make every table that is new to the target, or that lost its log, wait for a refresh there; how many.
 
     A target that has no position gets it together with its tables: a run that is killed leaves both or neither.
     """
-    channel = cycle.channel.name
-    with session(cycle.target_dsn(target)) as connection:
-        end_earlier(connection, channel, cycle.token)  # they may hold the position
+    channel = run.channel.name
+    with session(run.target_dsn(target)) as connection:
+        end_earlier(connection, channel, run.token)  # they may hold the position
         state.create(connection)
         before = state.find_state(connection, channel)
         if before is None:
-            cycle.repository.forget_target(channel, cycle.token, target)
+            run.repository.forget_target(channel, run.token, target)
         else:
-            claim(cycle, target, min(before.epoch, begins.epoch))
+            claim(run, target, min(before.epoch, begins.epoch))
             before = state.read_state(connection, channel)
             begins = replace(begins, starts_over=begins.starts_over or before.epoch != begins.epoch)
-        known = before.standings if before else {}
-        pending = _waiting(cycle, target, begins, known, connection)
-        kept, removed = _gone(cycle, target, begins, known, connection)
-        aside = _out_of_the_way(cycle, target, begins, pending, connection)
+        known = before.table_states if before else {}
+        pending = _waiting(run, target, begins, known, connection)
+        kept, removed = _gone(run, target, begins, known, connection)
+        aside = _out_of_the_way(run, target, begins, pending, connection)
         with connection.transaction(), connection.cursor() as cursor:
-            _move(cursor, connection, cycle, begins, before)
+            _move(cursor, connection, run, begins, before)
             for statement in (*kept.sql, *removed.sql, *aside.sql):
                 cursor.execute(statement.encode())
-            waits = {**pending, **kept.standings, **aside.standings}
-            state.write_standings(cursor, channel, waits, removed.standings)
+            waits = {**pending, **kept.table_states, **aside.table_states}
+            state.write_standings(cursor, channel, waits, removed.table_states)
             leave(cursor, channel, [RefreshAsked(i, begins.why, begins.position, how=str(BULK)) for i in pending])
     reach("activate.target")
-    record(cycle, target)
+    record(run, target)
     return len(pending)
 
 
 def _waiting(
-    cycle: Cycle, target: str, begins: Beginning, known: Mapping[int, Standing], connection: Connection[Any]
-) -> dict[int, Standing]:
+    run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState], connection: Connection[Any]
+) -> dict[int, TableState]:
     """The tables that wait for a refresh. known: those that the target has already."""
-    present, rules = Present(connection), cycle.channel.target(target).rules
-    history = cycle.repository.histories(cycle.channel.name)
-    pending: dict[int, Standing] = {}
+    present, rules = ServerFacts(connection), run.channel.target(target).rules
+    history = run.repository.histories(run.channel.name)
+    pending: dict[int, TableState] = {}
     for table in begins.tables:
-        standing = known.get(table.id)
-        if standing is not None:
-            if begins.loads_again(standing):
-                pending[table.id] = replace(standing, state=State.PENDING, snapshot=None)
+        table_state = known.get(table.id)
+        if table_state is not None:
+            if begins.loads_again(table_state):
+                pending[table.id] = replace(table_state, state=TableStatus.PENDING, snapshot=None)
         elif not rules.takes_nothing(table.name):
-            as_known = as_enrolled(cycle.channel, table, history.get(table.id, ()))
-            pending[table.id] = waiting(cycle.channel, target, as_known, present)
+            as_known = as_enrolled(run.channel, table, history.get(table.id, ()))
+            pending[table.id] = waiting(run.channel, target, as_known, present)
     if begins.starts_over:
-        pending |= _dropped_later(cycle, known, {table.id for table in begins.tables})
+        pending |= _dropped_later(run, known, {table.id for table in begins.tables})
     return pending
 
 
-def _dropped_later(cycle: Cycle, known: Mapping[int, Standing], there: Container[int]) -> dict[int, Standing]:
+def _dropped_later(run: RunContext, known: Mapping[int, TableState], there: Container[int]) -> dict[int, TableState]:
     """Tables that the source has dropped, as the log after the target's position will tell: their rows wait until then.
 
     there: ids of the tables that the source has.
     """
-    latest = cycle.repository.latest_revisions(cycle.channel.name)
+    latest = run.repository.latest_revisions(run.channel.name)
     gone = (i for i in known if i not in there and i in latest and latest[i].table is not None)
-    live = {i: known[i] for i in gone if known[i].state is State.LIVE}
-    for standing in live.values():
-        log.warning("%s was dropped at the source: its last rows are not known any more", standing.name)
-    return {i: replace(standing, state=State.PENDING, snapshot=None) for i, standing in live.items()}
+    live = {i: known[i] for i in gone if known[i].state is TableStatus.LIVE}
+    for table_state in live.values():
+        log.warning("%s was dropped at the source: its last rows are not known any more", table_state.name)
+    return {i: replace(table_state, state=TableStatus.PENDING, snapshot=None) for i, table_state in live.items()}
 
 
 def _out_of_the_way(
-    cycle: Cycle, target: str, begins: Beginning, pending: Mapping[int, Standing], connection: Connection[Any]
+    run: RunContext, target: str, begins: Beginning, pending: Mapping[int, TableState], connection: Connection[Any]
 ) -> _Moved:
     """Tables that stand under a name that is another one's by now: the log that told of it is skipped.
 
     They wait under a name of their own until a refresh gives them theirs.
     """
-    found, render = _Moved(), PostgresDdl(Present(connection).version)
-    owners = {cycle.channel.target_name(target, table.name): table.id for table in begins.tables}
-    for table_id, standing in pending.items():
-        if standing.state is State.PENDING and owners.get(standing.name, table_id) != table_id:
-            shape = standing.shape.with_(name=standing.name)
+    found, render = _Moved(), PostgresDdl(ServerFacts(connection).version)
+    owners = {run.channel.target_name(target, table.name): table.id for table in begins.tables}
+    for table_id, table_state in pending.items():
+        if table_state.state is TableStatus.PENDING and owners.get(table_state.name, table_id) != table_id:
+            shape = table_state.shape.with_(name=table_state.name)
             away = shape.with_(name=kept_aside(shape))
             found.sql += makes_way(shape, "its name is another table's", render).sql
-            found.standings[table_id] = replace(standing, name=away.name, shape=away)
+            found.table_states[table_id] = replace(table_state, name=away.name, shape=away)
     return found
 
 
@@ -170,53 +170,59 @@ def _out_of_the_way(
 class _Moved:
     """Tables that do not go on as they stood, by id, and the SQL that this needs at the target."""
 
-    standings: dict[int, Standing] = field(default_factory=dict)
+    table_states: dict[int, TableState] = field(default_factory=dict)
     sql: list[str] = field(default_factory=list)
 
 
 def _gone(
-    cycle: Cycle, target: str, begins: Beginning, known: Mapping[int, Standing], connection: Connection[Any]
+    run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState], connection: Connection[Any]
 ) -> tuple[_Moved, _Moved]:
     """The tables that stand at a target which starts over, and were dropped at the source in the log that it skips.
 
     As on_drop_table says, they stay and are kept, or are removed; what is of another repository is only forgotten.
     """
     kept, removed = _Moved(), _Moved()
-    latest, there = cycle.repository.latest_revisions(cycle.channel.name), {table.id for table in begins.tables}
-    present = Present(connection)
-    for table_id, standing in known.items() if begins.starts_over else ():
+    latest, there = run.repository.latest_revisions(run.channel.name), {table.id for table in begins.tables}
+    present = ServerFacts(connection)
+    for table_id, table_state in known.items() if begins.starts_over else ():
         revision = latest.get(table_id)
-        if table_id in there or standing.state is State.KEPT or (revision is not None and revision.table is not None):
+        if (
+            table_id in there
+            or table_state.state is TableStatus.ORPHANED
+            or (revision is not None and revision.table is not None)
+        ):
             continue
-        if revision is None or standing.state is State.NEW:
-            removed.standings[table_id] = standing
+        if revision is None or table_state.state is TableStatus.NEW:
+            removed.table_states[table_id] = table_state
             continue
-        plan = _dropped(cycle, target, standing, present)
-        log.warning("%s was dropped at the source meanwhile: %s", standing.name, "; ".join(plan.hazards))
+        plan = _dropped(run, target, table_state, present)
+        log.warning("%s was dropped at the source meanwhile: %s", table_state.name, "; ".join(plan.hazards))
         found = removed if plan.is_removed else kept
-        found.standings[table_id] = replace(standing, state=State.KEPT, shape=plan.shape or standing.shape)
+        found.table_states[table_id] = replace(
+            table_state, state=TableStatus.ORPHANED, shape=plan.shape or table_state.shape
+        )
         found.sql += [text for step in plan.steps for text in step.sql]
     return kept, removed
 
 
-def _dropped(cycle: Cycle, target: str, standing: Standing, present: Present) -> TablePlan:
-    histories = cycle.repository.histories(cycle.channel.name)
-    name = next(one.table.name for one in reversed(histories[standing.table_id]) if one.table is not None)
-    facts = TargetFacts(name_before=standing.name, server_version=present.version, extensions=present.extensions)
-    policy = policy_at(cycle.channel, target, name)
-    return dropped(standing.shape, NOTHING_KNOWN, policy, facts, PostgresDdl(present.version))
+def _dropped(run: RunContext, target: str, table_state: TableState, present: ServerFacts) -> TablePlan:
+    histories = run.repository.histories(run.channel.name)
+    name = next(one.table.name for one in reversed(histories[table_state.table_id]) if one.table is not None)
+    facts = TargetFacts(name_before=table_state.name, server_version=present.version, extensions=present.extensions)
+    policy = policy_at(run.channel, target, name)
+    return dropped(table_state.shape, NOTHING_KNOWN, policy, facts, PostgresDdl(present.version))
 
 
 def _move(
-    cursor: Any, connection: Connection[Any], cycle: Cycle, begins: Beginning, before: state.TargetState | None
+    cursor: Any, connection: Connection[Any], run: RunContext, begins: Beginning, before: state.TargetState | None
 ) -> None:
     """Put the target's position where it begins, in the open transaction."""
-    channel, place = cycle.channel.name, {"epoch": begins.epoch, "token": cycle.token}
+    channel, place = run.channel.name, {"epoch": begins.epoch, "token": run.token}
     if before is None:
-        state.begin(cursor, channel, begins.position, begins.epoch, cycle.token)
+        state.begin(cursor, channel, begins.position, begins.epoch, run.token)
         return
-    state.hold(cursor, channel, epoch=before.epoch, token=cycle.token)
+    state.hold(cursor, channel, epoch=before.epoch, token=run.token)
     if before.epoch != begins.epoch:
-        state.restart(connection, channel, begins.position, begins.epoch, cycle.token)
+        state.restart(connection, channel, begins.position, begins.epoch, run.token)
     elif begins.starts_over and before.lsn != begins.position:
         state.advance(cursor, channel, before.lsn, begins.position, **place)

@@ -13,8 +13,8 @@ from airflow_ddlrepl.config.sections.channel import Target
 from airflow_ddlrepl.config.sections.policies import ExistingTables, NewTargets
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.errors import DdlReplError, TargetError
-from airflow_ddlrepl.flow.run.context import Cycle, about_target, log
-from airflow_ddlrepl.flow.run.isolation import Apart
+from airflow_ddlrepl.flow.run.context import RunContext, about_target, log
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
@@ -37,64 +37,64 @@ class Readiness(Enum):
     AHEAD = "ahead"
 
 
-def readiness(cycle: Cycle, target: str) -> Readiness:
+def readiness(run: RunContext, target: str) -> Readiness:
     """Look at a target, changing nothing. Raises Unreachable when it does not answer."""
-    name, is_known = cycle.channel.name, cycle.repository.knows_target(cycle.channel.name, target)
-    connection = cycle.target_connection(target)
+    name, is_known = run.channel.name, run.repository.knows_target(run.channel.name, target)
+    connection = run.target_connection(target)
     found = state.find_position(connection, name)
     if found is None:
         was_replay = is_known and state.find_position(connection, f"{name}@{target}") is not None
         return Readiness.FORGOTTEN if is_known and not was_replay else Readiness.NEW
     if not is_known and state.has_loaded(connection, name):
         return Readiness.FOREIGN
-    if cycle.repository.captured(name) is None:
+    if run.repository.captured(name) is None:
         return Readiness.READY
-    if found.epoch > cycle.epoch:
+    if found.epoch > run.epoch:
         return Readiness.AHEAD
-    if found.epoch < cycle.epoch or found.lsn < cycle.repository.kept_from(name):
+    if found.epoch < run.epoch or found.lsn < run.repository.kept_from(name):
         return Readiness.OUTDATED
     return Readiness.READY
 
 
-def is_ready(cycle: Cycle, target: str) -> bool:
+def is_ready(run: RunContext, target: str) -> bool:
     """Does the target go on from its position? Asked once in a run."""
-    if target not in cycle.ready_targets and readiness(cycle, target) is Readiness.READY:
-        cycle.ready_targets.add(target)
-    return target in cycle.ready_targets
+    if target not in run.ready_targets and readiness(run, target) is Readiness.READY:
+        run.ready_targets.add(target)
+    return target in run.ready_targets
 
 
-def ready_targets(cycle: Cycle) -> Iterator[Target]:
+def ready_targets(run: RunContext) -> Iterator[Target]:
     """The targets that answer and are prepared; changes nothing."""
-    for target in cycle.targets():
-        if is_ready(cycle, target.name):
+    for target in run.targets():
+        if is_ready(run, target.name):
             yield target
 
 
-def has_new_target(cycle: Cycle) -> bool:
+def has_new_target(run: RunContext) -> bool:
     """Is there a target that a cycle has to prepare, or to complain of?"""
-    return any(not is_ready(cycle, target.name) and not _waits(cycle, target.name) for target in cycle.targets())
+    return any(not is_ready(run, target.name) and not _waits(run, target.name) for target in run.targets())
 
 
-def prepared_targets(cycle: Cycle, until: Lsn | None = None) -> Iterator[Target]:
+def prepared_targets(run: RunContext, until: Lsn | None = None) -> Iterator[Target]:
     """The targets that a stage works at; one that is new is prepared first, so that the next refresh loads it.
 
     until: the cycle ends there; a new target waits for one that goes to the end, for its load would show what is later.
     """
-    cycle.captured()
-    for target in cycle.targets():
-        if is_ready(cycle, target.name) or _becomes_ready(cycle, target, until):
+    run.captured()
+    for target in run.targets():
+        if is_ready(run, target.name) or _becomes_ready(run, target, until):
             yield target
 
 
-def what_is_missing(cycle: Cycle, target: str) -> str:
+def what_is_missing(run: RunContext, target: str) -> str:
     """Say why a target is not ready, for `status`, `plan` and `doctor`; empty when it is."""
-    found = readiness(cycle, target)
+    found = readiness(run, target)
     if found is Readiness.READY:
         return ""
-    if (error := _refusal(cycle, target, found)) is not None:
+    if (error := _refusal(run, target, found)) is not None:
         return f"{error.message}: {error.hint}"
     why = "it is new" if found is not Readiness.OUTDATED else "the trail no longer has what it lacks"
-    if _waits(cycle, target):
+    if _waits(run, target):
         return f"{why} and waits for `ddlrepl activate` (new_targets: wait)"
     return f"{why}: the next cycle prepares it and loads its tables"
 
@@ -109,65 +109,65 @@ def foreign(target: str, channel: str) -> TargetError:
     )
 
 
-def _becomes_ready(cycle: Cycle, target: Target, until: Lsn | None) -> bool:
-    found, name = readiness(cycle, target.name), target.name
-    if (refusal := _refusal(cycle, name, found)) is not None:
-        return _failed(cycle, name, refusal)
-    if until is not None or _waits(cycle, name):
+def _becomes_ready(run: RunContext, target: Target, until: Lsn | None) -> bool:
+    found, name = readiness(run, target.name), target.name
+    if (refusal := _refusal(run, name, found)) is not None:
+        return _failed(run, name, refusal)
+    if until is not None or _waits(run, name):
         why = f"it would show what is later than {until}" if until is not None else "`ddlrepl activate` loads it"
-        cycle.new_targets[name] = f"not prepared yet: {why}"
+        run.new_targets[name] = f"not prepared yet: {why}"
         log.warning("target %s is %s, and gets no rows: %s", name, found.value, why)
         return False
-    apart = Apart()
-    with apart.one(name):
-        cycle.new_targets[name] = _prepared(cycle, name, found)
-    for error in apart.errors:
-        return _failed(cycle, name, error)
-    cycle.ready_targets.add(name)
+    isolation = FailureIsolation()
+    with isolation.one(name):
+        run.new_targets[name] = _prepared(run, name, found)
+    for error in isolation.errors:
+        return _failed(run, name, error)
+    run.ready_targets.add(name)
     return True
 
 
-def _prepared(cycle: Cycle, target: str, found: Readiness) -> str:
+def _prepared(run: RunContext, target: str, found: Readiness) -> str:
     """Prepare the target from where the log is captured; what was done."""
-    tables, position = _tables(cycle), cycle.captured()
-    require_preparable(cycle, target, tables)
+    tables, position = _tables(run), run.captured()
+    require_preparable(run, target, tables)
     if found is Readiness.FOREIGN:
-        state.create(cycle.target_connection(target))
-        state.restart(cycle.target_connection(target), cycle.channel.name, position, cycle.epoch, cycle.token)
+        state.create(run.target_connection(target))
+        state.restart(run.target_connection(target), run.channel.name, position, run.epoch, run.token)
     starts_over = found is not Readiness.NEW
-    count = prepare_target(cycle, target, Beginning(position, tables, cycle.epoch, starts_over=starts_over))
+    count = prepare_target(run, target, Beginning(position, tables, run.epoch, starts_over=starts_over))
     log.info("target %s is %s: it begins at %s, %d tables wait for their rows", target, found.value, position, count)
     return f"prepared at {position}: {count} tables wait for their rows"
 
 
-def _tables(cycle: Cycle) -> list[Table]:
+def _tables(run: RunContext) -> list[Table]:
     """The channel's tables as far as the log is captured, those aside that are not in the stream."""
-    left_out = {one.table_id for one in cycle.source.left_out() if not one.is_reloaded}
-    latest = cycle.repository.latest_revisions(cycle.channel.name).values()
+    left_out = {one.table_id for one in run.source.left_out() if not one.is_reloaded}
+    latest = run.repository.latest_revisions(run.channel.name).values()
     found = (one.table for one in latest if one.table is not None and one.table_id not in left_out)
     return [table for table in found if not table.unlogged]
 
 
-def _failed(cycle: Cycle, target: str, error: DdlReplError) -> bool:
+def _failed(run: RunContext, target: str, error: DdlReplError) -> bool:
     named = error if target in error.message else about_target(target, error)
     log.error("target %s gets no rows: %s", target, named)
-    cycle.failed_targets[target] = named
+    run.failed_targets[target] = named
     return False
 
 
-def _waits(cycle: Cycle, target: str) -> bool:
+def _waits(run: RunContext, target: str) -> bool:
     """Must a person say that the target is loaded? One that needs a person for another reason does not wait."""
-    is_asked = cycle.channel.new_targets is NewTargets.WAIT
-    return is_asked and readiness(cycle, target) in (Readiness.NEW, Readiness.OUTDATED)
+    is_asked = run.channel.new_targets is NewTargets.WAIT
+    return is_asked and readiness(run, target) in (Readiness.NEW, Readiness.OUTDATED)
 
 
-def _refusal(cycle: Cycle, target: str, found: Readiness) -> TargetError | None:
+def _refusal(run: RunContext, target: str, found: Readiness) -> TargetError | None:
     """What a person has to do something about; None: nothing."""
-    may_replace = cycle.channel.target(target).existing_tables is ExistingTables.REPLACE
+    may_replace = run.channel.target(target).existing_tables is ExistingTables.REPLACE
     if found is Readiness.FORGOTTEN:
-        return state.forgotten(f"target {target}", cycle.channel.name)
+        return state.forgotten(f"target {target}", run.channel.name)
     if found is Readiness.FOREIGN and not may_replace:
-        return foreign(target, cycle.channel.name)
+        return foreign(target, run.channel.name)
     if found is Readiness.AHEAD:
         return TargetError(
             f"target {target} has started over, but the activation that did it was ended half way",

@@ -16,8 +16,8 @@ def run_stage(stage: str, channel: Channel, run_id: str, runner: Runner, *more: 
     stage: capture, adapt, refresh, integrate, compare or rewind. run_id: who holds the lock, for a person to read.
     more, how: what the stage is given besides.
     """
-    with flow.Cycle(channel, runner, run_id) as cycle:
-        return summary(getattr(flow, stage)(cycle, *more, **how))
+    with flow.RunContext(channel, runner, run_id) as run:
+        return summary(getattr(flow, stage)(run, *more, **how))
 
 
 def summary(result: Any) -> dict[str, Any]:

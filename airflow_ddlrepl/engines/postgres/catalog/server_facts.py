@@ -25,7 +25,7 @@ WHERE n.nspname = %s AND c.relname = %s
 """
 
 
-class Present:
+class ServerFacts:
     """Answers from the catalogs of one connection, each question asked once."""
 
     def __init__(self, connection: Connection[Any]) -> None:
@@ -80,7 +80,7 @@ class Present:
         return row is not None and bool(row[0])
 
 
-class Cleared(Present):
+class EmptiedServerFacts(ServerFacts):
     """A server whose tables are taken away before anything else is done."""
 
     def table(self, name: TableName) -> Table | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import structure
 from airflow_ddlrepl.ddl.sql.lexer import canonical
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.compare.transformed_copy import transformed_copy
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING
@@ -65,12 +65,12 @@ def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
     Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
     """
     with _reader(tasks[0].source_dsn) as here, _reader(tasks[0].target_dsn) as there:
-        present = Present(there)
+        present = ServerFacts(there)
         present.look([task.target for task in tasks])
         return [_compared(task, present, here, there) for task in tasks]
 
 
-def _compared(task: CompareTask, present: Present, here: Connection[Any], there: Connection[Any]) -> TableReport:
+def _compared(task: CompareTask, present: ServerFacts, here: Connection[Any], there: Connection[Any]) -> TableReport:
     started = time.monotonic()
     found = present.table(task.target)
     if found is None:

@@ -1,4 +1,4 @@
-"""Put a loaded shadow table in its place, in one transaction with the table's standing.
+"""Put a loaded shadow table in its place, in one transaction with the table's state.
 
 Nothing hangs on the target table: the shadow takes its place. Something does: the table stays and gets
 the shadow's rows. With -gr it stays, and gets those that differ. In any case a reader sees the old rows up to the
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
 from airflow_ddlrepl.adapt.plan.new_table import reshape
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, RefreshOptions
 from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, is_referenced
 from airflow_ddlrepl.engines.postgres.catalog.object_names import grant_defaults, name_parts
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION, passing, session
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl.keys import key_sql
@@ -97,7 +97,7 @@ def finish_shadow(task: FinishTask) -> None:
     import psycopg
 
     with session(task.target_dsn, application_name="ddlrepl refresh") as connection:
-        shape = Present(connection).table(task.shadow)
+        shape = ServerFacts(connection).table(task.shadow)
         done = key_sql(shape) if shape else []
         try:
             for statement in task.statements:
@@ -118,7 +118,7 @@ def finish_shadow(task: FinishTask) -> None:
 def put_in_place(
     connection: Connection[Any],
     channel: str,
-    standing: Standing,
+    table_state: TableState,
     shadow: TableName,
     rows: int,
     *,
@@ -131,7 +131,7 @@ def put_in_place(
 ) -> str:
     """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
 
-    standing: as the table stands afterwards. rows: how many were loaded.
+    table_state: as the table stands afterwards. rows: how many were loaded.
     previous: the table's name at the target before, if it is there.
     kept: columns that the source doesn't have (any more): rows that stay, by key, keep their values there.
     stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
@@ -144,28 +144,30 @@ def put_in_place(
         state.hold(cursor, channel, epoch=epoch, token=token)
         session = prepare_session(cursor)
         found = _locked(connection, previous) if previous else None
-        if found is None or found.name != standing.name:
-            _make_way(cursor, channel, standing)
+        if found is None or found.name != table_state.name:
+            _make_way(cursor, channel, table_state)
         hanging = dependants(connection, found) if found else []
-        added = added_columns(found, standing.shape, stood)
+        added = added_columns(found, table_state.shape, stood)
         hanging += [f"column {column.name}" for column in added]
-        exchange = Exchange(found, stood, standing.shape, _with(standing.shape, added), shadow, kept) if found else None
-        refuse_clash(found, standing.shape, stood)
+        exchange = (
+            Exchange(found, stood, table_state.shape, _with(table_state.shape, added), shadow, kept) if found else None
+        )
+        refuse_clash(found, table_state.shape, stood)
         written, why = _by_row(cursor, exchange, options, session) if options.is_by_row else (None, "")
         if written is None:
-            with _refusals(standing.name, hanging):
+            with _refusals(table_state.name, hanging):
                 if found is not None:
-                    carry_over(cursor, found, standing.shape, shadow, kept, stood)
+                    carry_over(cursor, found, table_state.shape, shadow, kept, stood)
                 if found is not None and hanging:
-                    with own_columns(cursor, found, standing.shape, added, stood):
-                        _exchange(cursor, found, standing.shape, shadow, session, added)
+                    with own_columns(cursor, found, table_state.shape, added, stood):
+                        _exchange(cursor, found, table_state.shape, shadow, session, added)
                 else:
-                    _replace(cursor, found, standing.shape, shadow)
+                    _replace(cursor, found, table_state.shape, shadow)
             written = Written(f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced", 0)
-        state.write_standings(cursor, channel, {standing.table_id: standing})
-        leave(cursor, channel, [RefreshDone(standing.table_id, rows)])
-        if written.left and standing.snapshot is not None:
-            leave(cursor, channel, [RefreshDeclined(standing.table_id, written.text, standing.snapshot.high)])
+        state.write_standings(cursor, channel, {table_state.table_id: table_state})
+        leave(cursor, channel, [RefreshDone(table_state.table_id, rows)])
+        if written.left and table_state.snapshot is not None:
+            leave(cursor, channel, [RefreshDeclined(table_state.table_id, written.text, table_state.snapshot.high)])
         reach("refresh.transaction")
     return f"{written.text}; not row by row: {why}" if why else written.text
 
@@ -193,7 +195,7 @@ def _by_row(
 
 
 def place_parent(
-    connection: Connection[Any], channel: str, standing: Standing, *, epoch: int, token: int, stood: Table | None
+    connection: Connection[Any], channel: str, table_state: TableState, *, epoch: int, token: int, stood: Table | None
 ) -> None:
     """A partitioned table holds no rows: it is created, or stands already, and takes its columns.
 
@@ -201,24 +203,24 @@ def place_parent(
     """
     with connection.transaction(), connection.cursor() as cursor:
         state.hold(cursor, channel, epoch=epoch, token=token)
-        found = Present(connection).table(standing.name)
+        found = ServerFacts(connection).table(table_state.name)
         if found is None:
-            for statement in [*create_types(standing.shape.types), *create_table(standing.shape)]:
+            for statement in [*create_types(table_state.shape.types), *create_table(table_state.shape)]:
                 cursor.execute(statement.encode())
-            if standing.shape.partition:
-                cursor.execute(attach(standing.name, standing.shape.partition).encode())
-        elif not partitioned_alike(found, standing.shape):
+            if table_state.shape.partition:
+                cursor.execute(attach(table_state.name, table_state.shape.partition).encode())
+        elif not partitioned_alike(found, table_state.shape):
             raise CannotAdapt(
                 "the target's table is partitioned in another way",
                 code="ADP-107",
-                table=standing.name,
+                table=table_state.name,
                 hint="drop or rename the target's table; the next run creates it anew",
             )
         else:
-            with _refusals(standing.name, dependants(connection, found)):
-                _alter_parent(cursor, found, stood, standing.shape)
-        state.write_standings(cursor, channel, {standing.table_id: standing})
-        leave(cursor, channel, [RefreshDone(standing.table_id, 0)])
+            with _refusals(table_state.name, dependants(connection, found)):
+                _alter_parent(cursor, found, stood, table_state.shape)
+        state.write_standings(cursor, channel, {table_state.table_id: table_state})
+        leave(cursor, channel, [RefreshDone(table_state.table_id, 0)])
 
 
 def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table) -> None:
@@ -242,31 +244,31 @@ def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table)
 
 def _locked(connection: Connection[Any], name: TableName) -> Table | None:
     """The table's shape, which nobody changes any more until the transaction ends."""
-    if not Present(connection).is_there(name):
+    if not ServerFacts(connection).is_there(name):
         return None
     connection.execute(f"LOCK TABLE {qualified(name)} IN ACCESS EXCLUSIVE MODE".encode())
-    return Present(connection).table(name)
+    return ServerFacts(connection).table(name)
 
 
-def _make_way(cursor: Any, channel: str, standing: Standing) -> None:
+def _make_way(cursor: Any, channel: str, table_state: TableState) -> None:
     """A kept table of that name (dropped at the source) steps aside; nobody else's does."""
-    occupant = Present(cursor.connection).table(standing.name)
+    occupant = ServerFacts(cursor.connection).table(table_state.name)
     if occupant is None:
         return
     aside = kept_aside(occupant).name
     cursor.execute(
         "UPDATE ddlrepl.tables SET table_name = %s"
         " WHERE channel = %s AND schema_name = %s AND table_name = %s AND state = %s",
-        [aside, channel, *standing.name, State.KEPT.value],
+        [aside, channel, *table_state.name, TableStatus.ORPHANED.value],
     )
     if not cursor.rowcount:
         raise CannotAdapt(
-            f"another table stands under the name {standing.name}",
+            f"another table stands under the name {table_state.name}",
             code="ADP-104",
-            table=standing.name,
+            table=table_state.name,
             hint="rename or drop that table at the target",
         )
-    cursor.execute(f"ALTER TABLE {qualified(standing.name)} RENAME TO {quote(aside)}".encode())
+    cursor.execute(f"ALTER TABLE {qualified(table_state.name)} RENAME TO {quote(aside)}".encode())
 
 
 def _replace(cursor: Any, old: Table | None, wanted: Table, shadow: TableName) -> None:

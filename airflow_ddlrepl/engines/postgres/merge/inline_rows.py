@@ -44,7 +44,7 @@ _FIXED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class BinaryArray:
     """One column's values in the send format of an array. oid: of the array's type."""
 
     oid: int
@@ -52,11 +52,11 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class InlineRows:
     """Rows of one kind: names of the staging columns, their values. Its text never shows a value."""
 
     names: tuple[str, ...]
-    values: tuple[Sent, ...] = field(repr=False)
+    values: tuple[BinaryArray, ...] = field(repr=False)
 
     def sql(self) -> str:
         """A query in parentheses that gives the rows as a staging table would; `ctid` tells one from another."""
@@ -69,7 +69,7 @@ class Given:
         return sum(len(value.data) for value in self.values)
 
 
-def give(columns: Sequence[tuple[str, str]], rows: pa.Table) -> Given | None:
+def as_inline_rows(columns: Sequence[tuple[str, str]], rows: pa.Table) -> InlineRows | None:
     """None where they need a table: there are many, large ones, or some of a type that no array takes as it is.
 
     columns: (name, SQL type) in the order of the rows' columns, as for `load`.
@@ -80,8 +80,8 @@ def give(columns: Sequence[tuple[str, str]], rows: pa.Table) -> Given | None:
     values = []
     for column, (_, type_), oid in zip(rows.columns, columns, oids, strict=True):
         plain = pc.replace_substring(column, "\0", "") if type_ == CHAR else column
-        values.append(Sent(BUILTIN[oid][0], _array(plain, oid)))
-    return Given(tuple(name for name, _ in columns), tuple(values))
+        values.append(BinaryArray(BUILTIN[oid][0], _array(plain, oid)))
+    return InlineRows(tuple(name for name, _ in columns), tuple(values))
 
 
 def taking(connection: Connection[Any]) -> RawCursor[Any]:
@@ -93,19 +93,19 @@ def taking(connection: Connection[Any]) -> RawCursor[Any]:
     class SentDumper(Dumper):
         format = Format.BINARY
 
-        def get_key(self, obj: Sent, format: PyFormat) -> tuple[type, int]:  # type: ignore[override]
-            return (Sent, obj.oid)
+        def get_key(self, obj: BinaryArray, format: PyFormat) -> tuple[type, int]:  # type: ignore[override]
+            return (BinaryArray, obj.oid)
 
-        def upgrade(self, obj: Sent, format: PyFormat) -> SentDumper:
-            dumper = SentDumper(Sent)
+        def upgrade(self, obj: BinaryArray, format: PyFormat) -> SentDumper:
+            dumper = SentDumper(BinaryArray)
             dumper.oid = obj.oid
             return dumper
 
-        def dump(self, obj: Sent) -> bytes:
+        def dump(self, obj: BinaryArray) -> bytes:
             return obj.data
 
     cursor = RawCursor(connection)
-    cursor.adapters.register_dumper(Sent, SentDumper)
+    cursor.adapters.register_dumper(BinaryArray, SentDumper)
     return cursor
 
 

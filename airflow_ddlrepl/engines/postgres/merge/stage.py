@@ -20,7 +20,7 @@ from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_stages, load, loading, stage_table
-from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, Given, give
+from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, InlineRows, as_inline_rows
 from airflow_ddlrepl.engines.postgres.merge.key_numbers import numbered
 from airflow_ddlrepl.engines.postgres.merge.read_changes import StageReader
 from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
@@ -93,11 +93,11 @@ class _Stager:
             self._load(plan, rows)
         return plan.staged(rows, read, given or {})
 
-    def _given(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, Given] | None:
+    def _given(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, InlineRows] | None:
         """All of the task's rows, or none: they fit together."""
-        found: dict[Stage, Given] = {}
+        found: dict[Stage, InlineRows] = {}
         for kind, table in rows.items():
-            one = give(plan.staging_columns(table), table)
+            one = as_inline_rows(plan.staging_columns(table), table)
             if one is None or one.size > self._left:
                 return None
             found[kind] = one
@@ -225,7 +225,7 @@ class _Plan:
         fixed = {"n": "int8", "h": "bool"}
         return [(name, fixed.get(name[0]) or types[name[1:]]) for name in table.column_names]
 
-    def staged(self, rows: Mapping[Stage, pa.Table], changes: int, given: Mapping[Stage, Given] = {}) -> Staged:
+    def staged(self, rows: Mapping[Stage, pa.Table], changes: int, given: Mapping[Stage, InlineRows] = {}) -> Staged:
         columns = (
             tuple(replace(c, in_array=False) if c.in_array else c for c in self.columns) if given else self.columns
         )

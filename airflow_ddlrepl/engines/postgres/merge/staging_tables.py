@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.postgres.merge.inline_rows import Given
+from airflow_ddlrepl.engines.postgres.merge.inline_rows import InlineRows
 from airflow_ddlrepl.integrate.underlying import ENUM, schema_of, underlying
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -90,7 +90,7 @@ class Staged:
     columns: tuple[StagedColumn, ...]
     tables: Mapping[Stage, str] = field(default_factory=dict)
     rows: Mapping[Stage, int] = field(default_factory=dict)
-    given: Mapping[Stage, Given] = field(default_factory=dict)
+    given: Mapping[Stage, InlineRows] = field(default_factory=dict)
     held: Mapping[Stage, tuple[int, ...]] = field(default_factory=dict)
     fills: tuple[tuple[str, str], ...] = ()
     replaces: bool = False

@@ -25,7 +25,7 @@ from airflow_ddlrepl.model.position import Lsn
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
-__all__ = ["Activation", "Wanted", "activate", "deactivate"]
+__all__ = ["Activation", "SourceSetup", "activate", "deactivate"]
 
 log = logging.getLogger("ddlrepl")
 
@@ -39,7 +39,7 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SourceSetup:
     """What the source is to look like. anew: with another slot than the one that may be there.
 
     low: where a channel that was active goes on; None: it was not.
@@ -73,7 +73,7 @@ class Activation:
     is_restored: bool
 
 
-def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
+def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
     """Publication first, slot second: the slot must never be able to give rows from before the publication.
 
     Raises SourceError SRC-101, SRC-105, SRC-107, SRC-109, SRC-110, SRC-111, SRC-112, SRC-113.
@@ -99,7 +99,7 @@ def activate(connection: Connection[Any], wanted: Wanted) -> Activation:
         connection.execute("SELECT pg_advisory_unlock_all()")
 
 
-def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
+def deactivate(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     """Removes slot, publication, replica identities that were set, and with the last channel the helper schema.
 
     Raises SourceError SRC-109 where somebody holds what has to go; what is gone then is gone, and it can be run again.
@@ -126,7 +126,7 @@ def deactivate(connection: Connection[Any], wanted: Wanted) -> list[str]:
     return changes
 
 
-def _forget(connection: Connection[Any], wanted: Wanted) -> bool:
+def _forget(connection: Connection[Any], wanted: SourceSetup) -> bool:
     """Was it the last channel? Then the helper schema is gone, too."""
     connection.execute("DELETE FROM ddlrepl.channel WHERE name = %s", [wanted.channel])
     if connection.execute("SELECT FROM ddlrepl.channel").fetchone() is not None:
@@ -135,7 +135,7 @@ def _forget(connection: Connection[Any], wanted: Wanted) -> bool:
     return True
 
 
-def _may_prepare(connection: Connection[Any], wanted: Wanted) -> bool:
+def _may_prepare(connection: Connection[Any], wanted: SourceSetup) -> bool:
     """False when an administrator has made the publication and this role may only read."""
     if preconditions.publication_id(connection, wanted.publication) is None:
         return True
@@ -147,7 +147,7 @@ def _may_prepare(connection: Connection[Any], wanted: Wanted) -> bool:
     return row is not None and bool(row[0])
 
 
-def _prepare(connection: Connection[Any], wanted: Wanted) -> list[str]:
+def _prepare(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     changes = helper_schema.install(connection, wanted.ddl)
     if preconditions.publication_id(connection, wanted.publication) is None:
         connection.execute(f"CREATE PUBLICATION {quote(wanted.publication)}".encode())
@@ -166,7 +166,7 @@ def _can_publish_generated(connection: Connection[Any]) -> bool:
     return connection.info.server_version >= GENERATED_VERSION
 
 
-def _register(connection: Connection[Any], wanted: Wanted) -> bool:
+def _register(connection: Connection[Any], wanted: SourceSetup) -> bool:
     """Writes the channel's row; False when it already says the same."""
     row = connection.execute(
         """
@@ -189,7 +189,7 @@ def _register(connection: Connection[Any], wanted: Wanted) -> bool:
     return row is not None
 
 
-def _release_excluded(connection: Connection[Any], wanted: Wanted) -> list[str]:
+def _release_excluded(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     """Tables that a changed channel file excludes leave the publication."""
     rows = connection.execute(
         "SELECT m.table_id::bigint, n.nspname, c.relname, EXISTS (SELECT FROM pg_publication_rel r"
@@ -209,7 +209,7 @@ def _release_excluded(connection: Connection[Any], wanted: Wanted) -> list[str]:
     return changes
 
 
-def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
+def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     """Each table in a transaction of its own, so that no lock outlives it."""
     every = listed(connection, Scope())
     chosen = [i for i, name in every if wanted.scope.wants(name)]
@@ -223,7 +223,7 @@ def _tend_tables(connection: Connection[Any], wanted: Wanted) -> list[str]:
     return [f"table {names.get(i, i)}: {state}" for i, state in after.items() if before.get(i) != state]
 
 
-def _tend(connection: Connection[Any], wanted: Wanted, table_id: int) -> None:
+def _tend(connection: Connection[Any], wanted: SourceSetup, table_id: int) -> None:
     """Waits for locks up to the channel's patience. Raises SourceError SRC-109 with who holds them."""
     deadline = time.monotonic() + wanted.patience
     while True:
@@ -236,7 +236,7 @@ def _tend(connection: Connection[Any], wanted: Wanted, table_id: int) -> None:
             raise _locked(connection, table_id)
 
 
-def _put_back(connection: Connection[Any], wanted: Wanted, table_id: int, first: str = "") -> None:
+def _put_back(connection: Connection[Any], wanted: SourceSetup, table_id: int, first: str = "") -> None:
     """The replica identity as it was. first: a statement of the same transaction.
 
     Waits for locks as `_tend`. Raises SourceError SRC-109 with who holds them.
@@ -251,7 +251,7 @@ def _put_back(connection: Connection[Any], wanted: Wanted, table_id: int, first:
 
 
 def _in_time(
-    connection: Connection[Any], wanted: Wanted, work: Callable[[], Result], table_id: int | None = None
+    connection: Connection[Any], wanted: SourceSetup, work: Callable[[], Result], table_id: int | None = None
 ) -> Result:
     """Does it in a transaction, again and again up to the channel's patience: nobody waits behind us for long.
 
@@ -293,7 +293,7 @@ def _locked(connection: Connection[Any], table_id: int | None) -> SourceError:
     )
 
 
-def _remember_bystanders(connection: Connection[Any], wanted: Wanted, tables: dict[int, TableName]) -> None:
+def _remember_bystanders(connection: Connection[Any], wanted: SourceSetup, tables: dict[int, TableName]) -> None:
     connection.execute(
         "INSERT INTO ddlrepl.member (channel, table_id, schema_name, table_name, state)"
         " SELECT %s, i::oid, s, n, 'bystander' FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS t(i, s, n)"
@@ -309,7 +309,7 @@ def _remember_bystanders(connection: Connection[Any], wanted: Wanted, tables: di
     )
 
 
-def _from_held_log(connection: Connection[Any], wanted: Wanted) -> bool:
+def _from_held_log(connection: Connection[Any], wanted: SourceSetup) -> bool:
     """A slot that is lost, or has left behind what comes next, is made again where the log is held."""
     slot = slots.state(connection, wanted.slot)
     if wanted.low is None or wanted.anew or (slot is not None and not slot.invalid and slot.confirmed <= wanted.low):
@@ -322,7 +322,7 @@ def _from_held_log(connection: Connection[Any], wanted: Wanted) -> bool:
     return retained_slot.restore(connection, wanted.slot, wanted.low)
 
 
-def _slot(connection: Connection[Any], wanted: Wanted) -> tuple[Lsn, bool]:
+def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Lsn, bool]:
     """Creates the slot, or creates it anew when it is lost, older than its publication, or not wanted any more."""
     slot = slots.state(connection, wanted.slot)
     if slot is not None and (not slot.is_ours or (not slot.invalid and not wanted.anew)):
@@ -338,14 +338,14 @@ def _slot(connection: Connection[Any], wanted: Wanted) -> tuple[Lsn, bool]:
     return slots.create(connection, wanted.slot, wanted.patience), True
 
 
-def _remember_slot(connection: Connection[Any], wanted: Wanted, position: Lsn) -> None:
+def _remember_slot(connection: Connection[Any], wanted: SourceSetup, position: Lsn) -> None:
     connection.execute(
         "UPDATE ddlrepl.channel SET slot_created = %s::pg_lsn, publication_id = %s WHERE name = %s",
         [str(position), preconditions.publication_id(connection, wanted.publication), wanted.channel],
     )
 
 
-def _members(connection: Connection[Any], wanted: Wanted) -> dict[int, str]:
+def _members(connection: Connection[Any], wanted: SourceSetup) -> dict[int, str]:
     """States by id."""
     rows = connection.execute(
         "SELECT table_id::bigint, state FROM ddlrepl.member WHERE channel = %s", [wanted.channel]

@@ -26,7 +26,7 @@ PAGE_BYTES = 8192
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class SourceSnapshot:
     """name: for SET TRANSACTION SNAPSHOT. tables: those still there, as the snapshot sees them. pages: by table id."""
 
     name: str
@@ -36,9 +36,9 @@ class Exported:
 
 
 @contextmanager
-def exported(
+def source_snapshot(
     dsn: str, table_ids: Sequence[int], timeline: int = 0, name: str = "ddlrepl refresh"
-) -> Iterator[Exported]:
+) -> Iterator[SourceSnapshot]:
     """Export a snapshot that stays usable inside the `with`.
 
     The tables are locked in ACCESS SHARE mode first, as any SELECT does: writers go on, but nobody can alter,
@@ -66,7 +66,9 @@ def exported(
         sizes = connection.execute(
             "SELECT i::bigint, pg_relation_size(i) FROM unnest(%s::oid[]) i", [[t.id for t in tables]]
         ).fetchall()
-        yield Exported(str(row[0]), seen, tuple(tables), {int(i): -(-int(size) // PAGE_BYTES) for i, size in sizes})
+        yield SourceSnapshot(
+            str(row[0]), seen, tuple(tables), {int(i): -(-int(size) // PAGE_BYTES) for i, size in sizes}
+        )
         connection.rollback()
 
 

@@ -360,8 +360,8 @@ class PostgresSource:
                 hint="run it as a superuser or as the role that activated; `ddlrepl doctor` lists what is missing",
             ) from None
 
-    def _plan(self) -> activation.Wanted:
-        return activation.Wanted(
+    def _plan(self) -> activation.SourceSetup:
+        return activation.SourceSetup(
             self.channel, self.publication, self.slot, self.scope, self.replica_identity, self.ddl, self.patience
         )
 

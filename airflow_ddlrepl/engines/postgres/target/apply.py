@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.plan.ddl_replay import unlike
 from airflow_ddlrepl.adapt.plan.refused_alter import MEND
 from airflow_ddlrepl.adapt.plan_model import Executed, Expected, StepKind, TablePlan
-from airflow_ddlrepl.adapt.program.program import Program, Slice, Standing, State, Step
+from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, Slice, TableState, TableStatus
 from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import passing, session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
@@ -110,13 +110,13 @@ def run_program(
         return patiently(once, connection, dsn)
 
 
-def _together(steps: Iterable[Step]) -> Iterator[list[Step]]:
+def _together(steps: Iterable[ProgramStep]) -> Iterator[list[ProgramStep]]:
     """The steps of one statement: what it does to a type that its tables share hits all of them at once."""
     for _, group in groupby(steps, key=lambda step: step.key):
         yield list(group)
 
 
-def _loaded_anew_with(step: Step, group: Sequence[Step]) -> list[TableName]:
+def _loaded_anew_with(step: ProgramStep, group: Sequence[ProgramStep]) -> list[TableName]:
     """Partitions, at any depth, that the same statement changes and that wait for a refresh from then on.
 
     Of a source's text: every table of it that does.
@@ -137,23 +137,23 @@ def _loaded_anew_with(step: Step, group: Sequence[Step]) -> list[TableName]:
     return found
 
 
-def _is_loaded_anew(step: Step, before: Standing) -> bool:
-    waits = step.after is not None and step.after.state is State.PENDING
+def _is_loaded_anew(step: ProgramStep, before: TableState) -> bool:
+    waits = step.after is not None and step.after.state is TableStatus.PENDING
     return waits and not before.shape.is_partitioned
 
 
-def _changed(program: Program) -> dict[int, Standing]:
+def _changed(program: Program) -> dict[int, TableState]:
     """Standings that the steps changed, and those whose refresh lies behind now: its snapshot is forgotten."""
     touched = {step.table_id for step in program.steps}
-    found = {i: s for i, s in program.standings.items() if i in touched}
-    for table_id, standing in program.standings.items():
-        if standing.snapshot is not None and standing.snapshot.high <= program.high:
-            found[table_id] = replace(standing, snapshot=None)
+    found = {i: s for i, s in program.table_states.items() if i in touched}
+    for table_id, table_state in program.table_states.items():
+        if table_state.snapshot is not None and table_state.snapshot.high <= program.high:
+            found[table_id] = replace(table_state, snapshot=None)
     return found
 
 
 def _gone(program: Program) -> list[int]:
-    return [step.table_id for step in program.steps if step.table_id not in program.standings]
+    return [step.table_id for step in program.steps if step.table_id not in program.table_states]
 
 
 def _is_about_rows(error: psycopg.Error) -> bool:
@@ -180,12 +180,12 @@ class _Run:
         self.applied = Applied()
         self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
 
-    def merge_before(self, steps: Sequence[Step]) -> None:
+    def merge_before(self, steps: Sequence[ProgramStep]) -> None:
         """The rows of these tables that stand before the statement."""
         ids, key = {step.table_id for step in steps}, steps[0].key
         self._merge([s for s in self.waiting if s.piece.table_id in ids and s.piece.high <= key])
 
-    def truncate(self, steps: Sequence[Step]) -> None:
+    def truncate(self, steps: Sequence[ProgramStep]) -> None:
         """The tables of one TRUNCATE together: foreign keys between them are no obstacle."""
         found = [step for step in steps if step.event.kind is EventKind.TRUNCATE]
         names = [step.before.name for step in found if step.before is not None]
@@ -197,7 +197,7 @@ class _Run:
         """Everything left, all tables together: deletes of all, then updates, then inserts."""
         self._merge(list(self.waiting))
 
-    def step(self, step: Step, spare: Sequence[TableName] = ()) -> None:
+    def step(self, step: ProgramStep, spare: Sequence[TableName] = ()) -> None:
         """spare: tables whose rows a refresh replaces, which may go where they are in the way."""
         if step.event.kind is EventKind.NO_TRUNCATE and step.before is not None:
             self.applied.warnings.append(f"{step.before.name}: {TRUNCATED}")
@@ -220,23 +220,23 @@ class _Run:
             self._compare(step, step.plan, step.plan.expected)
         self.applied.warnings += index_again(self.cursor, step.plan.target, indexes)
 
-    def _compare(self, step: Step, plan: TablePlan, expected: Expected) -> None:
+    def _compare(self, step: ProgramStep, plan: TablePlan, expected: Expected) -> None:
         """Raises AlterRefused ADP-153 where a source's text has not made of the table what it made there."""
-        found = Present(self.cursor.connection).table(plan.target)
+        found = ServerFacts(self.cursor.connection).table(plan.target)
         if differs := unlike(expected, found):
             why = f"the source's text did not do at the target what it did there: {'; '.join(differs)}"
             refused = AlterRefused(why, code="ADP-153", table=plan.name, at=step.key, hint=f"all is undone; {MEND}")
             refused.on, refused.is_text = (step.table_id, step.key), True
             raise refused
 
-    def _is_first(self, step: Step, sql: tuple[str, ...]) -> bool:
+    def _is_first(self, step: ProgramStep, sql: tuple[str, ...]) -> bool:
         """A step that several tables of one statement share runs once."""
         if (step.key, sql) in self._done:
             return False
         self._done.add((step.key, sql))
         return True
 
-    def _sql(self, step: Step, statements: Iterable[str], spare: Sequence[TableName]) -> None:
+    def _sql(self, step: ProgramStep, statements: Iterable[str], spare: Sequence[TableName]) -> None:
         import psycopg
 
         for statement in statements:

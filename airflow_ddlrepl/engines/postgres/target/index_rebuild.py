@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, names_of_keys
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import Present
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.errors import CannotAdapt
@@ -24,26 +24,26 @@ ORDER BY c.relname
 """
 
 
-def own_indexes(cursor: Cursor[Any], standing: Table) -> list[str]:
-    """The indexes that people gave the table, as statements. standing: the table as the channel made it.
+def own_indexes(cursor: Cursor[Any], table_state: Table) -> list[str]:
+    """The indexes that people gave the table, as statements. table_state: the table as the channel made it.
 
     Raises CannotAdapt ADP-133 where anything else hangs on it, which would be lost.
     """
-    found = Present(cursor.connection).table(standing.name)
+    found = ServerFacts(cursor.connection).table(table_state.name)
     if found is None:
         return []
-    ours = {column.name for column in standing.columns}
+    ours = {column.name for column in table_state.columns}
     hanging = [f"column {column.name}" for column in found.columns if column.name not in ours]
     hanging += [what for what in dependants(cursor.connection, found) if not what.startswith("index ")]
     if hanging:
         raise CannotAdapt(
             f"no new table can take the place of this one, on which hang: {', '.join(hanging)}",
             code="ADP-133",
-            table=standing.name,
+            table=table_state.name,
             hint="nothing was changed; take off what is in the way and run again, or choose another"
             " on_preserve_alter_table_fail for this table",
         )
-    cursor.execute(_INDEXES.format(table=literal(qualified(standing.name)), keys=names_of_keys(found)).encode())
+    cursor.execute(_INDEXES.format(table=literal(qualified(table_state.name)), keys=names_of_keys(found)).encode())
     return [str(row[0]) for row in cursor.fetchall()]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.engines.postgres.connection.connect import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.errors import CannotAdapt
@@ -165,12 +165,12 @@ def _exists(cursor: Cursor[Any], relation: str) -> bool:
     return bool(row and row[0])
 
 
-def clear(cursor: Cursor[Any], holder: str, standings: Iterable[Standing]) -> None:
+def clear(cursor: Cursor[Any], holder: str, table_states: Iterable[TableState]) -> None:
     """Drop these tables, others that were made with them, and their types, in the open transaction; no type in use.
 
     Raises CannotAdapt REW-104 when something that is not ours hangs on a table.
     """
-    known = {standing.name for standing in standings if standing.state is not State.NEW}
+    known = {table_state.name for table_state in table_states if table_state.state is not TableStatus.NEW}
     drop_tables(cursor, known | _reserved(cursor, holder, False))
     types = _reserved(cursor, holder, True)
     _drop_types(cursor, [*types, *_stepped_aside(cursor, types)])

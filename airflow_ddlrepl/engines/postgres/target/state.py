@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from airflow_ddlrepl.adapt.program.program import Standing, State
+from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier
 from airflow_ddlrepl.engines.postgres.target import outbox, rewind_area
@@ -46,18 +46,18 @@ WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state 
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
 TABLES = ("position", "tables", "chunks", "unrecorded", *rewind_area.TABLES)
-WAITING = (State.PENDING, State.NEW)
-_known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], Standing]] = WeakKeyDictionary()
+WAITING = (TableStatus.PENDING, TableStatus.NEW)
+_known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """lsn: everything that commits before it is applied. standings: the channel's tables here, by source id."""
+    """lsn: everything that commits before it is applied. table_states: the channel's tables here, by source id."""
 
     lsn: Lsn
     epoch: int
     token: int
-    standings: Mapping[int, Standing]
+    table_states: Mapping[int, TableState]
 
 
 def create(connection: Connection[Any]) -> None:
@@ -164,24 +164,24 @@ def _place(connection: Connection[Any]) -> str:
     return f"{info.host}:{info.port}/{info.dbname}"
 
 
-def _read_standings(connection: Connection[Any], channel: str) -> dict[int, Standing]:
+def _read_standings(connection: Connection[Any], channel: str) -> dict[int, TableState]:
     """By table. A row that this connection has read before is not read again: its version's place tells."""
     known = _known.setdefault(connection, {})
     where, version = "FROM ddlrepl.tables WHERE channel = %s", "xmin::text || ' ' || ctid::text"
     marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
     found = {table_id: known.get((channel, mark)) for table_id, mark in marks}
-    if news := [table_id for table_id, standing in found.items() if standing is None]:
+    if news := [table_id for table_id, table_state in found.items() if table_state is None]:
         columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot, shape ->> 'properties'"
         rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
         for mark, *row in rows:
             found[row[0]] = known[channel, mark] = _standing(row)
-    return {table_id: standing for table_id, standing in found.items() if standing is not None}
+    return {table_id: table_state for table_id, table_state in found.items() if table_state is not None}
 
 
 def has_loaded(connection: Connection[Any], channel: str) -> bool:
     """Has a table of the channel got its first rows here?"""
     loaded = "SELECT FROM ddlrepl.tables WHERE channel = %s AND state <> %s"
-    row = connection.execute(f"SELECT EXISTS ({loaded})".encode(), [channel, State.NEW]).fetchone()
+    row = connection.execute(f"SELECT EXISTS ({loaded})".encode(), [channel, TableStatus.NEW]).fetchone()
     return row is not None and bool(row[0])
 
 
@@ -232,12 +232,14 @@ def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int) 
         raise
 
 
-def write_standings(cursor: Any, channel: str, standings: Mapping[int, Standing], gone: Iterable[int] = ()) -> None:
+def write_standings(
+    cursor: Any, channel: str, table_states: Mapping[int, TableState], gone: Iterable[int] = ()
+) -> None:
     """Record how the tables stand, in the open transaction; `gone`: those that the target has dropped.
 
     A kept table whose name a live one has now is forgotten: it was used again, or has stepped aside.
     """
-    rows = [_row(channel, standing) for standing in standings.values()]
+    rows = [_row(channel, table_state) for table_state in table_states.values()]
     if rows:
         cursor.executemany(_PUT, rows)
     cursor.execute("DELETE FROM ddlrepl.tables WHERE channel = %s AND table_id = ANY(%s)", [channel, list(gone)])
@@ -271,19 +273,19 @@ def _fenced(channel: str, low: Lsn | None) -> Fenced:
     )
 
 
-def _row(channel: str, standing: Standing) -> tuple[Any, ...]:
-    shape = json.dumps({**standing.shape.to_json(), "properties": standing.properties})
-    snapshot = json.dumps(standing.snapshot.to_json()) if standing.snapshot else None
-    return (channel, standing.table_id, *standing.name, shape, standing.state.value, snapshot)
+def _row(channel: str, table_state: TableState) -> tuple[Any, ...]:
+    shape = json.dumps({**table_state.shape.to_json(), "properties": table_state.properties})
+    snapshot = json.dumps(table_state.snapshot.to_json()) if table_state.snapshot else None
+    return (channel, table_state.table_id, *table_state.name, shape, table_state.state.value, snapshot)
 
 
-def _standing(row: Sequence[Any]) -> Standing:
+def _standing(row: Sequence[Any]) -> TableState:
     table_id, schema, name, shape, state, snapshot, properties = row
-    return Standing(
+    return TableState(
         int(table_id),
         TableName(schema, name),
         stored(shape),
-        State(state),
+        TableStatus(state),
         Snapshot.from_json(snapshot) if snapshot else None,
         properties or "",
     )
