@@ -106,10 +106,10 @@ def _asked(what: str, location: str, ask: Any) -> Iterator[Finding]:
 
 
 def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
+    from airflow_ddlrepl.config.sections.scope import Scope
     from airflow_ddlrepl.engines.postgres.connection.connect import describe, session
     from airflow_ddlrepl.engines.postgres.log import slots
     from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
-    from airflow_ddlrepl.engines.postgres.source.scope import Scope
 
     with session(dsn) as connection:
         problems = missing_rights(connection, Scope.of(channel), channel.publication, channel.source.ddl)

@@ -9,8 +9,9 @@ import pytest
 from airflow_ddlrepl.config.base.name_pattern import matches
 from airflow_ddlrepl.config.base.pattern_overlap import meet, overlap, pair
 from airflow_ddlrepl.config.file.load import read_channel
+from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
 from tests.conftest import Databases
@@ -118,7 +119,7 @@ def test_which_tables_it_is_about_and_which_join(databases: Databases) -> None:
             "SELECT n || '.' || t FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY x(n, t, o)"
             " WHERE EXISTS (SELECT FROM jsonb_array_elements(%s::jsonb) p WHERE n ~ (p ->> 0) AND t ~ (p ->> 1))"
             " ORDER BY o",
-            [[n.schema for n in names], [n.name for n in names], json.dumps(scope.to_json()["joining"])],
+            [[n.schema for n in names], [n.name for n in names], json.dumps(patterns_of(scope)["joining"])],
         )
         assert [row[0] for row in rows] == joining
 

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
 

@@ -7,9 +7,10 @@ import json
 import pytest
 
 from airflow_ddlrepl.config.base.name_pattern import matches
+from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
-from airflow_ddlrepl.engines.postgres.source.scope import Joining, Scope, regex
+from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of, regex
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
 from tests.conftest import Databases
@@ -94,5 +95,5 @@ def _joined(databases: Databases, scope: Scope, names: list[TableName]) -> list[
         ).fetchall()
     found = [TableName(*row) for row in rows]
     assert found == [name for name in names if scope.joins(name)]
-    assert json.loads(json.dumps(scope.to_json())) == scope.to_json()
+    assert json.loads(json.dumps(patterns_of(scope))) == patterns_of(scope)
     return found

@@ -10,7 +10,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from airflow_ddlrepl.engines.postgres.log.capture_range import SETTINGS, RangeTask, capture_range
+from airflow_ddlrepl.engines.postgres.connection.settings import LOG
+from airflow_ddlrepl.engines.postgres.log.capture_range import RangeTask, capture_range
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, NATIVE
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.trail.store import Trail
@@ -187,7 +188,7 @@ def has_xml(source: psycopg.Connection[Any]) -> bool:
 
 def server_values(source: psycopg.Connection[Any], wire_format: str) -> list[list[bytes | None]]:
     """What the server itself sends for every value: by COPY in binary, by a plain query in text."""
-    for name, value in SETTINGS.items():
+    for name, value in LOG.items():
         source.execute("select set_config(%s, %s, false)", [name, value])
     if wire_format == "binary":
         with source.cursor().copy('copy (select * from public."all" order by 1) to stdout (format binary)') as copy:

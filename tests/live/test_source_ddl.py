@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
+from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.engines.postgres.source.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Snapshot

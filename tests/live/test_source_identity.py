@@ -9,8 +9,8 @@ import pytest
 from psycopg import Connection
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.engines.postgres.source.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from tests.conftest import Databases
 

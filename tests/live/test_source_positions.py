@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.catalog.inspect import snapshot
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.engines.postgres.source.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Lsn

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture
+from airflow_ddlrepl.config.sections.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
-from airflow_ddlrepl.engines.postgres.source.scope import Joining, Scope
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.errors import SourceError
 from tests.conftest import Databases

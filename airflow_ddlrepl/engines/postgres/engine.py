@@ -26,7 +26,7 @@ class PostgresEngine:
         return reusing()
 
     def explained(self, error: BaseException) -> DdlReplError | None:
-        from airflow_ddlrepl.engines.postgres.connection.connect import explained
+        from airflow_ddlrepl.engines.postgres.connection.errors import explained
 
         return explained(error)
 

@@ -13,11 +13,11 @@ from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.base.name_pattern import is_selected, quoted
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
+from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.compare.digest import CompareTask, compare_tables
-from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import LOCK_TIMEOUT, PAGE_BYTES
-from airflow_ddlrepl.engines.postgres.source.scope import Scope
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.flow.capture.left_out import left_out
 from airflow_ddlrepl.flow.mapping.row_filters import rows_wanted

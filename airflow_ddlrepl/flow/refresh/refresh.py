@@ -24,10 +24,10 @@ from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
+from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, forget_marks, load_chunks
 from airflow_ddlrepl.engines.postgres.load.swap import (
-    SCHEMA,
     FinishTask,
     finish_shadow,
     finish_sql,

@@ -13,8 +13,8 @@ from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.edit import free_name
-from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.load.load_chunk import Kept, LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.merge.row_filter import is_true, unlike

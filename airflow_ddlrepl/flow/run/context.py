@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.config.sections.location import redact, resolve
+from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import AGAIN_SECONDS, running, session
 from airflow_ddlrepl.engines.postgres.connection.pool import reusing
-from airflow_ddlrepl.engines.postgres.source.scope import Scope
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
 from airflow_ddlrepl.model.lineage import Lineage

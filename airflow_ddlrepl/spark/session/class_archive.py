@@ -17,7 +17,7 @@ from airflow_ddlrepl.spark.session.installation import inspect_installation
 
 # SerialGC and C1 only: our JVM hands the work to Python processes and does little itself.
 LIGHT = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xlog:cds=off -Xlog:cds+dynamic=off"
-WARM_UP = "--warm-up"
+WARM_UP = Path(__file__).parents[1] / "execute" / "warm_up.py"
 PRIVATE_UMASK = 0o077
 
 
@@ -67,7 +67,7 @@ def _submit(options: str) -> list[str]:
         "spark.pyspark.driver.python": sys.executable,
     }
     given = [word for name, value in properties.items() for word in ("--conf", f"{name}={value}")]
-    return [f"{home}/bin/spark-submit", "--master", "local[1]", *given, __file__, WARM_UP]
+    return [f"{home}/bin/spark-submit", "--master", "local[1]", *given, str(WARM_UP)]
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -75,17 +75,6 @@ def _environment(home: str) -> dict[str, str]:
     return {**os.environ, "JAVA_HOME": home, "SPARK_HOME": spark_home, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
-def _warm_up() -> None:
-    from airflow_ddlrepl.spark.execute.runner import SparkRunner
-
-    runner = SparkRunner(app_name="ddlrepl warm-up")
-    runner.map(abs, [-1, 1], "warm-up")
-    runner.stop()
-
-
 if __name__ == "__main__":
-    if WARM_UP in sys.argv[1:]:
-        _warm_up()
-    else:
-        made = prepare()
-        print(f"class archive: {made}" if made else "no class archive: this Java can't make one; Spark starts without")
+    made = prepare()
+    print(f"class archive: {made}" if made else "no class archive: this Java can't make one; Spark starts without")

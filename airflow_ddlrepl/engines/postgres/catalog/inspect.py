@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn, Snapshot
 from airflow_ddlrepl.model.table import Table
@@ -37,18 +38,8 @@ def _with_type_texts(sql: str) -> str:
 
 SHAPE_SQL = _with_type_texts((FOLDER / "table_shape.sql").read_text())
 VERSION_SQL = (FOLDER / "catalog_version.sql").read_text()
-SHAPE_SETTINGS = {
-    "search_path": "pg_catalog, pg_temp",
-    "DateStyle": "ISO, YMD",
-    "IntervalStyle": "postgres",
-    "TimeZone": "UTC",
-    "extra_float_digits": "1",
-    "bytea_output": "hex",
-    "quote_all_identifiers": "off",
-    "jit": "off",
-}
 
-_SPELLED = hashlib.sha256(f"{SHAPE_SQL}{SHAPE_SETTINGS}".encode()).hexdigest()[:16]
+_SPELLED = hashlib.sha256(f"{SHAPE_SQL}{SHAPES}".encode()).hexdigest()[:16]
 
 _LIST_SQL = """
 SELECT c.oid, n.nspname, c.relname
@@ -173,17 +164,17 @@ def snapshot(connection: Connection[Any]) -> Snapshot:
 @contextmanager
 def _spelling(connection: Connection[Any]) -> Iterator[None]:
     """Settings under which expressions and values are always spelled alike; put back afterwards."""
-    names = list(SHAPE_SETTINGS)
+    names = list(SHAPES)
     with connection.transaction():
         before = connection.execute(
             "SELECT pg_catalog.current_setting(n) FROM pg_catalog.unnest(%s::text[]) n", [names]
         ).fetchall()
-        _set(connection, SHAPE_SETTINGS)
+        _set(connection, SHAPES)
         yield
         _set(connection, {name: value for name, (value,) in zip(names, before, strict=True)})
 
 
-def _set(connection: Connection[Any], settings: dict[str, str]) -> None:
+def _set(connection: Connection[Any], settings: Mapping[str, str]) -> None:
     connection.execute(
         "SELECT pg_catalog.set_config(n, v, true) FROM ROWS FROM"
         " (pg_catalog.unnest(%s::text[]), pg_catalog.unnest(%s::text[])) AS s(n, v)",

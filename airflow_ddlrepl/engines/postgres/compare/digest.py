@@ -20,9 +20,9 @@ from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.compare.transformed_copy import transformed_copy
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
+from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.transform.values import Transform

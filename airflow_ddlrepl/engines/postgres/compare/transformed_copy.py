@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connection.connect import passing, session
-from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING, SourceFailed, copy_in, feed
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, copy_in, feed
+from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
+from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.ddl.columns import define
 from airflow_ddlrepl.engines.postgres.load.transformed_rows import Rows, transformed_rows
 from airflow_ddlrepl.errors import TargetError

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from airflow_ddlrepl.engines.postgres.connection import pool
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
-from airflow_ddlrepl.errors import ConfigError, DdlReplError, DiskFull, Unreachable
+from airflow_ddlrepl.engines.postgres.connection.settings import (
+    ARROWS_ENCODING,
+    NO_TIMEOUTS,
+    SAFE_ARRAYS,
+    SAFE_DATES,
+    SAFE_PATH,
+    TIMEOUTS,
+)
+from airflow_ddlrepl.errors import ConfigError, Unreachable
 
 if TYPE_CHECKING:
     from psycopg import Connection as Connection
@@ -23,33 +31,8 @@ AGAIN_SECONDS = 2
 
 # Else a run waits for hours for a server that is gone without a word; what the location's URL says comes first.
 _KEEPALIVE = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
-EITHER = "the source or a target"
-DISK_FULL = "53100"
-CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
-_LOST = re.compile(
-    r"server closed the connection|no connection to the server|terminating connection|connection (is|was|not) "
-    r"|could not (receive|send) data|connection refused|connection reset",
-    re.IGNORECASE,
-)
-SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
-SAFE_ARRAYS = "SET array_nulls = on"  # else a NULL in an array that is sent as text becomes the word
-ARROWS_ENCODING = "SET client_encoding = 'UTF8'"  # without it the driver takes the database's for it
-SAFE_DATES = "SET datestyle = 'ISO, YMD'"  # the driver reads no other
-# What a role or a database says for the sessions of applications: ours wait for each other, and for long statements.
-# The last one is known from version 17 on.
-_TIMEOUTS = (
-    "statement_timeout",
-    "idle_session_timeout",
-    "idle_in_transaction_session_timeout",
-    "transaction_timeout",
-)
 # Where nothing else is said: somebody's schema change that is never committed must not stop a run without a word.
 LOCK_TIMEOUT = "30s"
-# Where the server's version is not known; one row comes back, whatever it is.
-NO_TIMEOUTS = (
-    "SELECT pg_catalog.count(pg_catalog.set_config(name, '0', false)) FROM pg_catalog.pg_settings"
-    f" WHERE name IN {_TIMEOUTS}"
-)
 # Else the driver reads every column of every table when it connects: half a second where there are 2,000.
 _BUILT_IN_TYPES = {"adbc.postgresql.type_resolver_mode": "builtin"}
 
@@ -111,7 +94,7 @@ def session(
 
 
 def _settle(opened: Connection[Any], application_name: str) -> None:
-    timeouts = _TIMEOUTS if opened.info.server_version >= 170000 else _TIMEOUTS[:-1]
+    timeouts = TIMEOUTS if opened.info.server_version >= 170000 else TIMEOUTS[:-1]
     named = f"SET application_name = {literal(application_name)}"
     settings = (named, f"SET lock_timeout = '{LOCK_TIMEOUT}'", *(f"SET {name} = 0" for name in timeouts))
     opened.execute("; ".join([SAFE_PATH, SAFE_ARRAYS, SAFE_DATES, *settings]).encode())
@@ -157,65 +140,6 @@ def _asking_for_them(dsn: str) -> str:
     parts = {"connect_timeout": str(CONNECT_SECONDS), **_KEEPALIVE, **parameters(dsn)}
     options = f"{parts.get('options', '')} -c search_path=pg_catalog,pg_temp -c array_nulls=on".strip()
     return make_conninfo("", **{**parts, "options": options})
-
-
-def errors() -> Any:
-    """psycopg's error classes by condition, e.g. `errors().InsufficientPrivilege`."""
-    from psycopg import errors as conditions
-
-    return conditions
-
-
-def explained(error: BaseException) -> DdlReplError | None:
-    """A driver's error that nobody expected, as one that says what to do; None when it is no driver's.
-
-    As `passing`; and DdlReplError SQL-102: a lock can't be had, SQL-101: a right is missing, SQL-100: anything else.
-    """
-    import psycopg
-
-    if not isinstance(error, psycopg.Error):
-        return None
-    text, state = " ".join(str(error).split()), error.sqlstate or ""
-    if (known := passing(error)) is not None:
-        return known
-    if state in CONTENTION:
-        return DdlReplError(
-            f"a lock can't be had in time: {text}",
-            code="SQL-102",
-            hint="a long query or an idle transaction holds it (pg_stat_activity, pg_blocking_pids); run again",
-            retryable=True,
-        )
-    if state == "42501":
-        hint = "give it to the role of the location, at the source or the target; `ddlrepl doctor` looks for more"
-        return DdlReplError(f"a right is missing: {text}", code="SQL-101", hint=hint)
-    return DdlReplError(f"the source or a target refuses: {text}", code="SQL-100", hint="its log tells more; run again")
-
-
-def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:
-    """A driver's error that is the server's trouble, not that of the statement; None when it is not.
-
-    Unreachable CON-104: the connection broke. DiskFull DSK-103: the server's disk is full. Run again when the
-    server is well. error: of psycopg or ADBC. place: "the target", where it is known.
-    """
-    import psycopg
-
-    text, state = " ".join(str(error).split()), getattr(error, "sqlstate", None) or ""
-    if state == DISK_FULL or "No space left on device" in text:
-        return DiskFull(
-            f"a disk of {place} is full: {text}",
-            code="DSK-103",
-            hint="make room on that server; what was not committed is undone, and the next run does it again",
-            retryable=True,
-        )
-    is_lost = isinstance(error, psycopg.OperationalError) or _LOST.search(text)
-    if state.startswith(("08", "57P")) or (not state and is_lost):
-        return Unreachable(
-            f"a connection to {place} broke: {text}",
-            code="CON-104",
-            hint="is the server still running? What was not committed is undone; run again",
-            retryable=True,
-        )
-    return None
 
 
 def describe(dsn: str) -> str:

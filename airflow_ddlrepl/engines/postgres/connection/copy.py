@@ -6,32 +6,15 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
-SPELLED = {
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres",
-    "bytea_output": "hex",
-    "timezone": "UTC",
-    "extra_float_digits": "1",
-    "lc_monetary": "C",
-    "xmloption": "content",
-    "array_nulls": "on",
-    "row_security": "off",
-    "search_path": "pg_catalog",
-}
-"""Settings under which every value is written, and read, the same everywhere."""
-SPELLING = "; ".join(f"SET {name} = {literal(value)}" for name, value in SPELLED.items())
-SPELLING_HERE = "SELECT " + ", ".join(
-    f"pg_catalog.set_config({literal(name)}, {literal(value)}, true)" for name, value in SPELLED.items()
-)
-"""The same until the transaction ends, as one statement: for a driver that takes one at a time."""
 BLOCK_BYTES = 1 << 18
 # A schema change that waits for the session which holds the snapshot stands before us, and that session waits for us.
 LOCK_TIMEOUT = "10s"

@@ -13,7 +13,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION, session
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 
 if TYPE_CHECKING:

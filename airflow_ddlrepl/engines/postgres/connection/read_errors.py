@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION
+from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION
 from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError
 from airflow_ddlrepl.model.names import TableName
 

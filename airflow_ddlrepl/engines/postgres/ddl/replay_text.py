@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 from airflow_ddlrepl.adapt.target_facts import About
 from airflow_ddlrepl.ddl.sql.lexer import Kind, tokens
-from airflow_ddlrepl.engines.postgres.connection.connect import SAFE_PATH
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.settings import MERGE, SAFE_PATH
 from airflow_ddlrepl.engines.postgres.ddl.types import block, create_schema
-from airflow_ddlrepl.engines.postgres.merge.constraints import SETTINGS
 from airflow_ddlrepl.model.names import TableName
 
-OWN_ZONE = f"SET LOCAL TimeZone = {literal(SETTINGS['timezone']).strip()}"
+OWN_ZONE = f"SET LOCAL TimeZone = {literal(MERGE['timezone']).strip()}"
 _ROLE = "$user"  # somebody else at the target
 
 

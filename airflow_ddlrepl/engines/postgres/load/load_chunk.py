@@ -7,18 +7,12 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connection.connect import errors, passing, session
-from airflow_ddlrepl.engines.postgres.connection.copy import (
-    SPELLING,
-    blocks_of,
-    copy_in,
-    copy_out,
-    feed,
-    open_snapshot,
-    reading,
-)
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.copy import blocks_of, copy_in, copy_out, feed, open_snapshot, reading
+from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.transformed_rows import Rows, transformed_rows
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach

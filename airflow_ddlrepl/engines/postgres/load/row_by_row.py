@@ -14,8 +14,9 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.shape.alter_in_place import Sql, relayout
 from airflow_ddlrepl.config.sections.refresh_options import Difference, RefreshOptions
-from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION, SAFE_PATH, passing
+from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.settings import SAFE_PATH
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.merge.constraints import Session, deferred, resting
 from airflow_ddlrepl.errors import Unsupported

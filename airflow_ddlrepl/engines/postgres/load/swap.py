@@ -22,7 +22,8 @@ from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, is_referenced
 from airflow_ddlrepl.engines.postgres.catalog.object_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
-from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION, passing, session
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl.keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, attach, create_table
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 log = logging.getLogger("ddlrepl")
-SCHEMA = "ddlrepl"
 
 
 def renew_types(connection: Connection[Any], statements: Sequence[str]) -> None:

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection
-from airflow_ddlrepl.engines.postgres.connection.copy import LOCK_TIMEOUT, SPELLED, SourceFailed, select
+from airflow_ddlrepl.engines.postgres.connection.copy import LOCK_TIMEOUT, SourceFailed, select
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
+from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
 from airflow_ddlrepl.engines.postgres.merge.value_function import spelled
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.transform.values import Transform, batches, values
@@ -62,7 +63,7 @@ def transformed_rows(
 
 def _begin(connection: Any, cursor: Any, snapshot: str) -> None:
     """A transaction in which every value is written as everywhere."""
-    settings = {**SPELLED, "application_name": "ddlrepl refresh", "lock_timeout": LOCK_TIMEOUT}
+    settings = {**ROWS, "application_name": "ddlrepl refresh", "lock_timeout": LOCK_TIMEOUT}
     for name, value in settings.items():
         cursor.execute(f"SET {name} = {literal(value)}")
     connection.adbc_connection.set_autocommit(False)

@@ -20,9 +20,11 @@ from typing import Any
 import pyarrow as pa
 
 from airflow_ddlrepl.ddl.sql.query_string import ByTransaction
+from airflow_ddlrepl.engines.postgres.connection import settings
 from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
-from airflow_ddlrepl.engines.postgres.log.replication_protocol import set_all, stream
+from airflow_ddlrepl.engines.postgres.connection.settings import set_all
+from airflow_ddlrepl.engines.postgres.log.replication_protocol import stream
 from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
@@ -36,20 +38,6 @@ from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import PartWriter
 
-SETTINGS = {
-    "work_mem": "256MB",
-    "logical_decoding_work_mem": "256MB",
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres",
-    "bytea_output": "hex",
-    "extra_float_digits": "1",
-    "timezone": "UTC",
-    "lc_monetary": "C",
-    "xmloption": "content",
-    "client_encoding": "UTF8",
-    "search_path": "pg_catalog, pg_temp",
-    "application_name": "ddlrepl capture",
-}
 IN_USE = "55006"
 _ENCODINGS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "LATIN1": "iso8859-1", "LATIN9": "iso8859-15", "EUC_JP": "euc_jp"}
 
@@ -188,7 +176,7 @@ def _session(task: RangeTask) -> Iterator[Any]:
 
 def _prepare(cursor: Any, task: RangeTask) -> str:
     """Set up the session, prove slot and publication; the name of Python's codec for the database's encoding."""
-    _one(cursor, set_all(SETTINGS))
+    _one(cursor, set_all(settings.LOG))
     if _one(cursor, f"select 1 from pg_catalog.pg_publication where pubname = {literal(task.publication)}") is None:
         raise SourceError(
             f"the publication {task.publication} does not exist",
@@ -246,7 +234,7 @@ def _check_slot(task: RangeTask, slot: Sequence[str] | None) -> None:
 def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
     """The messages of the range, batch by batch; from the slot itself, or from a copy of it."""
     if task.reader is Reader.PROTOCOL:
-        yield from stream(task.location, task.slot, task.low, task.high, _options(task), SETTINGS, task.timeline)
+        yield from stream(task.location, task.slot, task.low, task.high, _options(task), settings.LOG, task.timeline)
         return
     if task.count == 1 and not task.is_behind:
         try:

@@ -15,8 +15,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.postgres.connection.connect import NO_TIMEOUTS, connect, parameters
+from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
+from airflow_ddlrepl.engines.postgres.connection.settings import NO_TIMEOUTS, set_all
 from airflow_ddlrepl.engines.postgres.log.timeline import changed
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Lsn
@@ -119,12 +120,6 @@ def _replicating(dsn: str) -> str:
     parts = {**parameters(dsn), "replication": "database"}
     escaped = {name: value.replace("\\", "\\\\").replace("'", "\\'") for name, value in parts.items()}
     return " ".join(f"{name}='{value}'" for name, value in escaped.items())
-
-
-def set_all(settings: Mapping[str, str]) -> str:
-    """SQL that sets them for the session, in one query."""
-    calls = (f"pg_catalog.set_config({literal(name)}, {literal(value)}, false)" for name, value in settings.items())
-    return f"select {', '.join(calls)}"
 
 
 def _batches(payloads: Iterator[bytes], high: Lsn) -> Iterator[pa.Array]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.source import preconditions
+from airflow_ddlrepl.engines.postgres.log import preconditions
 from airflow_ddlrepl.errors import SourceError
 
 if TYPE_CHECKING:

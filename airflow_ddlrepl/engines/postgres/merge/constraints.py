@@ -13,22 +13,11 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
+from airflow_ddlrepl.engines.postgres.connection.settings import MERGE
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 
 GRANT = "GRANT SET ON PARAMETER session_replication_role TO <the target's role>"
-SETTINGS = {
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres",
-    "bytea_output": "hex",
-    "extra_float_digits": "1",
-    "timezone": "UTC",
-    "lc_monetary": "C",
-    "xmloption": "content",
-    "array_nulls": "on",
-    "work_mem": "128MB",
-    "jit": "off",
-}
 _REFERENCES = """
 WITH RECURSIVE keys AS (
     SELECT oid, conparentid FROM pg_constraint
@@ -55,7 +44,7 @@ class Session:
 
 def prepare_session(cursor: Any) -> Session:
     """Settings of the open transaction; call it first. They end with the transaction."""
-    cursor.execute("; ".join(f"SET LOCAL {name} = {literal(value)}" for name, value in SETTINGS.items()).encode())
+    cursor.execute("; ".join(f"SET LOCAL {name} = {literal(value)}" for name, value in MERGE.items()).encode())
     cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
     if not cursor.fetchone()[0]:
         return Session(enforces=True)

@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection, passing
+from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection
+from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import MAX_NAME_BYTES, literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import CHAR, NUMERIC_OID, WRAPPED
-from airflow_ddlrepl.engines.postgres.merge.staging_tables import SCHEMA, Stage
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import drop_stages, load
-from airflow_ddlrepl.engines.postgres.merge.staging_tables import SCHEMA, StagedColumn
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
 from airflow_ddlrepl.model.names import TableName
 
 

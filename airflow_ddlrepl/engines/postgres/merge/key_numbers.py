@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from airflow_ddlrepl.ddl.sql.respell import Moves, respelled_text, respelled_types
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.ddl.types import create_types
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import drop_stages, load
-from airflow_ddlrepl.engines.postgres.merge.staging_tables import SCHEMA, StagedColumn
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.keys import KeyIds, distinct_keys, target_keys
 from airflow_ddlrepl.integrate.presence import absent_columns, with_whole_keys

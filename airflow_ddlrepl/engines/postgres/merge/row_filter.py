@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from airflow_ddlrepl.config.condition.expression import Part, Spelling
 from airflow_ddlrepl.config.condition.parser import spelled
-from airflow_ddlrepl.engines.postgres.connection.connect import passing
-from airflow_ddlrepl.engines.postgres.connection.copy import SPELLING_HERE
+from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
 from airflow_ddlrepl.errors import TargetError, Unsupported

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.postgres.merge.staging_tables import SCHEMA, Stage, Staged, StagedColumn
+from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn
 from airflow_ddlrepl.model.names import TableName
 
 _HASHABLE = frozenset(

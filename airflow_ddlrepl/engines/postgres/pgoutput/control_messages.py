@@ -16,7 +16,6 @@ from airflow_ddlrepl.model.table import Identity, Table
 
 PREFIX = "ddlrepl"
 HEARTBEAT = "ddlrepl.heartbeat"
-SCHEMA = "ddlrepl"
 IDENTITIES = {"d": Identity.DEFAULT, "n": Identity.NOTHING, "f": Identity.FULL, "i": Identity.INDEX}
 
 

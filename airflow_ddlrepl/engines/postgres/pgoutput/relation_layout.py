@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import Codec, binary_codec, text_codec
-from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import SCHEMA, Relation
+from airflow_ddlrepl.engines.postgres.pgoutput.control_messages import Relation
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import BINARY, TEXT
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Identity

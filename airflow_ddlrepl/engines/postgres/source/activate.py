@@ -11,13 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
+from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed, with_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
-from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
-from airflow_ddlrepl.engines.postgres.log import retained_slot, slots
-from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, preconditions
-from airflow_ddlrepl.engines.postgres.source.scope import Scope
+from airflow_ddlrepl.engines.postgres.log import preconditions, retained_slot, slots
+from airflow_ddlrepl.engines.postgres.source import helper_schema, membership
+from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
@@ -182,7 +183,7 @@ def _register(connection: Connection[Any], wanted: SourceSetup) -> bool:
             wanted.channel,
             wanted.publication,
             wanted.slot,
-            json.dumps(wanted.scope.to_json()),
+            json.dumps(patterns_of(wanted.scope)),
             wanted.replica_identity.value,
         ],
     ).fetchone()

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture
-from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SETTINGS, SHAPE_SQL
-from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.catalog.inspect import SHAPE_SQL
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
+from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.errors import SourceError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def remove(connection: Connection[Any]) -> None:
 
 @cache
 def _helper_sql() -> str:
-    settings = "\n".join(f"SET {name} = {_setting(name, value)}" for name, value in SHAPE_SETTINGS.items())
+    settings = "\n".join(f"SET {name} = {_setting(name, value)}" for name, value in SHAPES.items())
     text = (FOLDER / "helper_schema.sql").read_text()
     return text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL)
 

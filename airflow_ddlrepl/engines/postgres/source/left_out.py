@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import membership
-from airflow_ddlrepl.engines.postgres.source.scope import Scope
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.policies import DdlCapture
+from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.source import helper_schema
-from airflow_ddlrepl.engines.postgres.source.scope import Scope
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
-from airflow_ddlrepl.engines.postgres.connection.connect import errors, identity, session
-from airflow_ddlrepl.engines.postgres.log import replication_protocol, retained_slot, slots
+from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.postgres.connection.connect import identity, session
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.log import timeline as lineage
 from airflow_ddlrepl.engines.postgres.source import activate as activation
-from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, preconditions
+from airflow_ddlrepl.engines.postgres.source import helper_schema, membership
 from airflow_ddlrepl.engines.postgres.source.activate import Activation
 from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut, left_out
 from airflow_ddlrepl.engines.postgres.source.publication import published
-from airflow_ddlrepl.engines.postgres.source.scope import Scope
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName

@@ -18,7 +18,8 @@ from airflow_ddlrepl.adapt.plan_model import Executed, Expected, StepKind, Table
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, Slice, TableState, TableStatus
 from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
-from airflow_ddlrepl.engines.postgres.connection.connect import passing, session
+from airflow_ddlrepl.engines.postgres.connection.connect import session
+from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name

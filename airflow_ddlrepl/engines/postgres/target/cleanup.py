@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from airflow_ddlrepl.engines.postgres.connection.connect import errors
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.model.names import TableName
 
 log = logging.getLogger("ddlrepl")
-SCHEMA = "ddlrepl"
 
 
 def leftovers(cursor: Any, stem: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, names_of_keys
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
-from airflow_ddlrepl.engines.postgres.connection.connect import CONTENTION, passing
+from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName

@@ -1,27 +1,22 @@
-"""Which tables belong to a channel, decided alike here and by the event triggers inside the server.
+"""Which tables belong to a channel: those that it starts with, and those that join it later.
 
-Patterns are translated to PostgreSQL's regular expressions; `Scope` answers in Python, `to_json` is what
-the helper schema stores.
+A source whose triggers decide it inside the server has the patterns translated by its engine.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from airflow_ddlrepl.config.base.name_pattern import (
-    TOKEN,
     any_matches,
     joins,
     matches,
-    parts_about,
     split_table_pattern,
 )
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.model.names import TableName
 
-HELPER_SCHEMA = "ddlrepl"
 SYSTEM_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
 
 
@@ -102,65 +97,3 @@ class Scope:
         if not joins(name, rule.pattern, rule.ignore, rule.schema):
             return False
         return rule.schema is not None or any(matches(split_table_pattern(p)[0], name.schema) for p in self.tables)
-
-    def to_json(self) -> dict[str, Any]:
-        """Regular expressions for the server: [schema, table] pairs, for joining [schema, table, but not], for whole
-        [schema, table, column].
-        """
-        schemas = sorted({split_table_pattern(p)[0] for p in self.tables})
-        return {
-            "tables": [_both(p) for p in self.tables],
-            "exclude": [_both(p) for p in self.exclude],
-            "joining": [
-                [schema, regex(rule.pattern), None if rule.ignore is None else regex(rule.ignore)]
-                for rule in self.joining
-                for schema in ([regex(rule.schema)] if rule.schema is not None else map(regex, schemas))
-            ]
-            + [_within(one, other) for one in self.replayed for other in self.tables],
-            "whole": [
-                [*map(regex, ("*", *parts_about(one.table))[-2:]), None if one.column is None else regex(one.column)]
-                for one in self.whole
-            ],
-        }
-
-
-def regex(pattern: str) -> str:
-    """The pattern as a PostgreSQL regular expression that matches the same whole names."""
-    return f"^(?:{''.join(_piece(m) for m in TOKEN.finditer(pattern))})$"
-
-
-def _both(pattern: str) -> list[str]:
-    schema, table = split_table_pattern(pattern)
-    return [regex(schema), regex(table)]
-
-
-def _within(one: str, other: str) -> list[str | None]:
-    """What both patterns match."""
-    pairs = zip(split_table_pattern(one), split_table_pattern(other), strict=True)
-    return [*(f"^(?={regex(a)[1:]}){regex(b)[1:]}" for a, b in pairs), None]
-
-
-def _piece(match: re.Match[str]) -> str:
-    quoted, negated, chars, star, one, alternative, char = match.groups()
-    if quoted:
-        return "".join(_escaped(c) for c in quoted.replace('""', '"'))
-    if chars:
-        both = chars if chars.lower() == chars.upper() else _ranges(chars.lower()) + _ranges(chars.upper())
-        return f"[{'^' if negated else ''}{both if both != chars else _ranges(chars)}]"
-    if star:
-        return ".*"
-    if one:
-        return "."
-    if alternative:
-        return "|"
-    variants = {char, char.lower(), char.upper()}
-    single = sorted(_escaped(v) for v in variants if len(v) == 1)
-    return single[0] if len(single) == 1 else f"[{''.join(single)}]"
-
-
-def _ranges(chars: str) -> str:
-    return re.sub(r"([\\\[\]^&~])", r"\\\1", chars)
-
-
-def _escaped(char: str) -> str:
-    return char if char.isalnum() or char == "_" or ord(char) > 127 else "\\" + char

@@ -1,0 +1,76 @@
+"""What the driver raises, as errors that say what to do: PostgreSQL's conditions by name, by SQLSTATE and by text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from airflow_ddlrepl.errors import DdlReplError, DiskFull, Unreachable
+
+EITHER = "the source or a target"
+DISK_FULL = "53100"
+CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
+_LOST = re.compile(
+    r"server closed the connection|no connection to the server|terminating connection|connection (is|was|not) "
+    r"|could not (receive|send) data|connection refused|connection reset",
+    re.IGNORECASE,
+)
+
+
+def errors() -> Any:
+    """psycopg's error classes by condition, e.g. `errors().InsufficientPrivilege`."""
+    from psycopg import errors as conditions
+
+    return conditions
+
+
+def explained(error: BaseException) -> DdlReplError | None:
+    """A driver's error that nobody expected, as one that says what to do; None when it is no driver's.
+
+    As `passing`; and DdlReplError SQL-102: a lock can't be had, SQL-101: a right is missing, SQL-100: anything else.
+    """
+    import psycopg
+
+    if not isinstance(error, psycopg.Error):
+        return None
+    text, state = " ".join(str(error).split()), error.sqlstate or ""
+    if (known := passing(error)) is not None:
+        return known
+    if state in CONTENTION:
+        return DdlReplError(
+            f"a lock can't be had in time: {text}",
+            code="SQL-102",
+            hint="a long query or an idle transaction holds it (pg_stat_activity, pg_blocking_pids); run again",
+            retryable=True,
+        )
+    if state == "42501":
+        hint = "give it to the role of the location, at the source or the target; `ddlrepl doctor` looks for more"
+        return DdlReplError(f"a right is missing: {text}", code="SQL-101", hint=hint)
+    return DdlReplError(f"the source or a target refuses: {text}", code="SQL-100", hint="its log tells more; run again")
+
+
+def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:
+    """A driver's error that is the server's trouble, not that of the statement; None when it is not.
+
+    Unreachable CON-104: the connection broke. DiskFull DSK-103: the server's disk is full. Run again when the
+    server is well. error: of psycopg or ADBC. place: "the target", where it is known.
+    """
+    import psycopg
+
+    text, state = " ".join(str(error).split()), getattr(error, "sqlstate", None) or ""
+    if state == DISK_FULL or "No space left on device" in text:
+        return DiskFull(
+            f"a disk of {place} is full: {text}",
+            code="DSK-103",
+            hint="make room on that server; what was not committed is undone, and the next run does it again",
+            retryable=True,
+        )
+    is_lost = isinstance(error, psycopg.OperationalError) or _LOST.search(text)
+    if state.startswith(("08", "57P")) or (not state and is_lost):
+        return Unreachable(
+            f"a connection to {place} broke: {text}",
+            code="CON-104",
+            hint="is the server still running? What was not committed is undone; run again",
+            retryable=True,
+        )
+    return None

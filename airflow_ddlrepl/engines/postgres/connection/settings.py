@@ -1,0 +1,85 @@
+"""Settings of our sessions: under them every value is written, and read, the same everywhere.
+
+What a role, a database or a server says otherwise is for applications. `SCHEMA` is where everything of ours stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal
+
+SCHEMA = "ddlrepl"
+"""The schema that is ours, at a source and at a target."""
+
+SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
+SAFE_ARRAYS = "SET array_nulls = on"  # else a NULL in an array that is sent as text becomes the word
+SAFE_DATES = "SET datestyle = 'ISO, YMD'"  # the driver reads no other
+ARROWS_ENCODING = "SET client_encoding = 'UTF8'"  # without it the Arrow driver takes the database's for it
+
+# What a role or a database says for the sessions of applications: ours wait for each other, and for long statements.
+# The last one is known from version 17 on.
+TIMEOUTS = (
+    "statement_timeout",
+    "idle_session_timeout",
+    "idle_in_transaction_session_timeout",
+    "transaction_timeout",
+)
+# Where the server's version is not known; one row comes back, whatever it is.
+NO_TIMEOUTS = (
+    "SELECT pg_catalog.count(pg_catalog.set_config(name, '0', false)) FROM pg_catalog.pg_settings"
+    f" WHERE name IN {TIMEOUTS}"
+)
+
+VALUES: Mapping[str, str] = {
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "bytea_output": "hex",
+    "timezone": "UTC",
+    "extra_float_digits": "1",
+    "lc_monetary": "C",
+    "xmloption": "content",
+}
+"""What decides how a value is written as text, and read back."""
+
+ROWS: Mapping[str, str] = {**VALUES, "array_nulls": "on", "row_security": "off", "search_path": "pg_catalog"}
+"""For a session that copies or compares rows."""
+
+MERGE: Mapping[str, str] = {**VALUES, "array_nulls": "on", "work_mem": "128MB", "jit": "off"}
+"""For a transaction that merges changes into a target; it keeps the search path that it has."""
+
+LOG: Mapping[str, str] = {
+    **VALUES,
+    "work_mem": "256MB",
+    "logical_decoding_work_mem": "256MB",
+    "client_encoding": "UTF8",
+    "search_path": "pg_catalog, pg_temp",
+    "application_name": "ddlrepl capture",
+}
+"""For a session that reads the log."""
+
+SHAPES: Mapping[str, str] = {
+    "search_path": "pg_catalog, pg_temp",
+    "DateStyle": VALUES["datestyle"],
+    "IntervalStyle": VALUES["intervalstyle"],
+    "TimeZone": VALUES["timezone"],
+    "extra_float_digits": VALUES["extra_float_digits"],
+    "bytea_output": VALUES["bytea_output"],
+    "quote_all_identifiers": "off",
+    "jit": "off",
+}
+"""For the functions that write a table's shape, expressions included: a helper schema is of these, letter by letter."""
+
+SPELLING = "; ".join(f"SET {name} = {literal(value)}" for name, value in ROWS.items())
+"""Sets `ROWS` for the session, as several statements."""
+
+SPELLING_HERE = "SELECT " + ", ".join(
+    f"pg_catalog.set_config({literal(name)}, {literal(value)}, true)" for name, value in ROWS.items()
+)
+"""Sets `ROWS` until the transaction ends, as one statement: for a driver that takes one at a time."""
+
+
+def set_all(settings: Mapping[str, str]) -> str:
+    """Return SQL that sets all of them for the session, in one query."""
+    calls = (f"pg_catalog.set_config({literal(name)}, {literal(value)}, false)" for name, value in settings.items())
+    return f"select {', '.join(calls)}"

@@ -1,0 +1,73 @@
+"""A channel's scope as PostgreSQL's regular expressions: the event triggers decide by them inside the server."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from airflow_ddlrepl.config.base.name_pattern import TOKEN, parts_about, split_table_pattern
+from airflow_ddlrepl.config.sections.scope import Scope
+
+
+def patterns_of(scope: Scope) -> dict[str, Any]:
+    """Return regular expressions that decide in the server what the scope decides here.
+
+    [schema, table] pairs; for joining [schema, table, but not], for whole [schema, table, column].
+    """
+    schemas = sorted({split_table_pattern(p)[0] for p in scope.tables})
+    return {
+        "tables": [_both(p) for p in scope.tables],
+        "exclude": [_both(p) for p in scope.exclude],
+        "joining": [
+            [schema, regex(rule.pattern), None if rule.ignore is None else regex(rule.ignore)]
+            for rule in scope.joining
+            for schema in ([regex(rule.schema)] if rule.schema is not None else map(regex, schemas))
+        ]
+        + [_within(one, other) for one in scope.replayed for other in scope.tables],
+        "whole": [
+            [*map(regex, ("*", *parts_about(one.table))[-2:]), None if one.column is None else regex(one.column)]
+            for one in scope.whole
+        ],
+    }
+
+
+def regex(pattern: str) -> str:
+    """The pattern as a PostgreSQL regular expression that matches the same whole names."""
+    return f"^(?:{''.join(_piece(m) for m in TOKEN.finditer(pattern))})$"
+
+
+def _both(pattern: str) -> list[str]:
+    schema, table = split_table_pattern(pattern)
+    return [regex(schema), regex(table)]
+
+
+def _within(one: str, other: str) -> list[str | None]:
+    """What both patterns match."""
+    pairs = zip(split_table_pattern(one), split_table_pattern(other), strict=True)
+    return [*(f"^(?={regex(a)[1:]}){regex(b)[1:]}" for a, b in pairs), None]
+
+
+def _piece(match: re.Match[str]) -> str:
+    quoted, negated, chars, star, one, alternative, char = match.groups()
+    if quoted:
+        return "".join(_escaped(c) for c in quoted.replace('""', '"'))
+    if chars:
+        both = chars if chars.lower() == chars.upper() else _ranges(chars.lower()) + _ranges(chars.upper())
+        return f"[{'^' if negated else ''}{both if both != chars else _ranges(chars)}]"
+    if star:
+        return ".*"
+    if one:
+        return "."
+    if alternative:
+        return "|"
+    variants = {char, char.lower(), char.upper()}
+    single = sorted(_escaped(v) for v in variants if len(v) == 1)
+    return single[0] if len(single) == 1 else f"[{''.join(single)}]"
+
+
+def _ranges(chars: str) -> str:
+    return re.sub(r"([\\\[\]^&~])", r"\\\1", chars)
+
+
+def _escaped(char: str) -> str:
+    return char if char.isalnum() or char == "_" or ord(char) > 127 else "\\" + char
