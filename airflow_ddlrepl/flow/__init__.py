@@ -28,7 +28,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.flow.run.stop_position import Until, limit, require_past
+from airflow_ddlrepl.flow.targets.stop_position import Until, limit, require_past
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus

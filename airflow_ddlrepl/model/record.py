@@ -11,6 +11,12 @@ from typing import Any
 from airflow_ddlrepl.model.position import Lsn
 
 RELOADED = "the table is not in the source's log: it is loaded whole"
+# Why a table waits for a refresh, as people read it.
+BY_HAND = "asked for by hand"
+JOINED = "the table joined the channel at activation"
+NEW_TRAIL = "the trail was lost, and a new one has begun"
+UNREADABLE = "rows came that the target can't read"  # no value of theirs is kept
+
 FIRST = "first"  # as the actions say, of a table whose rows the target could never have had
 
 

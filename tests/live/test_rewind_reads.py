@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.flow.run import stop_position
-from airflow_ddlrepl.flow.run.stop_position import _surely_before
+from airflow_ddlrepl.flow.targets import stop_position
+from airflow_ddlrepl.flow.targets.stop_position import _surely_before
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.loads import load_folder, loads

@@ -20,13 +20,13 @@ from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, st
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.refresh.refresh import refresh
-from airflow_ddlrepl.flow.refresh.requests import JOINED, NEW_TRAIL
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.flow.targets.readiness import Readiness, foreign, readiness
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.record import JOINED, NEW_TRAIL
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import ChannelState

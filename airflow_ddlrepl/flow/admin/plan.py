@@ -10,8 +10,9 @@ from typing import Any
 from airflow_ddlrepl.adapt.plan.text import as_text
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.flow.apply.transaction import UncapturedLog, pending_log, plans
-from airflow_ddlrepl.flow.capture.capture import enrolled, find_drift, inspect_source, read_window
+from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift, inspect_source
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
+from airflow_ddlrepl.flow.capture.window import read_window
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Lsn

@@ -9,12 +9,12 @@ from typing import Literal, TypeVar
 from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
 from airflow_ddlrepl.errors import ConfigError, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.capture.capture import STORED, files_gone_on_failure, read_window, touches
 from airflow_ddlrepl.flow.capture.log_continuity import follow
+from airflow_ddlrepl.flow.capture.window import STORED, files_gone_on_failure, read_window, touches
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
-from airflow_ddlrepl.flow.run.stop_position import Until, require_past
+from airflow_ddlrepl.flow.targets.stop_position import Until, require_past
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, Segment

@@ -17,17 +17,12 @@ from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.record import FIRST, RefreshAsked
+from airflow_ddlrepl.model.record import BY_HAND, FIRST, UNREADABLE, RefreshAsked
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
-
-BY_HAND = "asked for by hand"
-JOINED = "the table joined the channel at activation"
-NEW_TRAIL = "the trail was lost, and a new one has begun"
-UNREADABLE = "rows came that the target can't read"  # no value of theirs is kept
 
 
 def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshOptions) -> None:

@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.rewind.swap_in import as_target, left_out, position_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.flow.run.stop_position import Until, position_of, require_past
+from airflow_ddlrepl.flow.targets.stop_position import Until, position_of, require_past
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.loads import loads
 

@@ -14,8 +14,8 @@ from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.engines.postgres.target.state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.flow.run.stop_position import Until
 from airflow_ddlrepl.flow.snapshots.archive import is_whole, tables_at
+from airflow_ddlrepl.flow.targets.stop_position import Until
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision

@@ -25,12 +25,11 @@ from airflow_ddlrepl.flow.mapping.initial_state import as_enrolled, waiting
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.tables import require_possible
 from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
-from airflow_ddlrepl.flow.refresh.requests import JOINED
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.record import RefreshAsked
+from airflow_ddlrepl.model.record import JOINED, RefreshAsked
 from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.engines.postgres.log import slots
-from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.errors import SourceError
 
 if TYPE_CHECKING:
@@ -61,10 +60,10 @@ def require_slot(connection: Connection[Any], name: str) -> slots.Slot:
     return slot
 
 
-def require_publication(connection: Connection[Any], name: str, channel: str, since: int | None = None) -> None:
+def require_publication(connection: Connection[Any], name: str, known: int | None) -> None:
     """Raises SourceError SRC-104 (missing), SRC-106 (created again: younger than the slot), SRC-108 (rows missing).
 
-    since: the id of the publication that what was captured came by, where the helper schema does not know it.
+    known: the id of the publication that what was captured came by; None: not known.
     """
     row = connection.execute(
         "SELECT oid, pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot"
@@ -83,7 +82,6 @@ def require_publication(connection: Connection[Any], name: str, channel: str, si
             hint=f"ALTER PUBLICATION {quote(name)} SET (publish = 'insert, update, delete, truncate',"
             " publish_via_partition_root = false); and refresh",
         )
-    known = _known_publication(connection, channel) or since
     if known is not None and known != found:
         raise SourceError(
             f"the publication {name} was dropped and created again: it is younger than the slot and the log"
@@ -97,10 +95,3 @@ def publication_id(connection: Connection[Any], name: str) -> int | None:
     """Another one when the publication is made again."""
     row = connection.execute("SELECT oid FROM pg_publication WHERE pubname = %s", [name]).fetchone()
     return int(row[0]) if row else None
-
-
-def _known_publication(connection: Connection[Any], channel: str) -> int | None:
-    if not helper_schema.present(connection).is_readable:
-        return None
-    row = connection.execute("SELECT publication_id FROM ddlrepl.channel WHERE name = %s", [channel]).fetchone()
-    return row[0] if row else None

@@ -316,7 +316,7 @@ def _from_held_log(connection: Connection[Any], wanted: SourceSetup) -> bool:
     if wanted.low is None or wanted.anew or (slot is not None and not slot.invalid and slot.confirmed <= wanted.low):
         return False
     try:
-        preconditions.require_publication(connection, wanted.publication, wanted.channel)
+        _require_publication(connection, wanted)
     except SourceError as error:
         log.warning("the log that is held can't be read: %s", error.message)
         return False
@@ -329,7 +329,7 @@ def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Lsn, bool]:
     if slot is not None and (not slot.is_ours or (not slot.invalid and not wanted.anew)):
         preconditions.require_slot(connection, wanted.slot)
         try:
-            preconditions.require_publication(connection, wanted.publication, wanted.channel)
+            _require_publication(connection, wanted)
             return slot.confirmed, False
         except SourceError as error:
             if error.code != "SRC-106":
@@ -337,6 +337,11 @@ def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Lsn, bool]:
     if slot is not None:
         slots.drop(connection, wanted.slot)
     return slots.create(connection, wanted.slot, wanted.patience), True
+
+
+def _require_publication(connection: Connection[Any], wanted: SourceSetup) -> None:
+    known = helper_schema.known_publication(connection, wanted.channel)
+    preconditions.require_publication(connection, wanted.publication, known)
 
 
 def _remember_slot(connection: Connection[Any], wanted: SourceSetup, position: Lsn) -> None:

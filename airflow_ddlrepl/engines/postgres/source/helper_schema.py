@@ -51,6 +51,14 @@ def present(connection: Connection[Any]) -> Helper:
     return Helper(True, mark == _mark(), bool(readable), triggers == EVENT_TRIGGERS)
 
 
+def known_publication(connection: Connection[Any], channel: str) -> int | None:
+    """Return the id of the publication that the channel was activated with; None where nothing here knows it."""
+    if not present(connection).is_readable:
+        return None
+    row = connection.execute("SELECT publication_id FROM ddlrepl.channel WHERE name = %s", [channel]).fetchone()
+    return row[0] if row else None
+
+
 def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
     """Creates or renews what is missing; returns what was done, nothing the second time.
 

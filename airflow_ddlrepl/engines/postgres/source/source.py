@@ -146,7 +146,8 @@ class PostgresSource:
         """
         preconditions.require_server(self.connection)
         preconditions.require_replication(self.connection)
-        preconditions.require_publication(self.connection, self.publication, self.channel, publication)
+        known = helper_schema.known_publication(self.connection, self.channel) or publication
+        preconditions.require_publication(self.connection, self.publication, known)
         slot = preconditions.require_slot(self.connection, self.slot)
         if low is not None:
             self.require_log(low)

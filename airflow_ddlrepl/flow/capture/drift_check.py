@@ -1,0 +1,109 @@
+"""Shapes that a window's events do not explain: they are found in the catalog, and taken from it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, partial
+
+from airflow_ddlrepl.capture.drift import Inspection, doubtful, unexplained
+from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, valid_at
+from airflow_ddlrepl.capture.row_layouts import foreign_layouts
+from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect_unlocked
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.trail.manifest import Segment
+
+INSPECTED = "inspected"
+
+
+def inspect_source(run: RunContext) -> Inspection:
+    """Return every table of the channel, and those that could join it, as the catalog shows them now.
+
+    A catalog that is as it was when all of it was explained is not read: it shows what is known.
+    """
+    known = run.repository.latest_revisions(run.channel.name)
+    bystanders = run.source.bystanders()
+    row = run.repository.channel(run.channel.name)
+    basis, _, version = (row.explained if row else "").partition(" ")
+    catalog = inspect_unlocked(run.source.connection, version if basis == _basis(run, bystanders) else "")
+    if catalog.tables is None:
+        return Inspection(tuple(r.table for r in known.values() if r.table), catalog.seen)
+    others = bystanders - known.keys()
+    ours = [t for t in catalog.tables if t.id not in others and belongs(t, known, run.joins)]
+    return Inspection(tuple(ours), catalog.seen, catalog.locked, version=catalog.version)
+
+
+def _basis(run: RunContext, bystanders: Iterable[int]) -> str:
+    """What else decides whether a catalog is explained: the channel's file, and what is known of its tables."""
+    known = [(i, r.number) for i, r in run.repository.latest_revisions(run.channel.name).items()]
+    basis = (run.channel.fingerprint(), run.epoch, sorted(bystanders), known)
+    return hashlib.sha256(repr(basis).encode()).hexdigest()[:32]
+
+
+def explain(run: RunContext, inspection: Inspection) -> None:
+    """Record that the log explains all that this inspection found: a catalog of this version is not read again."""
+    if inspection.version and not inspection.locked and not inspection.late:
+        explained = f"{_basis(run, run.source.bystanders())} {inspection.version}"
+        run.repository.set_explained(run.channel.name, run.token, explained)
+
+
+def enrolled(run: RunContext, events: Sequence[Event], known: Mapping[int, Revision]) -> list[Revision]:
+    """The revisions that these events add to those that the repository knows."""
+    return enroll(events, known, run.joins, _past(run))
+
+
+def _past(run: RunContext) -> Past:
+    return partial(run.repository.revisions, run.channel.name)
+
+
+def find_drift(
+    run: RunContext, segment: Segment, events: Sequence[Event], inspection: Inspection, *, is_last: bool
+) -> list[Event]:
+    """Return events for what changed shapes without a DDL record: as the segment's rows, or now the catalog, show them.
+
+    is_last: the segment ends where the inspection was made, so that the catalog can be compared with it.
+    """
+    known = run.repository.latest_revisions(run.channel.name)
+    found, silent = enroll_with_silent(events, known, run.joins, _past(run))
+    history: dict[int, list[Revision]] = {i: [r] for i, r in known.items()}
+    for revision in found:
+        history.setdefault(revision.table_id, []).append(revision)
+
+    def shape_at(table_id: int, key: LogKey) -> Table | None:
+        valid = valid_at(history.get(table_id, ()), key)
+        return valid.table if valid else None
+
+    files = [file for file in segment.files() if file.table_id in history]
+    xids = _Xids(run, segment)
+    drift = foreign_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at)
+    changes = [(before, now) for before, change in silent for now in change.tables]
+    if is_last:
+        latest = {i: revisions[-1] for i, revisions in history.items()}
+        explained = {i: r.table for i, r in latest.items() if r.table}
+        for revision in enrolled(run, drift, latest):
+            latest[revision.table_id] = revision
+        drift += unexplained(inspection, latest, events, segment.high, run.joins)
+        changes += [(explained[t.id], t) for event in drift for t in event.tables if t.id in explained]
+    since = min(run.repository.position(run.channel.name, INSPECTED) or segment.low, segment.low)
+    has_rows = {file.table_id for file in files} if since == segment.low else set(history)
+    drift = [change for _, change in silent] + drift
+    return doubtful(changes, has_rows, since, segment.low, segment.high) + drift
+
+
+class _Xids:
+    """Which transaction commits at a position of a segment; read when first asked for."""
+
+    def __init__(self, run: RunContext, segment: Segment) -> None:
+        self.run, self.segment = run, segment
+
+    @cached_property
+    def _known(self) -> dict[int, int]:
+        rows = self.run.trail.transactions(self.segment)
+        return dict(zip(rows["lsn"].to_pylist(), rows["xid"].to_pylist(), strict=True))
+
+    def at(self, lsn: int) -> int:
+        return self._known.get(lsn, 0)

@@ -1,0 +1,201 @@
+"""One window of the log: read into the trail, published as a segment, and made part of the channel."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+from airflow_ddlrepl.capture.drift import Inspection, seen_at, sees_all
+from airflow_ddlrepl.config.sections.policies import CaptureFormat
+from airflow_ddlrepl.engines.postgres.log.capture_range import (
+    NeedsText,
+    RangeTask,
+    Reader,
+    binary_safe,
+    capture_range,
+    choose_reader,
+    ranges,
+    wire_types,
+)
+from airflow_ddlrepl.errors import DdlReplError, DiskFull
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
+from airflow_ddlrepl.flow.capture.log_continuity import require_kept
+from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.disk_space import needing
+from airflow_ddlrepl.flow.run.shared_storage import check_arrived
+from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.repository.channels import CAPTURED
+from airflow_ddlrepl.repository.rows import SegmentFacts
+from airflow_ddlrepl.trail.manifest import Part, Segment
+from airflow_ddlrepl.trail.store import INSPECTED_FILE, data_folder
+
+RANGE_BYTES = 16 << 20
+NOT_OURS = "about no table of the channel"
+STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.NO_TRUNCATE, EventKind.GAP, EventKind.RELATION)
+
+
+@dataclass(frozen=True)
+class Window:
+    """One segment, what of its events is about the channel's tables, and the revisions that they make.
+
+    discarded: schema changes that are about other tables, by kind.
+    """
+
+    segment: Segment
+    events: Sequence[Event] = ()
+    revisions: Sequence[Revision] = ()
+    discarded: Mapping[str, int] = field(default_factory=dict)
+
+
+def capture_window(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool) -> Window:
+    """Read the log of [low, high) into the trail and make it part of the channel; an empty window moves it on only."""
+    with files_gone_on_failure(run, low), needing(high - low, "of log in this window"):
+        segment = _read(run, low, high, inspection, is_last=is_last)
+        if not segment.is_empty:
+            reach("capture.files")
+        run.check_lock()
+    if segment.is_empty:
+        run.repository.set_position(run.channel.name, run.token, CAPTURED, high)
+        return Window(segment)
+    published = _publish(run, segment)
+    reach("capture.manifest")
+    return register(run, published)
+
+
+def _read(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool) -> Segment:
+    """Write the window's files into the trail; no manifest names them yet."""
+    parts: Sequence[Part] = ()
+    if run.source.has_news(low, high):
+        parts = read_window(run, low, high, run.channel.trail, run.runner)
+        run.check_lock()  # the files of a run that was taken over are gone: that is no lost file
+        check_arrived(run.trail, parts)
+    place = (run.channel.name, run.epoch, run.token, low, high)
+    segment = Segment(*place, tuple(parts), lineage=run.lineage)
+    events = run.trail.events(segment)
+    drift = find_drift(run, segment, events, inspection, is_last=is_last)
+    tended = join(run, drift) if drift else {}
+    if tended and (more := run.source.late() - inspection.late):
+        inspection = replace(inspection, late=inspection.late | more)
+        drift = find_drift(run, segment, events, inspection, is_last=is_last)
+    settle_joined(run, events, drift, tended)
+    segment = replace(segment, is_inspected=is_last and sees_all(inspection, events))
+    if not drift:
+        return segment
+    return replace(segment, parts=(*parts, _drift_part(run, segment, seen_at(inspection, drift))))
+
+
+@contextmanager
+def files_gone_on_failure(run: RunContext, low: Lsn) -> Iterator[None]:
+    """Remove what this run wrote of a window that failed: on a full disk the next try needs the room."""
+    try:
+        yield
+    except Exception:
+        with suppress(DdlReplError):
+            run.trail.discard(run.epoch, low, run.token)
+        raise
+
+
+def _publish(run: RunContext, segment: Segment) -> Segment:
+    try:
+        return run.trail.publish(segment, run.check_lock)
+    except DiskFull:
+        with suppress(DdlReplError):
+            if run.trail.find(segment.epoch, segment.low) is None:
+                run.trail.discard(segment.epoch, segment.low, run.token)
+        raise
+
+
+def read_window(
+    run: RunContext,
+    low: Lsn,
+    high: Lsn,
+    trail_url: str,
+    runner: Runner,
+    held: str = "",
+    no_truncate: bool | None = None,
+) -> list[Part]:
+    """Decode the window into a trail, in ranges side by side; again in text format when a type asks for it.
+
+    held: a slot that stands far before it, instead of the channel's. no_truncate: None is what the channel file says.
+    """
+    tables = [r.table for r in run.repository.latest_revisions(run.channel.name).values() if r.table]
+    wanted = run.channel.capture.format
+    is_binary = wanted is not CaptureFormat.TEXT and all(binary_safe(t) for t in tables)
+    reader = choose_reader(run.source.connection)
+    parallel = run.channel.capture.parallel or runner.parallelism
+    cuts = ranges(low, high, 1 if reader is Reader.PROTOCOL else parallel, RANGE_BYTES)
+    run.source.wait_for_standbys(high)
+    while True:
+        tasks = [
+            RangeTask(
+                dsn=run.source_dsn,
+                slot=held or run.channel.slot,
+                is_behind=bool(held),
+                publication=run.channel.publication,
+                low=start,
+                high=end,
+                index=index,
+                count=len(cuts),
+                window_low=low,
+                trail_url=trail_url,
+                channel=run.channel.name,
+                epoch=run.epoch,
+                token=run.token,
+                wire_format="binary" if is_binary else "text",
+                types=tuple(wire_types(tables).items()),
+                reader=reader,
+                timeline=run.timeline,
+                no_truncate=run.channel.capture.no_truncate if no_truncate is None else no_truncate,
+            )
+            for index, (start, end) in enumerate(cuts)
+        ]
+        try:
+            return runner.map(capture_range, tasks, "capture", size=high - low)
+        except NeedsText as reason:
+            if not is_binary:
+                raise
+            log.info("reading the window again in text format: %s", reason.message)
+            is_binary = False
+
+
+def _drift_part(run: RunContext, segment: Segment, drift: Sequence[Event]) -> Part:
+    index = len(segment.parts)
+    lines = b"".join(json.dumps(e.to_json(), separators=(",", ":")).encode() + b"\n" for e in drift)
+    path = f"{data_folder(run.epoch, segment.low)}/{index:04d}-{run.token}-{INSPECTED_FILE}"
+    return Part(index, segment.low, segment.high, control=run.trail.write(path, lines), event_count=len(drift))
+
+
+def register(run: RunContext, segment: Segment) -> Window:
+    """Make a published segment part of the channel: its revisions, its events, the new position.
+
+    Raises SourceError SRC-116 for one that an earlier run wrote, of log that was lost in a fail-over since.
+    """
+    require_kept(run, segment)
+    events = sorted(run.trail.events(segment), key=lambda e: e.key)
+    known = run.repository.latest_revisions(run.channel.name)
+    found = enrolled(run, events, known)
+    size = sum(file.size for file in segment.files())
+    facts = SegmentFacts(segment.epoch, segment.low, segment.high, segment.rows, size, len(list(segment.files())))
+    ours = {i for i, r in known.items() if r.table} | {r.table_id for r in found}
+    seen = [e for e in events if e.kind in STORED and touches(e, ours)]
+    run.repository.commit_segment(run.channel.name, run.token, facts, found, segment.high, seen=seen)
+    run.trail.tidy(segment)
+    reach("capture.repository")
+    others = Counter(f"{e.tag}: {NOT_OURS}" for e in events if e.kind is EventKind.DDL and not touches(e, ours))
+    return Window(segment, seen, found, others)
+
+
+def touches(event: Event, ours: set[int]) -> bool:
+    """Is it about one of these tables, or maybe about any?"""
+    ids = {t.id for t in event.tables} | {i for i, _ in event.dropped}
+    if event.layout:
+        ids.add(int(event.layout["table_id"]))
+    return event.kind is EventKind.GAP or bool(ids & ours)
