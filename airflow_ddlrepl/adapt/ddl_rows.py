@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.config.hvr.ddl_table import Ddl
-from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn

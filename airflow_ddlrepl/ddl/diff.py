@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from airflow_ddlrepl.ddl import opaque
-from airflow_ddlrepl.ddl.change import SchemaChange, TableChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
 from airflow_ddlrepl.ddl.columns import (
     add_column,
     change_default,

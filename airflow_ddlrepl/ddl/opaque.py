@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.change import TableChange
-from airflow_ddlrepl.ddl.edit import settled
+from airflow_ddlrepl.ddl.base.change import TableChange
+from airflow_ddlrepl.ddl.base.edit import settled
 from airflow_ddlrepl.model.table import Table
 
 

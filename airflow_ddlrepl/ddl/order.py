@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_ddlrepl.ddl.edit import renames_in_order
+from airflow_ddlrepl.ddl.base.edit import renames_in_order
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty
+from airflow_ddlrepl.ddl.base.edit import free_name, renames_in_order
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.column_names import is_sure, mentions
 from airflow_ddlrepl.ddl.columns.column_order import to_drop
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
-from airflow_ddlrepl.ddl.edit import free_name, renames_in_order
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition

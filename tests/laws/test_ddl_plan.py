@@ -21,9 +21,9 @@ from airflow_ddlrepl.adapt.shape.target_shape import hold
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
-from airflow_ddlrepl.ddl.change import SchemaChange, TableChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
+from airflow_ddlrepl.ddl.base.edit import settled
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
-from airflow_ddlrepl.ddl.edit import settled
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.change_partition_key import ChangePartitionKey

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airflow_ddlrepl.ddl.base.edit import renames_in_order, settled
 from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.column_names import mentions
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.diff import apply_all, diff
-from airflow_ddlrepl.ddl.edit import renames_in_order, settled
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.order import in_order
 from airflow_ddlrepl.ddl.types.type_edits import edits

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_ddlrepl.ddl.sql.conversion import Conversion, conversions
 from airflow_ddlrepl.ddl.sql.expression import Standing, is_constant, table_state
 from airflow_ddlrepl.ddl.sql.lexer import Kind, canonical, tokens
 from airflow_ddlrepl.ddl.sql.statement import has_using
 from airflow_ddlrepl.ddl.types.casts import Cast, cast, numeric_size, widens
-from airflow_ddlrepl.ddl.types.conversion import Conversion, conversions
 from airflow_ddlrepl.model.types import DataType, TypeKind
 
 ALTER = "ALTER TABLE t ALTER c TYPE bigint"

@@ -12,10 +12,10 @@ from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed, unlike
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import REPLAYED
+from airflow_ddlrepl.ddl.sql.conversion import computed
 from airflow_ddlrepl.ddl.sql.expression import is_value
 from airflow_ddlrepl.ddl.sql.replayable import Named, Reading, read
 from airflow_ddlrepl.ddl.sql.statement import Evidence
-from airflow_ddlrepl.ddl.types.conversion import computed
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey

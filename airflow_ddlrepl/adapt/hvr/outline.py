@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.adapt.target_facts import About, Renderer
-from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging
 from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity
 from airflow_ddlrepl.ddl.types.create_type import ForgetType

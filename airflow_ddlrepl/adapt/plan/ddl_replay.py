@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.adapt.plan_model import Expected, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.shape.match_existing import differences
 from airflow_ddlrepl.adapt.target_facts import About, Refusal, Renderer
-from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity

@@ -13,7 +13,7 @@ from airflow_ddlrepl.adapt.shape.partitions import like_parent
 from airflow_ddlrepl.adapt.shape.target_shape import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
-from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using

@@ -20,7 +20,7 @@ from airflow_ddlrepl.adapt.shape.target_shape import become_text, hides_values, 
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import Ddl
-from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence
 from airflow_ddlrepl.errors import Unsupported

@@ -11,15 +11,15 @@ from airflow_ddlrepl.adapt.plan_model import Step, StepKind
 from airflow_ddlrepl.adapt.shape.partitions import is_carried_by_parent, parent_fill
 from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.adapt.target_facts import Renderer
-from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.diff import diff
+from airflow_ddlrepl.ddl.sql.conversion import Conversion
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
 from airflow_ddlrepl.ddl.types.casts import Cast, cast
 from airflow_ddlrepl.ddl.types.change_type_definition import ReplaceType
-from airflow_ddlrepl.ddl.types.conversion import Conversion
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
 

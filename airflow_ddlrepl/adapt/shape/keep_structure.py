@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
-from airflow_ddlrepl.ddl.edit import free_name
-from airflow_ddlrepl.ddl.types.type_text import respell
+from airflow_ddlrepl.ddl.sql.type_text import respell
 from airflow_ddlrepl.model.table import Column, Table
 
 

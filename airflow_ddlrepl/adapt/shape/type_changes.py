@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
-from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.base.change import TableChange
+from airflow_ddlrepl.ddl.base.edit import edit_column, shared_columns
 from airflow_ddlrepl.ddl.columns.column_order import in_the_way
-from airflow_ddlrepl.ddl.edit import edit_column, shared_columns
 from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Table
 

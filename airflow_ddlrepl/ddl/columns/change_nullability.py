@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.change import TableChange
-from airflow_ddlrepl.ddl.edit import edit_column, shared_columns
+from airflow_ddlrepl.ddl.base.change import TableChange
+from airflow_ddlrepl.ddl.base.edit import edit_column, shared_columns
 from airflow_ddlrepl.model.table import Table
 
 

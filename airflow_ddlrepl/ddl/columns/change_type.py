@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.change import TableChange
-from airflow_ddlrepl.ddl.edit import edit_column, shared_columns
+from airflow_ddlrepl.ddl.base.change import TableChange
+from airflow_ddlrepl.ddl.base.edit import edit_column, shared_columns
 from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.ddl.types.casts import TEXT, element, widens
 from airflow_ddlrepl.model.table import Column, Table

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.base.change import TableChange
 from airflow_ddlrepl.ddl.columns.column_order import to_drop
 from airflow_ddlrepl.model.table import Column, Table
 

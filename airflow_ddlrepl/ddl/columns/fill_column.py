@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.base.change import TableChange
 from airflow_ddlrepl.model.table import Column, Table
 
 

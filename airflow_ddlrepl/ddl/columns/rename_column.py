@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.change import TableChange
+from airflow_ddlrepl.ddl.base.change import TableChange
+from airflow_ddlrepl.ddl.base.edit import edit_column, renames_in_order, shared_columns
 from airflow_ddlrepl.ddl.columns.column_names import renamed
-from airflow_ddlrepl.ddl.edit import edit_column, renames_in_order, shared_columns
 from airflow_ddlrepl.model.table import Table
 
 

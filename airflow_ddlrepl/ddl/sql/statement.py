@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from airflow_ddlrepl.ddl.sql.conversion import Conversion, conversions
 from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, tokens
-from airflow_ddlrepl.ddl.types.conversion import Conversion, conversions
 from airflow_ddlrepl.model.change import Event
 
 # Statements that run no other statement: a query string of these alone says all that was run.

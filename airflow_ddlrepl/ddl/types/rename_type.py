@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from airflow_ddlrepl.ddl.change import TableChange
-from airflow_ddlrepl.ddl.edit import shared_columns
+from airflow_ddlrepl.ddl.base.change import TableChange
+from airflow_ddlrepl.ddl.base.edit import shared_columns
 from airflow_ddlrepl.ddl.sql.lexer import Kind, tokens
-from airflow_ddlrepl.ddl.types.type_text import respell
+from airflow_ddlrepl.ddl.sql.type_text import respell
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from airflow_ddlrepl.ddl.edit import renames_in_order
+from airflow_ddlrepl.ddl.base.edit import renames_in_order
 from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.types import Attribute, TypeDefinition, TypeKind
 

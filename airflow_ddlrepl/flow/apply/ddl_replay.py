@@ -12,10 +12,10 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.program.program import TableState
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed
 from airflow_ddlrepl.ddl.sql.lexer import tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.types import casts
-from airflow_ddlrepl.ddl.types.conversion import Conversion, computed
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.tables import ShapeAt, shape_before

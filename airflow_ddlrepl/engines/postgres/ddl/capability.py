@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.tables.change_partition_key import ChangePartitionKey
 from airflow_ddlrepl.engines.postgres.ddl.render import RENDER, _nothing

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.adapt.target_facts import About
-from airflow_ddlrepl.ddl.change import SchemaChange
+from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
@@ -17,7 +18,6 @@ from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
-from airflow_ddlrepl.ddl.edit import free_name
 from airflow_ddlrepl.ddl.tables.attach_partition import AttachPartition
 from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.ddl.tables.change_logging import ChangeLogging

@@ -1,0 +1,1 @@
+"""What every schema change is made of."""
