@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_ddlrepl.adapt.program.program import TableState
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
@@ -19,6 +18,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.model.work import InProcess
 
 Told = Mapping[str, Any]

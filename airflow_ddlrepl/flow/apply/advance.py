@@ -8,7 +8,7 @@ from collections.abc import Callable, Container
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan_model import Executed
-from airflow_ddlrepl.adapt.program.program import Program, TableStatus
+from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.postgres.target.apply import Applied
@@ -27,6 +27,7 @@ from airflow_ddlrepl.flow.snapshots.archive import renew
 from airflow_ddlrepl.flow.snapshots.retention import expire
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.table_state import TableStatus
 
 FOREIGN_KEY_BROKEN = "INT-104"
 MOST_STATEMENTS, STATEMENT_LENGTH = 200, 4000

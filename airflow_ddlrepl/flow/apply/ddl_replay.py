@@ -9,7 +9,6 @@ from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import TableState
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed
@@ -22,6 +21,7 @@ from airflow_ddlrepl.flow.mapping.tables import ShapeAt, shape_before
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState
 
 _NUMBERS = (casts.INT2, casts.INT4, casts.INT8, casts.NUMERIC)
 

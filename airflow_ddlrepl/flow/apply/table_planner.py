@@ -10,7 +10,7 @@ from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan.refused_alter import POLICY
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
-from airflow_ddlrepl.adapt.program.program import Planner, TableState, TableStatus
+from airflow_ddlrepl.adapt.program.builder import Planner
 from airflow_ddlrepl.adapt.target_facts import Refusal, TargetFacts
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts, publishes_generated
@@ -34,6 +34,7 @@ from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.transform.columns import with_unveiled
 

@@ -14,16 +14,8 @@ from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.plan.new_table import JOINS
 from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
-from airflow_ddlrepl.adapt.program.program import (
-    Discarded,
-    Program,
-    ProgramBuilder,
-    ProgramStep,
-    Slice,
-    TableState,
-    TableStatus,
-    whole,
-)
+from airflow_ddlrepl.adapt.program.builder import ProgramBuilder, whole
+from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.config.sections.policies import OnEnrollBreak
@@ -54,6 +46,7 @@ from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.record import FIRST, Record, RefreshAsked, RefreshDeclined, RefreshDone, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.trail.manifest import RowFile
 from airflow_ddlrepl.transform.values import transform_of
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Defaults
@@ -13,6 +12,7 @@ from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
 def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> Table:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
@@ -16,6 +15,7 @@ from airflow_ddlrepl.engines.postgres.merge.row_filter import full, is_true, req
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.transform.rows import columns_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import Protocol
 from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import names_in
 from airflow_ddlrepl.ddl.diff import diff
@@ -21,6 +20,7 @@ from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.transform.columns import names, shaped, without_absent
 
 CHANGED = "the channel file says otherwise of the table at this target"

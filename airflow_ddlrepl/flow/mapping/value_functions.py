@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import digest, values_in
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows, with_refresh
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeKind
 from airflow_ddlrepl.transform.values import Transform, function_of, given, transform_of
 

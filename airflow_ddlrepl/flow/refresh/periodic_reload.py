@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from airflow_ddlrepl.adapt.program.program import TableStatus
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.flow.refresh.requests import suspend
@@ -13,6 +12,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.record import RELOADED, RefreshAsked
+from airflow_ddlrepl.model.table_state import TableStatus
 
 
 def ask_for_reload(run: RunContext, target: str) -> None:

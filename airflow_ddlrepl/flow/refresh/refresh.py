@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.shape.partitions import joined
 from airflow_ddlrepl.adapt.shape.target_shape import become_text
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
@@ -62,6 +61,7 @@ from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targ
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
 from airflow_ddlrepl.repository.rows import RefreshRow
 from airflow_ddlrepl.transform.values import Transform, only

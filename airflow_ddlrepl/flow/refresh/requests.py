@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, RefreshOptions, read_options
 from airflow_ddlrepl.engines.postgres.connection.connect import session
@@ -19,6 +18,7 @@ from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import BY_HAND, FIRST, UNREADABLE, RefreshAsked
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 if TYPE_CHECKING:

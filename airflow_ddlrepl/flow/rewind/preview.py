@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
-from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, TableState, TableStatus
+from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
 from airflow_ddlrepl.engines.postgres.target.rewind_area import NONE, Obstacles, in_the_way
 from airflow_ddlrepl.engines.postgres.target.state import read_state
@@ -24,6 +24,7 @@ from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 KEEP = "safe (keep)"
 ANY = "safe (keep or regenerate)"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.config.sections.policies import ExistingTables
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
@@ -33,6 +32,7 @@ from airflow_ddlrepl.flow.run.fencing import claim, writing
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
     from psycopg import Cursor

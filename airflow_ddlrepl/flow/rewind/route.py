@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.adapt.program.program import TableState
 from airflow_ddlrepl.capture.unknown_shapes import untold
 from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.engines.postgres.target.state import WAITING
@@ -20,6 +19,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.trail.loads import Load, LoadedTable, loads
 from airflow_ddlrepl.trail.manifest import Segment
 

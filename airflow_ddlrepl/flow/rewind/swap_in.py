@@ -7,7 +7,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
@@ -26,6 +25,7 @@ from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.refresh.chunks import Chunk
 from airflow_ddlrepl.transform.values import Transform
 

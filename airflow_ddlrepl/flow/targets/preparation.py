@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.plan.dropped_table import dropped, kept_aside, makes_way
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
@@ -31,6 +30,7 @@ from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.record import JOINED, RefreshAsked
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

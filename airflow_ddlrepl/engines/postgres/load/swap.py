@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
 from airflow_ddlrepl.adapt.plan.new_table import reshape
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, RefreshOptions
 from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
@@ -50,6 +49,7 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.record import RefreshDeclined, RefreshDone
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.plan.ddl_replay import unlike
 from airflow_ddlrepl.adapt.plan.refused_alter import MEND
 from airflow_ddlrepl.adapt.plan_model import Executed, Expected, StepKind, TablePlan
-from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, Slice, TableState, TableStatus
+from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, Slice
 from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import session
@@ -35,6 +35,7 @@ from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.record import Record
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
     import psycopg

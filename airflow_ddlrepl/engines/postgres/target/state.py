@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from airflow_ddlrepl.adapt.program.program import TableState, TableStatus
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier
 from airflow_ddlrepl.engines.postgres.target import outbox, rewind_area
@@ -19,6 +18,7 @@ from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn, Snapshot
 from airflow_ddlrepl.model.stored import stored
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
