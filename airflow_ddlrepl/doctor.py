@@ -90,7 +90,7 @@ def drivers() -> Iterator[Finding]:
 def servers(channel: Channel) -> Iterator[Finding]:
     """The source with every right that is missing, what would keep an activation waiting, and each target's answer."""
     yield from _asked("source", channel.source.location, lambda dsn: _source(channel, dsn))
-    for target in channel.places:
+    for target in channel.targets_and_replays:
         yield from _asked(f"target {target.name}", target.location, _target)
     try:
         yield from _preparation(channel)

@@ -129,7 +129,10 @@ def check(path: Path) -> Result:
 
 
 def _missing_locations(channel: Channel) -> Iterator[str]:
-    places = {"source": channel.source.location, **{f"target {t.name}": t.location for t in channel.places}}
+    places = {
+        "source": channel.source.location,
+        **{f"target {t.name}": t.location for t in channel.targets_and_replays},
+    }
     for place, location in places.items():
         try:
             resolve(location)

@@ -22,7 +22,11 @@ FIELDS = ("conn_type", "host", "login", "password", "port", "schema", "extra")
 
 def connection_ids(channel: Channel) -> list[str]:
     """Those locations of the channel, its repository's too, that are connection ids, not URLs."""
-    locations = [channel.source.location, channel.repository, *(target.location for target in channel.places)]
+    locations = [
+        channel.source.location,
+        channel.repository,
+        *(target.location for target in channel.targets_and_replays),
+    ]
     named = {expand(location).strip() for location in locations}
     return sorted(text for text in named if re.fullmatch(r"[A-Za-z0-9_.-]+", text))
 

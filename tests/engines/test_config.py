@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from airflow_ddlrepl.config.base.moment import parse_moment, parse_until
-from airflow_ddlrepl.config.base.name_pattern import is_about, matches, matches_table
+from airflow_ddlrepl.config.base.name_pattern import matches, matches_name, matches_table
 from airflow_ddlrepl.config.file.json_schema import json_schema
 from airflow_ddlrepl.config.file.load import load_channel, read_channel
 from airflow_ddlrepl.config.file.warnings import warnings
@@ -270,8 +270,8 @@ def test_patterns(pattern: str, yes: list[str], no: list[str]) -> None:
 
 
 def test_a_pattern_for_the_name_alone_may_have_a_dot_in_quotes() -> None:
-    assert is_about('"c.d"', TableName("a", "c.d")) and not is_about('"c.d"', TableName("c", "d"))
-    assert is_about("a.c|x", TableName("A", "c")) and is_about("c|x", TableName("a", "x"))
+    assert matches_name('"c.d"', TableName("a", "c.d")) and not matches_name('"c.d"', TableName("c", "d"))
+    assert matches_name("a.c|x", TableName("A", "c")) and matches_name("c|x", TableName("a", "x"))
     assert "schema.table" in refused(SMALLEST + "adapt_ddl: [{table: 'a.c|a.d', keep_existing_structure: true}]")
     read_channel(SMALLEST + "column_properties: [{tables: '\"c.d\"', columns: x, name: y}]")
 

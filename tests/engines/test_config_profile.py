@@ -18,11 +18,11 @@ from airflow_ddlrepl.errors import ConfigError, Exit
 SAID = {
     "adapts_without_refresh": True,
     "refresh_source": "002:214",
-    "tells_defaults": True,
+    "shows_defaults": True,
     "defaults_source": "002:103",
 }
 PLAIN: dict[str, Any] = {"name": "x", "title": "X", **SAID}
-NOTE = {"statements": ["truncate"], "effect": "unseen", "says": "not captured", "source": "002:225"}
+NOTE = {"statements": ["truncate"], "effect": "unseen", "text": "not captured", "source": "002:225"}
 
 
 def test_every_file_is_a_profile_and_ours_comes_first() -> None:
@@ -65,7 +65,7 @@ def test_a_key_that_stands_twice_in_a_file_would_hide_the_first() -> None:
         {"notes": [{**NOTE, "efect": "late"}]},
         {"notes": [{**NOTE, "effect": "maybe"}]},
         {"notes": [{**NOTE, "statements": ["add_colum"]}]},
-        {"notes": [{**NOTE, "says": ""}]},
+        {"notes": [{**NOTE, "text": ""}]},
         {"notes": [{**NOTE, "when": {"capture_method": "sql"}}]},
         {"notes": [{**NOTE, "when": {"key": "foreign"}}]},
         {"settings": {"node": ["primary", "standby"]}, "notes": [{**NOTE, "when": {"node": "secondary"}}]},
@@ -80,10 +80,13 @@ def test_what_a_profile_may_not_say(wrong: dict[str, Any]) -> None:
 
 def test_settings_that_a_database_does_not_have() -> None:
     oracle = profiles()["oracle"]
-    assert oracle.chosen({"capture_method": "logminer"}) == {"capture_method": "logminer", "version": "11 or newer"}
+    assert oracle.with_defaults({"capture_method": "logminer"}) == {
+        "capture_method": "logminer",
+        "version": "11 or newer",
+    }
     for settings in ({"capture_method": "telepathy"}, {"node": "primary"}):
         with pytest.raises(ConfigError, match="Oracle has no setting") as caught:
-            oracle.chosen(settings)
+            oracle.with_defaults(settings)
         assert caught.value.code == "CFG-140" and "logminer" in caught.value.hint
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from airflow_ddlrepl.config.base.name_pattern import matches
-from airflow_ddlrepl.config.base.pattern_overlap import meet, overlap, pair
+from airflow_ddlrepl.config.base.pattern_overlap import patterns_intersect, schema_and_name, tables_intersect
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
@@ -132,13 +132,13 @@ NAMES = ["", "a", "A", "b", "ab", "abc", "aBc", "x", "y1", "xb", "ace", "a1", "z
 def test_patterns_that_match_one_name_meet(one: str) -> None:
     for other in PATTERNS:
         if any(matches(one, name) and matches(other, name) for name in NAMES):
-            assert meet(one, other), (one, other)
-        assert meet(one, other) == meet(other, one)
+            assert patterns_intersect(one, other), (one, other)
+        assert patterns_intersect(one, other) == patterns_intersect(other, one)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("a*", "b*"), ("a?", "a"), ("[a-c]", "[d-f]*x"), ('"A"', '"a"'), ("x|y", "z|w*"), ("*1", "*2")]
 )
 def test_patterns_without_a_common_name_do_not(one: str, other: str) -> None:
-    assert not meet(one, other)
-    assert not overlap(pair(f"s.{one}"), pair(other))
+    assert not patterns_intersect(one, other)
+    assert not tables_intersect(schema_and_name(f"s.{one}"), schema_and_name(other))

@@ -70,8 +70,8 @@ def test_what_is_said_of_a_table_holds_its_condition() -> None:
 def test_a_replay_for_a_target_has_the_targets_conditions() -> None:
     found = channel({"targets": "berlin", "condition": "a = 1"}, {"targets": "past", "condition": "b = 2"})
     assert conditions(found, "past") == ["(b = 2)"] * 2
-    assert conditions(found.replaying("berlin"), "past") == ["(a = 1)"] * 2
-    assert conditions(found.replaying("paris"), "past") == [""] * 2
+    assert conditions(found.with_replay_like("berlin"), "past") == ["(a = 1)"] * 2
+    assert conditions(found.with_replay_like("paris"), "past") == [""] * 2
 
 
 @pytest.mark.parametrize(

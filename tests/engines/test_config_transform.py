@@ -102,8 +102,8 @@ def test_not_together_with_replayed_statements() -> None:
 
 def test_a_replay_like_a_target_has_its_functions() -> None:
     found = channel({**MASK, "targets": "berlin"}, {**MASK, "targets": "past", "function": "r:other"})
-    assert functions(found.replaying("berlin"), "past")[0] == "rules:masked"
-    assert functions(found.replaying("paris"), "past") == ["", ""]
+    assert functions(found.with_replay_like("berlin"), "past")[0] == "rules:masked"
+    assert functions(found.with_replay_like("paris"), "past") == ["", ""]
 
 
 def test_check_looks_for_the_functions(tmp_path: Path) -> None:

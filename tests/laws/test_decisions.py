@@ -91,7 +91,7 @@ def test_without_notes_the_table_of_statements_decides(statement: Ddl) -> None:
         title="Plain",
         adapts_without_refresh=True,
         refresh_source="nowhere",
-        tells_defaults=True,
+        shows_defaults=True,
         defaults_source="nowhere",
     )
     assert decide(example(statement), plain, hvr_policy()).outcome == row.adapting

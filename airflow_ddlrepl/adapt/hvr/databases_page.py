@@ -78,8 +78,8 @@ def _section(profile: Profile) -> Iterator[str]:
     need = "no refresh" if profile.adapts_without_refresh else "a refresh"
     yield f"- a column that is added or dropped needs {need} ({profile.refresh_source})"
     for note in profile.notes:
-        yield f"- {_about(note)}: {note.says} ({note.source})"
-    if not profile.tells_defaults:
+        yield f"- {_about(note)}: {note.text} ({note.source})"
+    if not profile.shows_defaults:
         yield f"- `on_add_column_with_default` does nothing ({profile.defaults_source})"
     yield ""
 

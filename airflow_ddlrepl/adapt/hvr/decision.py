@@ -65,7 +65,7 @@ def decide(
 
     Raises ConfigError CFG-140 for settings that the database does not have.
     """
-    known = {**profile.chosen(settings or {}), **what.facts}
+    known = {**profile.with_defaults(settings or {}), **what.facts}
     if not all(profile.knows(row) for row in what.rows):
         return Decision(Outcome.REFUSED, f"{profile.title}: {UNKNOWN}")
     if not policy.adapts:
@@ -73,7 +73,7 @@ def decide(
     notes = (profile.refusal(known), *(profile.note(row, known, _ENDS) for row in what.rows))
     for note in notes:
         if note is not None:
-            return Decision(_ENDS[note.effect], note.says, is_late=_is_late(what, profile, known))
+            return Decision(_ENDS[note.effect], note.text, is_late=_is_late(what, profile, known))
     policy, told = _told(what, profile, policy)
     made = _adapting(what, profile, policy, known)
     return replace(made, warnings=(*told, *made.warnings), is_late=_is_late(what, profile, known))
@@ -102,7 +102,7 @@ def _told(what: Occurrence, profile: Profile, policy: Policy) -> tuple[Policy, t
     """A database that does not tell of defaults leaves HVR's on_add_column_with_default nothing to rule over."""
     empty = OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT
     said = policy.on_add_column_with_default
-    if profile.tells_defaults or not policy.is_hvr or said is empty or Ddl.ADD_COLUMN_DEFAULT not in what.rows:
+    if profile.shows_defaults or not policy.is_hvr or said is empty or Ddl.ADD_COLUMN_DEFAULT not in what.rows:
         return policy, ()
     why = f"{profile.title} does not tell of a new column's default: on_add_column_with_default={said} does nothing"
     return replace(policy, on_add_column_with_default=empty), (why,)
@@ -139,8 +139,8 @@ def _named(statement: Ddl, profile: Profile, policy: Policy, known: Mapping[str,
     if note is None and row.adapting is not Outcome.REFRESHED:
         return Decision(row.adapting)
     if note is not None and note.effect is not Effect.REFRESH:
-        return Decision(_DOES.get(note.effect, row.adapting), note.says)
-    why = note.says if note else f"{row.sql}: the log does not carry the rows"
+        return Decision(_DOES.get(note.effect, row.adapting), note.text)
+    why = note.text if note else f"{row.sql}: the log does not carry the rows"
     return _read(tuple(respond(Verdict(True, why), policy)), Outcome.REFRESHED, Outcome.WARNED)
 
 
@@ -148,7 +148,7 @@ def _planned(what: Occurrence, profile: Profile, policy: Policy, known: Mapping[
     """What the planner makes of the shapes."""
     needs = {} if profile.adapts_without_refresh else dict.fromkeys(_COLUMNS, f"{profile.title}: {_UNREADABLE}")
     notes = {row: note for row in what.spotted if (note := profile.note(row, known, _HOW)) is not None}
-    needs |= {row: note.says for row, note in notes.items() if note.effect is Effect.REFRESH}
+    needs |= {row: note.text for row, note in notes.items() if note.effect is Effect.REFRESH}
     evidence = what.evidence
     if evidence.filled is None and Ddl.CREATE_TABLE in notes:
         evidence = replace(evidence, filled=Ddl.CREATE_TABLE in needs)

@@ -50,7 +50,7 @@ def table_patterns(texts: Iterable[str]) -> list[str]:
     return found
 
 
-def quoted(name: TableName) -> str:
+def exact_pattern(name: TableName) -> str:
     """The `schema.table` pattern that matches this table and no other."""
     return ".".join('"' + part.replace('"', '""') + '"' for part in name)
 
@@ -61,7 +61,7 @@ def matches_table(pattern: str, name: TableName) -> bool:
     return matches(schema, name.schema) and matches(table, name.name)
 
 
-def parts_about(pattern: str) -> tuple[str, ...]:
+def split_name_pattern(pattern: str) -> tuple[str, ...]:
     """A pattern for the name alone, or for schema.name → its one or two patterns. Raises ValueError for more.
 
     A dot in double quotes is one of the name's.
@@ -69,13 +69,13 @@ def parts_about(pattern: str) -> tuple[str, ...]:
     return (pattern,) if "." not in pattern or _ONE_PART.match(pattern) else split_table_pattern(pattern)
 
 
-def is_about(pattern: str, name: TableName) -> bool:
+def matches_name(pattern: str, name: TableName) -> bool:
     """Does a pattern for the name alone, or for schema.name, match this table?"""
-    *schema, table = parts_about(pattern)
+    *schema, table = split_name_pattern(pattern)
     return matches(table, name.name) and all(matches(one, name.schema) for one in schema)
 
 
-def impossible(pattern: str) -> bool:
+def matches_no_name(pattern: str) -> bool:
     """Is there an alternative that no name can match: it is empty, or longer than a name may be?"""
     sizes, is_open = [0], [False]
     for quoted, _, chars, star, one, alternative, char in TOKEN.findall(pattern):
@@ -89,9 +89,9 @@ def impossible(pattern: str) -> bool:
     return any(size > MAX_NAME_BYTES or (not size and not more) for size, more in zip(sizes, is_open, strict=True))
 
 
-def joins(name: TableName, pattern: str, but: str | None, schema: str | None) -> bool:
+def matches_new_table(name: TableName, pattern: str, ignore: str | None, schema: str | None) -> bool:
     """Does a new table of that name match, and not `but`? schema: the one that is looked at; None: any."""
-    if not matches(pattern, name.name) or (but is not None and matches(but, name.name)):
+    if not matches(pattern, name.name) or (ignore is not None and matches(ignore, name.name)):
         return False
     return schema is None or matches(schema, name.schema)
 

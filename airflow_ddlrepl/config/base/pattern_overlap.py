@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import product
 from string import printable
 
-from airflow_ddlrepl.config.base.name_pattern import TOKEN, as_regex, parts_about
+from airflow_ddlrepl.config.base.name_pattern import TOKEN, as_regex, split_name_pattern
 
 _ANY = ""
 Unit = str
@@ -18,27 +18,27 @@ Pair = tuple[str, str]
 """Patterns for a schema and for a table's name."""
 
 
-def pair(pattern: str) -> Pair:
+def schema_and_name(pattern: str) -> Pair:
     """Of a pattern for the name alone, or for schema.name."""
-    parts = parts_about(pattern)
+    parts = split_name_pattern(pattern)
     return ("*", parts[0]) if len(parts) == 1 else (parts[0], parts[1])
 
 
-def overlap(one: Pair, other: Pair) -> bool:
+def tables_intersect(one: Pair, other: Pair) -> bool:
     """Can there be a table whose name both match?"""
-    return all(meet(*patterns) for patterns in zip(one, other, strict=True))
+    return all(patterns_intersect(*patterns) for patterns in zip(one, other, strict=True))
 
 
-def meet(one: str, other: str) -> bool:
+def patterns_intersect(one: str, other: str) -> bool:
     """Can a name match both patterns? Raises ValueError for a range that runs backwards."""
     alphabet = sorted({*printable, *one, *other, *one.lower(), *one.upper(), *other.lower(), *other.upper()})
     try:
-        return any(_meet(a, b, alphabet) for a, b in product(_alternatives(one), _alternatives(other)))
+        return any(_intersect(a, b, alphabet) for a, b in product(_alternatives(one), _alternatives(other)))
     except re.error as error:
         raise ValueError(f"{one!r} or {other!r} is no pattern: {error}") from None
 
 
-def _meet(one: list[Unit], other: list[Unit], alphabet: list[str]) -> bool:
+def _intersect(one: list[Unit], other: list[Unit], alphabet: list[str]) -> bool:
     """Both are walked at once, from place to place, as far as one character or a run goes with both."""
     known: dict[tuple[Unit, Unit], bool] = {}
 

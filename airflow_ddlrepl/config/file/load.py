@@ -33,7 +33,7 @@ def load_channel(path: str | Path) -> Channel:
         raise ConfigError(f"{path}:{line}: not UTF-8 text", code="CFG-101") from None
     if len(raw) > MAX_BYTES:
         raise ConfigError(f"{path}:1: larger than 1 MB: not a channel file", code="CFG-101")
-    return _near(read_channel(text, str(path)), file.absolute().parent)
+    return _with_absolute_paths(read_channel(text, str(path)), file.absolute().parent)
 
 
 def read_channel(text: str, name: str = "channel") -> Channel:
@@ -44,8 +44,11 @@ def read_channel(text: str, name: str = "channel") -> Channel:
         raise _refused([(error.line, error.message)], name) from None
     if not isinstance(document.data, dict):
         raise _refused([(1, "has to hold keys and values, at least channel, source and targets")], name)
-    found = [(line, f"{_spell(place)} stands here for the second time") for place, line in document.duplicates]
-    found += [(document.line(place), f"{_spell(place)}: {problem}") for place, problem in _unset(document.data, ())]
+    found = [(line, f"{_path_text(place)} stands here for the second time") for place, line in document.duplicates]
+    found += [
+        (document.line(place), f"{_path_text(place)}: {problem}")
+        for place, problem in _variable_problems(document.data, ())
+    ]
     channel = None
     try:
         channel = Channel.model_validate(_expanded(document.data), strict=None)
@@ -79,31 +82,31 @@ def _problem(detail: ErrorDetails, document: Document) -> tuple[int, str]:
     if kind == "extra_forbidden":
         known = _keys_at(place[:-1])
         other = f"; known here: {', '.join(sorted(known))}"
-        return document.line(place), f"unknown key {_spell(place)}{_meant(str(place[-1]), known) or other}"
+        return document.line(place), f"unknown key {_path_text(place)}{_suggestion(str(place[-1]), known) or other}"
     if kind == "missing":
-        return document.line(place[:-1]), f"{_spell(place)} is missing"
+        return document.line(place[:-1]), f"{_path_text(place)} is missing"
     message = (
         detail["msg"]
         .removeprefix("Value error, ")
         .replace("Input should be", "has to be")
         .replace("Tuple should", "should")
     )
-    meant = ""
+    suggestion = ""
     if kind in ("enum", "literal_error"):
         value = _value_at(document.data, place)
         choices = [
             word.strip("' ") for word in detail.get("ctx", {}).get("expected", "").replace(" or ", ",").split(",")
         ]
-        meant = _meant(str(value).upper(), choices) or _meant(str(value).lower(), choices)
-    return document.line(place), f"{_spell(place)}: {message}{meant}" if place else message
+        suggestion = _suggestion(str(value).upper(), choices) or _suggestion(str(value).lower(), choices)
+    return document.line(place), f"{_path_text(place)}: {message}{suggestion}" if place else message
 
 
-def _meant(word: str, known: list[str]) -> str:
+def _suggestion(word: str, known: list[str]) -> str:
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _spell(place: Place) -> str:
+def _path_text(place: Place) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
     return text.lstrip(".")
 
@@ -136,15 +139,15 @@ def _value_at(data: Any, place: Place) -> Any:
     return data
 
 
-def _unset(data: Any, place: Place) -> Iterator[tuple[Place, str]]:
+def _variable_problems(data: Any, place: Place) -> Iterator[tuple[Place, str]]:
     if isinstance(data, str):
         yield from ((place, problem) for problem in problems(data))
     elif isinstance(data, dict):
         for key, value in data.items():
-            yield from _unset(value, (*place, str(key)))
+            yield from _variable_problems(value, (*place, str(key)))
     elif isinstance(data, list):
         for number, value in enumerate(data):
-            yield from _unset(value, (*place, number))
+            yield from _variable_problems(value, (*place, number))
 
 
 def _expanded(data: Any, key: str = "") -> Any:
@@ -155,7 +158,7 @@ def _expanded(data: Any, key: str = "") -> Any:
     return [_expanded(item, key) for item in data] if isinstance(data, list) else data
 
 
-def _near(channel: Channel, folder: Path) -> Channel:
+def _with_absolute_paths(channel: Channel, folder: Path) -> Channel:
     """Relative paths in the file start at the file, so that every program means the same place."""
     changes: dict[str, str] = {}
     path = channel.repository.removeprefix("sqlite:///")

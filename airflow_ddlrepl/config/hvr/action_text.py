@@ -80,11 +80,11 @@ def _value(name: str, value: str | None) -> str:
 
 def write_action(values: dict[str, Any]) -> str:
     """The line that says the same; None is left out."""
-    said = {name: values.get(key) for name, key in PARAMETERS.items()}
-    return ", ".join(_said(name, value) for name, value in said.items() if value is not None)
+    values_by_name = {name: values.get(key) for name, key in PARAMETERS.items()}
+    return ", ".join(_parameter_text(name, value) for name, value in values_by_name.items() if value is not None)
 
 
-def _said(name: str, value: str | bool) -> str:
+def _parameter_text(name: str, value: str | bool) -> str:
     if isinstance(value, bool):
         return name if value else f"{name}=false"
     return f"{name}={_quoted(value)}"

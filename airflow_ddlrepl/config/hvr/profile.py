@@ -52,10 +52,10 @@ class Note(Section):
     statements: tuple[Ddl, ...] | Literal["all"]
     when: dict[str, str] = {}
     effect: Effect
-    says: Text
+    text: Text
     source: Text
 
-    def holds(self, statement: Ddl, known: Mapping[str, str]) -> bool:
+    def applies_to(self, statement: Ddl, known: Mapping[str, str]) -> bool:
         """For this statement, with these settings and facts?"""
         about = self.statements == "all" or statement in self.statements
         return about and all(known.get(key) == value for key, value in self.when.items())
@@ -67,7 +67,7 @@ class Profile(Section):
     name: of its file. schemes: of URLs, and types of Airflow connections. is_ours: we replicate from it; the others
     tell what HVR does. settings: how it can be captured; the first value of each holds where nothing is said.
     has_identity: a table is told from others by more than its name, so a rename is no drop and create.
-    adapts_without_refresh: its log can be read on when a column was added or dropped. tells_defaults: it can be seen
+    adapts_without_refresh: its log can be read on when a column was added or dropped. shows_defaults: it can be seen
     that a new column has a default. notes: the first that holds decides.
     """
 
@@ -79,12 +79,12 @@ class Profile(Section):
     has_identity: bool = False
     adapts_without_refresh: bool
     refresh_source: Text
-    tells_defaults: bool
+    shows_defaults: bool
     defaults_source: Text
     notes: tuple[Note, ...] = ()
 
     @model_validator(mode="after")
-    def _notes_ask_for_what_there_is(self) -> Profile:
+    def _conditions_are_known(self) -> Profile:
         if FACTS.keys() & self.settings:
             raise ValueError(f"these are no settings: {', '.join(FACTS)}")
         for note in self.notes:
@@ -93,7 +93,7 @@ class Profile(Section):
                     raise ValueError(f"no such setting or value: {key}: {value}")
         return self
 
-    def chosen(self, settings: Mapping[str, str]) -> dict[str, str]:
+    def with_defaults(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Every setting with its value. Raises ConfigError CFG-140 for what the database does not know."""
         for key, value in settings.items():
             if value not in self.settings.get(key, ()):
@@ -117,7 +117,7 @@ class Profile(Section):
     def note(self, statement: Ddl, known: Mapping[str, str], effects: Iterable[Effect]) -> Note | None:
         """The first note with one of these effects."""
         wanted = set(effects)
-        return next((n for n in self.notes if n.effect in wanted and n.holds(statement, known)), None)
+        return next((n for n in self.notes if n.effect in wanted and n.applies_to(statement, known)), None)
 
 
 @lru_cache(maxsize=1)

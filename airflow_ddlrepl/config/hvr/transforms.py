@@ -18,9 +18,9 @@ INSTEAD = (
 )
 
 
-def ours(said: Any) -> tuple[list[Any], tuple[str, ...]]:
+def split_transforms(entries: Any) -> tuple[list[Any], tuple[str, ...]]:
     """The entries that name a function of ours, as they are; and the others, HVR's, as text."""
-    items = list(said) if isinstance(said, list | tuple) else [said] if said else []
+    items = list(entries) if isinstance(entries, list | tuple) else [entries] if entries else []
     known = [one for one in items if not isinstance(one, str) and not _is_text(one)]
     return known, tuple(_text(one) for one in items if one not in known)
 
@@ -33,11 +33,11 @@ def _text(one: Any) -> str:
     return ", ".join(f"{k}={v}" for k, v in one.items()) if isinstance(one, dict) else str(one)
 
 
-def refuse(transforms: Sequence[str], *, adapts: bool) -> None:
-    """adapts: the channel has AdaptDDL actions. Raises ValueError when anything is asked for."""
-    asked = [name.partition("=")[0].strip() for one in transforms for name in one.split(",")]
-    unpacks = [name for name in asked if name.replace("_", "").lower() == SAP_UNPACK.lower()]
+def refuse_hvr_transforms(transforms: Sequence[str], *, adapts: bool) -> None:
+    """adapts: the channel has AdaptDDL actions. Raises ValueError when there is one."""
+    names = [name.partition("=")[0].strip() for one in transforms for name in one.split(",")]
+    unpacks = [name for name in names if name.replace("_", "").lower() == SAP_UNPACK.lower()]
     if unpacks and adapts:
         raise ValueError(f"{NOT_TOGETHER}; take one of the two out")
-    if asked:
-        raise ValueError(f"there is no transformation {', '.join(asked)}; what there is instead: {INSTEAD}")
+    if names:
+        raise ValueError(f"there is no transformation {', '.join(names)}; what there is instead: {INSTEAD}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from airflow_ddlrepl.config.base.name_pattern import is_about, is_pattern, joins, parts_about
+from airflow_ddlrepl.config.base.name_pattern import is_pattern, matches_name, matches_new_table, split_name_pattern
 from airflow_ddlrepl.config.base.section import Section, YesNo, any_case
 from airflow_ddlrepl.config.hvr.action_text import read_action, write_action
 from airflow_ddlrepl.config.sections.policies import (
@@ -67,12 +67,12 @@ class AdaptAction(Section):
     def adds(self, name: TableName) -> bool:
         """Does a table of that name join by this action? Without capture_schema, whatever its schema is."""
         pattern = self.add_table_pattern
-        return pattern is not None and joins(name, pattern, self.ignore_table_pattern, self.capture_schema)
+        return pattern is not None and matches_new_table(name, pattern, self.ignore_table_pattern, self.capture_schema)
 
     @field_validator("table")
     @classmethod
     def _table_is_a_pattern(cls, value: str) -> str:
-        parts_about(value)
+        split_name_pattern(value)
         return value
 
     @field_validator("refresh_options")
@@ -84,7 +84,7 @@ class AdaptAction(Section):
 
     def is_for(self, name: TableName) -> bool:
         """Does the action hold for this table?"""
-        return is_about(self.table, name)
+        return matches_name(self.table, name)
 
     def text(self) -> str:
         """The action as one line, which can stand in its place."""

@@ -13,9 +13,9 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, WithJson
 
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern, Whole, YesNo
-from airflow_ddlrepl.config.hvr.transforms import ours, refuse
+from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
-from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_apart
+from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
 from airflow_ddlrepl.config.sections.location import default_repository, default_trail, redact
 from airflow_ddlrepl.config.sections.policies import (
     CaptureFormat,
@@ -38,7 +38,7 @@ from airflow_ddlrepl.config.sections.table_mapping import (
     Table,
     Transformation,
     digest,
-    seen_as,
+    for_replay,
 )
 from airflow_ddlrepl.model.names import TableName
 
@@ -168,6 +168,13 @@ class RewindHorizon(Section):
     hold_log: HoldLog | None = Field(None, description="default: the source's log may go once it is captured")
 
 
+_STOPS = {
+    OnEnrollBreak.FAIL_INTEG_JOB,
+    OnAddColumnWithDefault.FAIL_INTEG_JOB,
+    OnPreserveAlterTableFail.FAIL_INTEG_JOB,
+}
+
+
 class Channel(Section):
     """One channel file."""
 
@@ -220,13 +227,15 @@ class Channel(Section):
     def _transforms_are_there(cls, value: Any, known: ValidationInfo) -> Any:
         places = (known.data.get("source"), *known.data.get("targets", ()))
         actions = [known.data.get("adapt_ddl"), *(place.adapt_ddl for place in places if place)]
-        mine, others = ours(value)
-        refuse(others, adapts=any(actions))
+        mine, others = split_transforms(value)
+        refuse_hvr_transforms(others, adapts=any(actions))
         return mine
 
     @field_validator("replay_ddl")
     @classmethod
-    def _is_apart(cls, value: tuple[ReplayEntry, ...], known: ValidationInfo) -> tuple[ReplayEntry, ...]:
+    def _no_table_is_also_adapted(
+        cls, value: tuple[ReplayEntry, ...], known: ValidationInfo
+    ) -> tuple[ReplayEntry, ...]:
         data = known.data
         source: Source | None = data.get("source")
         if value and source is not None and source.ddl is DdlCapture.RELATIONS:
@@ -235,12 +244,12 @@ class Channel(Section):
         lists |= {f"{place}.adapt_ddl": target.adapt_ddl for place, target in _numbered(data)}
         named = {key: data.get(key, ()) for key in PROPERTIES}
         properties = {f"{key}[{i}]": one.tables for key, listed in named.items() for i, one in enumerate(listed)}
-        require_apart(value, lists, properties, {place: target.schemas for place, target in _numbered(data)})
+        require_no_overlap(value, lists, properties, {place: target.schemas for place, target in _numbered(data)})
         return value
 
     @model_validator(mode="after")
     def _targets_differ(self) -> Channel:
-        names = [target.name for target in self.places]
+        names = [target.name for target in self.targets_and_replays]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"two targets are called {', '.join(twice)}: a target's name is its identity")
@@ -248,7 +257,7 @@ class Channel(Section):
 
     @model_validator(mode="after")
     def _properties_name_targets(self) -> Channel:
-        known = [place.name for place in self.places]
+        known = [place.name for place in self.targets_and_replays]
         for key in PROPERTIES:
             for number, one in enumerate(getattr(self, key)):
                 if unknown := [name for name in one.targets if name not in known]:
@@ -256,33 +265,28 @@ class Channel(Section):
         return self
 
     @property
-    def places(self) -> tuple[Target, ...]:
+    def targets_and_replays(self) -> tuple[Target, ...]:
         """Everything that the channel writes to: targets and replays."""
         return (*self.targets, *self.replays)
 
     @property
     def publication(self) -> str:
         """Name of the publication at the source."""
-        return self.source.publication or self._server_name()
+        return self.source.publication or _server_name(self.name)
 
     @property
     def slot(self) -> str:
         """Name of the replication slot at the source."""
-        return self.source.slot or self._server_name()
+        return self.source.slot or _server_name(self.name)
 
     @property
     def hold_log(self) -> HoldLog | None:
         """How much of its log the source keeps after it is captured."""
         return self.rewind_horizon.hold_log if self.rewind_horizon else None
 
-    def _server_name(self) -> str:
-        folded = "ddlrepl_" + re.sub(r"[^a-z0-9_]", "_", self.name.lower())
-        plain = folded == f"ddlrepl_{self.name}"
-        return folded if plain else f"{folded}_{hashlib.sha256(self.name.encode()).hexdigest()[:8]}"
-
     def target(self, name: str) -> Target:
         """The target, or replay, of that name; KeyError when there is none."""
-        return {target.name: target for target in self.places}[name]
+        return {target.name: target for target in self.targets_and_replays}[name]
 
     def target_name(self, target: str, name: TableName) -> TableName:
         """What the source's table is called at that target or replay.
@@ -293,7 +297,7 @@ class Channel(Section):
         if schema is None:
             actions = (a for a in self.source_actions() if a.integrate_schema is not None and a.adds(name))
             schema = next((a.integrate_schema for a in actions), None)
-        called = next((p.name for p in self.table_properties if p.holds(target, name)), name.name)
+        called = next((p.name for p in self.table_properties if p.applies_to(target, name)), name.name)
         return TableName(schema or name.schema, called)
 
     @property
@@ -303,27 +307,27 @@ class Channel(Section):
 
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
         """The column_properties of a table, named as at the source, at that target or replay."""
-        return tuple(p for p in self.column_properties if p.holds(target, table))
+        return tuple(p for p in self.column_properties if p.applies_to(target, table))
 
     def properties_at(self, target: str, table: TableName) -> str:
         """What the four properties say of the table; empty when they don't."""
-        of_table = (p for p in self.table_properties if p.holds(target, table))
+        of_table = (p for p in self.table_properties if p.applies_to(target, table))
         others = (self.restriction_at(target, table), self.transformation_at(target, table))
         return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
         """Which rows of a table, named as at the source, that target or replay takes; None: all."""
-        return next((p for p in self.restrict if p.holds(target, table)), None)
+        return next((p for p in self.restrict if p.applies_to(target, table)), None)
 
     def transformation_at(self, target: str, table: TableName) -> Transformation | None:
         """Which function gives values of a table, named as at the source, at that target or replay; None: none."""
-        return next((p for p in self.transform if p.holds(target, table)), None)
+        return next((p for p in self.transform if p.applies_to(target, table)), None)
 
     def holder(self, name: str) -> str:
         """Under which name a target keeps where it stands: a replay may be in the database of a target."""
         return f"{self.name}@{name}" if self.is_replay(name) else self.name
 
-    def replaying(self, target: str) -> Channel:
+    def with_replay_like(self, target: str) -> Channel:
         """This channel, whose first replay has the policies, rules and properties of a target."""
         (first, *others), live = self.replays, self.target(target)
         like_it = first.model_copy(update={"adapt_ddl": live.adapt_ddl, "rules": live.rules})
@@ -331,7 +335,7 @@ class Channel(Section):
         return self.model_copy(
             update={
                 "replays": (like_it, *others),
-                **{key: seen_as(getattr(self, key), *names) for key in PROPERTIES},
+                **{key: for_replay(getattr(self, key), *names) for key in PROPERTIES},
             }
         )
 
@@ -341,7 +345,7 @@ class Channel(Section):
 
     def replays_text(self, name: TableName) -> bool:
         """Do the table's schema changes run at the targets as the text that the source has run (`replay_ddl`)?"""
-        return any(entry.holds(name) for entry in self.replay_ddl)
+        return any(entry.covers(name) for entry in self.replay_ddl)
 
     def source_actions(self) -> tuple[AdaptAction, ...]:
         """Actions at the source, the most specific list first."""
@@ -354,14 +358,9 @@ class Channel(Section):
     @property
     def can_stop(self) -> bool:
         """Is there a policy by which a target waits for a person (a control)?"""
-        stops = {
-            OnEnrollBreak.FAIL_INTEG_JOB,
-            OnAddColumnWithDefault.FAIL_INTEG_JOB,
-            OnPreserveAlterTableFail.FAIL_INTEG_JOB,
-        }
-        actions = (action for place in self.places for action in self.target_actions(place.name))
-        said = ((a.on_enroll_break, a.on_add_column_with_default, a.on_preserve_alter_table_fail) for a in actions)
-        return any(policy in stops for policies in said for policy in policies)
+        actions = (action for place in self.targets_and_replays for action in self.target_actions(place.name))
+        chosen = ((a.on_enroll_break, a.on_add_column_with_default, a.on_preserve_alter_table_fail) for a in actions)
+        return any(policy in _STOPS for policies in chosen for policy in policies)
 
     def fingerprint(self) -> str:
         """Changes when the file says something else (passwords and layout of the file aside); 32 hex digits."""
@@ -372,6 +371,12 @@ class Channel(Section):
         data["repository"], data["trail"] = redact(self.repository), redact(self.trail)
         data["spark"]["remote"] = redact(self.spark.remote)
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _server_name(channel: str) -> str:
+    folded = "ddlrepl_" + re.sub(r"[^a-z0-9_]", "_", channel.lower())
+    plain = folded == f"ddlrepl_{channel}"
+    return folded if plain else f"{folded}_{hashlib.sha256(channel.encode()).hexdigest()[:8]}"
 
 
 def _numbered(data: dict[str, Any]) -> Iterator[tuple[str, Target]]:

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import Field
 
 from airflow_ddlrepl.config.base.name_pattern import any_matches, is_pattern, matches
-from airflow_ddlrepl.config.base.pattern_overlap import Pair, overlap, pair
+from airflow_ddlrepl.config.base.pattern_overlap import Pair, schema_and_name, tables_intersect
 from airflow_ddlrepl.config.base.section import Section, TablePattern
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.model.names import TableName
 
 _JOINING = {"add_table_pattern", "ignore_table_pattern", "capture_schema"}
-APART = "no table is both replayed and adapted"
+NOT_BOTH = "no table is both replayed and adapted"
 
 
 class ReplayEntry(Section):
@@ -29,28 +29,28 @@ class ReplayEntry(Section):
     tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table", as at the source')
     exclude: tuple[TablePattern, ...] = Field((), description="tables that `tables` matches but that are adapted")
 
-    def holds(self, name: TableName) -> bool:
+    def covers(self, name: TableName) -> bool:
         """Is it about this table?"""
         return any_matches(self.tables, name) and not any_matches(self.exclude, name)
 
-    def meets(self, other: Pair) -> str | None:
+    def overlapping_pattern(self, other: Pair) -> str | None:
         """Its own pattern that matches a name which the other matches as well; None: there is no such name."""
         if _is_left_out(other, self.exclude):
             return None
-        return next((own for own in self.tables if overlap(pair(own), other)), None)
+        return next((own for own in self.tables if tables_intersect(schema_and_name(own), other)), None)
 
 
 def _is_left_out(other: Pair, exclude: Sequence[str]) -> bool:
     """Is it an excluded pattern, or an excluded table's name? Quotes make a pattern narrower."""
-    plain = [pair(pattern) for pattern in exclude if '"' not in pattern]
-    if other in map(pair, exclude):
+    plain = [schema_and_name(pattern) for pattern in exclude if '"' not in pattern]
+    if other in map(schema_and_name, exclude):
         return True
     if any(is_pattern(part) or '"' in part for part in other):
         return False
     return any(matches(schema, other[0]) and matches(table, other[1]) for schema, table in plain)
 
 
-def require_apart(
+def require_no_overlap(
     entries: Sequence[ReplayEntry],
     actions: Mapping[str, Sequence[AdaptAction]],
     properties: Mapping[str, Sequence[str]],
@@ -62,15 +62,15 @@ def require_apart(
     for number, entry in enumerate(entries):
         here = f"entry [{number}]"
         for place, covered in _covered(actions):
-            if own := entry.meets(covered):
-                raise ValueError(f"{here}: {own} and {place} can be about the same table, and {APART}: {_SPLIT}")
+            if own := entry.overlapping_pattern(covered):
+                raise ValueError(f"{here}: {own} and {place} can be about the same table, and {NOT_BOTH}: {_SPLIT}")
         for place, patterns in properties.items():
             for pattern in patterns:
-                if own := entry.meets(pair(pattern)):
+                if own := entry.overlapping_pattern(schema_and_name(pattern)):
                     raise ValueError(f"{here}: {own} can be a table of {place}: {_AS_IT_IS}")
         for place, renamed in schemas.items():
             for schema in (schema for schema, name in renamed.items() if schema != name):
-                if any(matches(pair(own)[0], schema) for own in entry.tables):
+                if any(matches(schema_and_name(own)[0], schema) for own in entry.tables):
                     raise ValueError(f"{here}: {place} gives schema {schema} another name: {_AS_IT_IS}")
 
 
@@ -88,8 +88,8 @@ def _covered(actions: Mapping[str, Sequence[AdaptAction]]) -> Iterator[tuple[str
     """What each action is about, with its place."""
     for place, listed in actions.items():
         for number, action in enumerate(listed):
-            here, said = f"{place}[{number}]", action.model_fields_set
-            if not (action.table == "*" and action.capture_schema is not None and said <= _JOINING):
-                yield here, pair(action.table)
+            here, keys = f"{place}[{number}]", action.model_fields_set
+            if not (action.table == "*" and action.capture_schema is not None and keys <= _JOINING):
+                yield here, schema_and_name(action.table)
             if action.integrate_schema is not None:
                 yield here, (action.capture_schema or "*", action.add_table_pattern or "*")

@@ -119,7 +119,7 @@ def _only(scheme: str) -> str:
     profile = of_scheme(scheme)
     if profile is None:
         return hint
-    refused = "; ".join(note.says for note in profile.refusals)
+    refused = "; ".join(note.text for note in profile.refusals)
     page = f"docs/databases.md tells what HVR's AdaptDDL does with {profile.title}"
     return f"{hint}\n        {page}{f' ({refused})' if refused else ''}"
 
@@ -132,7 +132,7 @@ def _no_connection(name: str) -> ConfigError:
     """Says where the connection was looked for, and the command that adds it."""
     add = f"airflow connections add {name} --conn-uri 'postgres://user:password@host:5432/database'"
     named = os.environ.get(VARIABLE)
-    if named and _was_asked_for(name, Path(named)):
+    if named and _airflow_has_no(name, Path(named)):
         where, hint = "in its secrets backends, the environment and its metadata database", add
         return ConfigError(f"there is no connection {name!r}: Airflow has none {where}", code="CFG-103", hint=hint)
     file = f"the file {named} ({VARIABLE}) has none of that name" if named else f"{VARIABLE} names no file"
@@ -143,7 +143,7 @@ def _no_connection(name: str) -> ConfigError:
     )
 
 
-def _was_asked_for(name: str, file: Path) -> bool:
+def _airflow_has_no(name: str, file: Path) -> bool:
     """Was the file written for Airflow, which has no such connection?"""
     text = file.expanduser().read_text(encoding="utf-8")
     return text.lstrip().startswith("{") and name in json.loads(text)

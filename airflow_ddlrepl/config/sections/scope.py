@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from airflow_ddlrepl.config.base.name_pattern import (
     any_matches,
-    joins,
     matches,
+    matches_new_table,
     split_table_pattern,
 )
 from airflow_ddlrepl.config.sections.channel import Channel
@@ -94,6 +94,6 @@ class Scope:
         return not SYSTEM_SCHEMA.fullmatch(name.schema) and not self.excludes(name)
 
     def _admits(self, rule: Joining, name: TableName) -> bool:
-        if not joins(name, rule.pattern, rule.ignore, rule.schema):
+        if not matches_new_table(name, rule.pattern, rule.ignore, rule.schema):
             return False
         return rule.schema is not None or any(matches(split_table_pattern(p)[0], name.schema) for p in self.tables)

@@ -10,7 +10,13 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from airflow_ddlrepl.config.base.name_pattern import MAX_NAME_BYTES, impossible, is_about, matches, parts_about
+from airflow_ddlrepl.config.base.name_pattern import (
+    MAX_NAME_BYTES,
+    matches,
+    matches_name,
+    matches_no_name,
+    split_name_pattern,
+)
 from airflow_ddlrepl.config.base.section import Section, YesNo
 from airflow_ddlrepl.config.condition.parser import condition, spelled
 from airflow_ddlrepl.config.hvr.action_text import (
@@ -46,13 +52,13 @@ class _Property(Section):
     @model_validator(mode="after")
     def _tables_are_possible(self) -> _Property:
         for pattern in self.tables:
-            if any(map(impossible, parts_about(pattern))):
+            if any(map(matches_no_name, split_name_pattern(pattern))):
                 raise ValueError(f"tables: {pattern!r} can be no table's name")
         return self
 
-    def holds(self, target: str, table: TableName) -> bool:
+    def applies_to(self, target: str, table: TableName) -> bool:
         """For this table, named as at the source, at that target?"""
-        return (not self.targets or target in self.targets) and any(is_about(p, table) for p in self.tables)
+        return (not self.targets or target in self.targets) and any(matches_name(p, table) for p in self.tables)
 
 
 def _possible_name(name: str) -> str:
@@ -72,9 +78,9 @@ class ColumnProperty(_Property):
     absent: YesNo = Field(False, description="the column is not at the target")
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> ColumnProperty:
+    def _renames_or_drops(self) -> ColumnProperty:
         for pattern in self.columns:
-            if impossible(pattern):
+            if matches_no_name(pattern):
                 raise ValueError(f"columns: {pattern!r} can be no column's name")
         if (self.name is None) != self.absent:
             raise ValueError("says either `name` or `absent: true`")
@@ -139,7 +145,7 @@ class Transformation(_Property):
     @classmethod
     def _columns_are_possible(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in value:
-            if impossible(pattern):
+            if matches_no_name(pattern):
                 raise ValueError(f"{pattern!r} can be no column's name")
         return value
 
@@ -155,8 +161,8 @@ class Transformation(_Property):
 def _from_text(parameters: Parameters, takes: Any) -> BeforeValidator:
     """One line of text becomes the section it says. parameters: HVR's names and our keys. takes: for the schema."""
 
-    def read(said: Any) -> Any:
-        return _listed(read_action(said, parameters)) if isinstance(said, str) else said
+    def read(value: Any) -> Any:
+        return _listed(read_action(value, parameters)) if isinstance(value, str) else value
 
     return BeforeValidator(read, json_schema_input_type=takes)
 
@@ -176,32 +182,32 @@ One = TypeVar("One", bound=_Property)
 
 def digest(properties: tuple[_Property, ...]) -> str:
     """Changes when they say something else; empty when there are none. Where they hold is left out."""
-    said = [p.model_dump(mode="json", exclude={"tables", "targets"}, exclude_defaults=True) for p in properties]
-    return json.dumps(said, sort_keys=True, ensure_ascii=False) if said else ""
-
-
-@lru_cache(maxsize=4096)
-def condition_in(said: str) -> str:
-    """Of what `digest` tells of a table: the condition for its rows; empty: it has all of them."""
-    found = (one["condition"] for one in json.loads(said or "[]") if "condition" in one)
-    return next(found, "")
-
-
-@lru_cache(maxsize=4096)
-def values_in(said: str) -> str:
-    """The same of its transformation, as JSON; empty: the target has the source's values."""
-    found = (json.dumps(one, sort_keys=True) for one in json.loads(said or "[]") if "function" in one)
-    return next(found, "")
-
-
-@lru_cache(maxsize=4096)
-def names_in(said: str) -> str:
-    """The same without the condition and the transformation."""
-    found = [one for one in json.loads(said or "[]") if not one.keys() & {"condition", "function"}]
+    found = [p.model_dump(mode="json", exclude={"tables", "targets"}, exclude_defaults=True) for p in properties]
     return json.dumps(found, sort_keys=True, ensure_ascii=False) if found else ""
 
 
-def seen_as(properties: tuple[One, ...], target: str, replay: str) -> tuple[One, ...]:
+@lru_cache(maxsize=4096)
+def condition_in(properties: str) -> str:
+    """Of what `digest` tells of a table: the condition for its rows; empty: it has all of them."""
+    found = (one["condition"] for one in json.loads(properties or "[]") if "condition" in one)
+    return next(found, "")
+
+
+@lru_cache(maxsize=4096)
+def values_in(properties: str) -> str:
+    """The same of its transformation, as JSON; empty: the target has the source's values."""
+    found = (json.dumps(one, sort_keys=True) for one in json.loads(properties or "[]") if "function" in one)
+    return next(found, "")
+
+
+@lru_cache(maxsize=4096)
+def names_in(properties: str) -> str:
+    """The same without the condition and the transformation."""
+    found = [one for one in json.loads(properties or "[]") if not one.keys() & {"condition", "function"}]
+    return json.dumps(found, sort_keys=True, ensure_ascii=False) if found else ""
+
+
+def for_replay(properties: tuple[One, ...], target: str, replay: str) -> tuple[One, ...]:
     """The same, but that those of the target, and no others, hold for the replay."""
     found = []
     for one in properties:

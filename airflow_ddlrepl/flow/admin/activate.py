@@ -156,7 +156,7 @@ def deactivate(run: RunContext) -> Activated:
     """Remove what activation made at the source and what we remember; the tables of targets and replays stay."""
     position = run.repository.captured(run.channel.name) or Lsn(0)
     run.source.deactivate()
-    for place in run.channel.places:
+    for place in run.channel.targets_and_replays:
         with session(run.target_dsn(place.name)) as connection:
             state.forget(connection, run.channel.holder(place.name))
     run.repository.delete_channel(run.channel.name, run.token)

@@ -10,7 +10,7 @@ from itertools import chain
 
 from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
-from airflow_ddlrepl.config.base.name_pattern import is_selected, quoted
+from airflow_ddlrepl.config.base.name_pattern import exact_pattern, is_selected
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
@@ -66,7 +66,7 @@ def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     unlike = sorted({table.table for table in found.tables if table.differences and not table.waits})
     if not unlike:
         return found
-    refresh(run, [quoted(name) for name in unlike], BY_ROW)
+    refresh(run, [exact_pattern(name) for name in unlike], BY_ROW)
     again = compare(run, patterns)
     return replace(again, repaired=tuple(map(str, unlike)), seconds=round(found.seconds + again.seconds, 2))
 

@@ -94,7 +94,7 @@ def _place(run: RunContext, into: str) -> str:
     targets = [target.name for target in run.channel.targets]
     if not into and len(targets) == 1:
         return targets[0]
-    if into not in (known := [place.name for place in run.channel.places]):
+    if into not in (known := [place.name for place in run.channel.targets_and_replays]):
         raise ConfigError(
             f"the channel has no target or replay {into}" if into else "the channel has several targets",
             code="CFG-132",

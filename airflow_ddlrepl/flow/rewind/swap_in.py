@@ -33,7 +33,7 @@ from airflow_ddlrepl.transform.values import Transform
 def as_target(run: RunContext, target: str) -> RunContext:
     """The same run, in which the channel's first replay has the policies of a live target."""
     found = copy(run)
-    found.channel = run.channel.replaying(target)
+    found.channel = run.channel.with_replay_like(target)
     return found
 
 

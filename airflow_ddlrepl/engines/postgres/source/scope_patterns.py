@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from airflow_ddlrepl.config.base.name_pattern import TOKEN, parts_about, split_table_pattern
+from airflow_ddlrepl.config.base.name_pattern import TOKEN, split_name_pattern, split_table_pattern
 from airflow_ddlrepl.config.sections.scope import Scope
 
 
@@ -25,7 +25,7 @@ def patterns_of(scope: Scope) -> dict[str, Any]:
         ]
         + [_within(one, other) for one in scope.replayed for other in scope.tables],
         "whole": [
-            [*map(regex, ("*", *parts_about(one.table))[-2:]), None if one.column is None else regex(one.column)]
+            [*map(regex, ("*", *split_name_pattern(one.table))[-2:]), None if one.column is None else regex(one.column)]
             for one in scope.whole
         ],
     }
