@@ -19,6 +19,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from airflow_ddlrepl.engines.postgres.connection.first_row import over
+from airflow_ddlrepl.engines.postgres.log import preconditions
 from airflow_ddlrepl.engines.postgres.log.capture_range import (
     NeedsText,
     RangeTask,
@@ -298,15 +300,38 @@ def test_a_latin1_database_is_read_as_text(databases: Any, tmp_path: Path) -> No
     assert found.rows["t"][0]["a_größe"] == "é" and found.events[0].statement == "é"
 
 
-GONE = [("slot", "gone", "SRC-140"), ("publication", "gone", "SRC-142")]
+WRONG = [
+    ("slot", "gone", "SRC-102"),
+    ("slot", "of_another", "SRC-107"),
+    ("publication", "gone", "SRC-104"),
+    ("publication", "incomplete", "SRC-108"),
+    ("low", Lsn(1), "SRC-141"),
+]
 
 
-@pytest.mark.parametrize(("what", "wrong", "code"), [*GONE, ("low", Lsn(1), "SRC-141"), ("timeline", 7, "SRC-117")])
-def test_what_is_not_as_it_should_be_is_said(source: Source, what: str, wrong: Any, code: str) -> None:
+@pytest.mark.parametrize(("what", "wrong", "code"), WRONG)
+def test_a_task_refuses_with_the_words_of_the_run(source: Source, what: str, wrong: Any, code: str) -> None:
+    """The run asks over psycopg before it reads, and the task over the Arrow driver when it does."""
     source.sql.execute("create table t (id int primary key)")
-    with pytest.raises(SourceError) as caught:
-        capture_range(replace(source.task(), **{what: wrong}))
+    source.sql.execute("create publication incomplete for all tables with (publish = 'insert')")
+    source.sql.execute("select pg_create_physical_replication_slot('of_another')")
+    task = replace(source.task(), **{what: wrong})
+    try:
+        with pytest.raises(SourceError) as caught:
+            capture_range(task)
+        with pytest.raises(SourceError) as before:
+            preconditions.require_publication(over(source.sql), task.publication, at=task.low)
+            preconditions.require_slot(over(source.sql), task.slot, task.low)
+    finally:
+        source.sql.execute("select pg_drop_replication_slot('of_another')")
     assert caught.value.code == code and caught.value.hint
+    assert str(caught.value) == str(before.value)
+
+
+def test_a_task_reads_the_log_of_the_run_s_timeline_only(source: Source) -> None:
+    source.sql.execute("create table t (id int primary key)")
+    with pytest.raises(SourceError, match="SRC-117"):
+        capture_range(replace(source.task(), timeline=7))
 
 
 def test_a_role_without_replication_is_told_so(source: Source, databases: Any) -> None:
@@ -316,7 +341,7 @@ def test_a_role_without_replication_is_told_so(source: Source, databases: Any) -
         dsn = make_conninfo(databases.source, user="reader_only", password="geheim")
         with pytest.raises(SourceError) as caught:
             capture_range(replace(source.task(), dsn=dsn))
-        assert caught.value.code == "SRC-144" and "geheim" not in str(caught.value)
+        assert caught.value.code == "SRC-105" and "geheim" not in str(caught.value)
     finally:
         source.sql.execute("drop role reader_only")
 
@@ -347,14 +372,14 @@ def test_the_replication_protocol_gives_the_same(source: Source) -> None:
         dsn = make_conninfo(source.dsn, user=role, password=password)
         with psycopg.connect(dsn, autocommit=True) as session:
             assert choose_reader(session) is Reader.PROTOCOL
-        with pytest.raises(SourceError, match="SRC-144"):
+        with pytest.raises(SourceError, match="SRC-105"):
             source.capture(high=high, dsn=dsn)
         commits = [t["lsn"] for t in source.capture(high=high).transactions]
         middle = Lsn(commits[len(commits) // 2])
         for low, up in ((source.low, middle), (middle, high)):
             wanted = source.capture(low=low, high=up).everything()
             assert source.capture(low=low, high=up, dsn=dsn, reader=Reader.PROTOCOL).everything() == wanted
-        with pytest.raises(SourceError, match="SRC-140"):
+        with pytest.raises(SourceError, match="SRC-102"):
             source.capture(high=high, dsn=dsn, reader=Reader.PROTOCOL, slot="nowhere")
     finally:
         source.sql.execute(f"drop role {role}")

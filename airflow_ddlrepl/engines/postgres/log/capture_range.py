@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -22,8 +21,10 @@ import pyarrow as pa
 from airflow_ddlrepl.ddl.sql.query_string import ByTransaction
 from airflow_ddlrepl.engines.postgres.connection import settings
 from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection
+from airflow_ddlrepl.engines.postgres.connection.first_row import first_row, over
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import set_all
+from airflow_ddlrepl.engines.postgres.log import preconditions, slots
 from airflow_ddlrepl.engines.postgres.log.replication_protocol import stream
 from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
@@ -119,8 +120,8 @@ def choose_reader(connection: Any) -> Reader:
 def capture_range(task: RangeTask) -> Part:
     """Decode one range into trail files; the part counts once a segment manifest names it.
 
-    Raises NeedsText SRC-150 when the window must be read in text format, SourceError SRC-14x when slot,
-    publication or rights are not as they should be, SRC-160 when the stream is not understood.
+    Raises NeedsText SRC-150 when the window must be read in text format, what `preconditions` raises when slot,
+    publication or rights are not as they should be, SourceError SRC-160 when the stream is not understood.
     """
     if task.high <= task.low:
         return Part(task.index, task.low, task.high)
@@ -135,7 +136,7 @@ def capture_range(task: RangeTask) -> Part:
 def _capture(task: RangeTask, writer: PartWriter) -> Part:
     with _session(task) as cursor:
         encoding = _prepare(cursor, task)
-        key = read_key(partial(_one, cursor), task.publication)
+        key = read_key(over(cursor), task.publication)
         decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, key)
         events = ByTransaction()
         for messages in _messages(cursor, task):
@@ -176,59 +177,16 @@ def _session(task: RangeTask) -> Iterator[Any]:
 
 def _prepare(cursor: Any, task: RangeTask) -> str:
     """Set up the session, prove slot and publication; the name of Python's codec for the database's encoding."""
-    _one(cursor, set_all(settings.LOG))
-    if _one(cursor, f"select 1 from pg_catalog.pg_publication where pubname = {literal(task.publication)}") is None:
-        raise SourceError(
-            f"the publication {task.publication} does not exist",
-            code="SRC-142",
-            at=task.low,
-            hint="activate the channel again; changes since its removal need a refresh",
-        )
-    slot = _one(
-        cursor,
-        "select coalesce(confirmed_flush_lsn::text, '0/0'), coalesce(wal_status, ''), coalesce(plugin::text, '')"
-        " from pg_catalog.pg_replication_slots"
-        f" where slot_name = {literal(task.slot)} and database = current_database()",
-    )
-    timeline = _one(cursor, f"select {TIMELINE}") if task.timeline else None
+    first_row(cursor, set_all(settings.LOG))
+    ask = over(cursor)
+    preconditions.require_publication(ask, task.publication, at=task.low)
+    timeline = ask(f"select {TIMELINE}") if task.timeline else None
     if timeline and timeline[0] != task.timeline:
         raise changed(task.timeline, timeline[0])
-    _check_slot(task, slot)
-    row = _one(cursor, "select current_setting('server_encoding')")
+    preconditions.require_slot(ask, task.slot, task.low)
+    row = first_row(cursor, "select current_setting('server_encoding')")
     encoding = str(row[0]) if row else "UTF8"
     return _ENCODINGS.get(encoding, encoding.lower().replace("win", "cp"))
-
-
-def _check_slot(task: RangeTask, slot: Sequence[str] | None) -> None:
-    if slot is None:
-        raise SourceError(
-            f"the replication slot {task.slot} does not exist in this database",
-            code="SRC-140",
-            at=task.low,
-            hint="activate the channel again; what happened since needs a refresh",
-        )
-    confirmed, wal_status, plugin = slot
-    if plugin != "pgoutput":
-        raise SourceError(
-            f"the replication slot {task.slot} belongs to {plugin or 'physical replication'}, not to pgoutput",
-            code="SRC-147",
-            hint="choose another slot name for the channel",
-        )
-    if wal_status == "lost":
-        raise SourceError(
-            f"the source has removed log that slot {task.slot} still needs",
-            code="SRC-143",
-            at=task.low,
-            hint="`ddlrepl activate` makes it anew: what was missed comes by a refresh."
-            " A larger max_slot_wal_keep_size prevents it",
-        )
-    if Lsn.parse(confirmed) > task.low:
-        raise SourceError(
-            f"the slot {task.slot} stands at {confirmed}, behind the position to read from",
-            code="SRC-141",
-            at=task.low,
-            hint="somebody else reads or advanced this slot; the changes between need a refresh",
-        )
 
 
 def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
@@ -244,14 +202,16 @@ def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
             if _state(error) != IN_USE:
                 raise
     copy = f"ddlrepl_{uuid.uuid4().hex[:16]}"
-    _one(cursor, f"select pg_copy_logical_replication_slot({literal(task.slot)}, {literal(copy)}, true)::text")
-    found = _one(
+    first_row(cursor, f"select pg_copy_logical_replication_slot({literal(task.slot)}, {literal(copy)}, true)::text")
+    found = first_row(
         cursor, f"select confirmed_flush_lsn::text from pg_replication_slots where slot_name = {literal(copy)}"
     )
     if found and Lsn.parse(found[0]) < task.low:
-        _one(cursor, f"select pg_replication_slot_advance({literal(copy)}, {literal(str(task.low))}::pg_lsn)::text")
+        first_row(
+            cursor, f"select pg_replication_slot_advance({literal(copy)}, {literal(str(task.low))}::pg_lsn)::text"
+        )
     yield from _peek(cursor, copy, task)
-    _one(cursor, f"select pg_drop_replication_slot({literal(copy)})::text")
+    first_row(cursor, f"select pg_drop_replication_slot({literal(copy)})::text")
 
 
 def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
@@ -272,28 +232,15 @@ def _options(task: RangeTask) -> list[tuple[str, str]]:
     return [*options, ("binary", "true")] if task.wire_format == "binary" else options
 
 
-def _one(cursor: Any, sql: str) -> tuple[Any, ...] | None:
-    cursor.execute(sql)
-    row: tuple[Any, ...] | None = cursor.fetchone()
-    return row
-
-
-_FAILURES = {
-    "42704": ("SRC-140", "activate the channel again; what happened since needs a refresh", False),
-    IN_USE: ("SRC-145", "another session reads the slot: wait for it, or end it with pg_terminate_backend", True),
-    "42501": ("SRC-144", "ALTER ROLE … REPLICATION for the capture user, and see docs/postgresql.md", False),
-    "53400": ("SRC-148", "raise max_replication_slots at the source, or capture with fewer parallel tasks", False),
-    "53100": ("SRC-151", "make room on the source's disk: decoding large transactions needs temporary files", True),
-    "58P01": ("SRC-143", "`ddlrepl activate` makes the slot anew: what was missed comes by a refresh", False),
-}
+GONE, NO_RIGHT, NONE_FREE, FULL, REMOVED = "42704", "42501", "53400", "53100", "58P01"
 # Failures in the middle of a result come without their SQLSTATE.
 _TEXTS = {
     r"is active for PID": IN_USE,
-    r"(slot|publication) .* does not exist": "42704",
-    r"permission denied": "42501",
-    r"all replication slots are in use": "53400",
-    r"No space left on device": "53100",
-    r"has already been removed|can no longer get changes": "58P01",
+    r"(slot|publication) .* does not exist": GONE,
+    r"permission denied": NO_RIGHT,
+    r"all replication slots are in use": NONE_FREE,
+    r"No space left on device": FULL,
+    r"has already been removed|can no longer get changes": REMOVED,
 }
 
 
@@ -304,9 +251,22 @@ def _state(error: BaseException) -> str:
 
 
 def _source_error(error: BaseException, task: RangeTask) -> SourceError:
-    text = " ".join(str(error).split())
-    fallback = ("SRC-146", "see the source's log; the next run reads the window again", True)
-    code, hint, retryable = _FAILURES.get(_state(error), fallback)
+    """What was found right, and went wrong while it was read: the same codes as the preconditions have for it."""
+    text, state = " ".join(str(error).split()), _state(error)
+    if state == GONE:
+        if re.search(r'publication ".*" does not exist', text):
+            return preconditions.publication_missing(task.publication, task.low)
+        return preconditions.slot_missing(task.slot, task.low)
+    if state == REMOVED:
+        return slots.lost(task.slot, text, task.low)
+    if state == IN_USE:
+        return slots.busy(task.slot, error)
+    if state == NONE_FREE:
+        return slots.none_free()
+    code, hint, retryable = {
+        NO_RIGHT: ("SRC-105", "ALTER ROLE … REPLICATION for the capture user, and see docs/postgresql.md", False),
+        FULL: ("SRC-151", "make room on the source's disk: decoding large transactions needs temporary files", True),
+    }.get(state, ("SRC-146", "see the source's log; the next run reads the window again", True))
     return SourceError(f"reading the log failed: {text}", code=code, at=task.low, hint=hint, retryable=retryable)
 
 

@@ -1,26 +1,26 @@
-"""Is the source fit to be read? Each answer that is no comes as an error with the SQL that mends it."""
+"""Can the source's log be read without loss? Each answer that is no comes as an error with the SQL that mends it.
+
+A run asks before it reads, and every task that reads asks again, over its own driver: the answers are the same.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from airflow_ddlrepl.engines.postgres.connection.quoting import quote
+from airflow_ddlrepl.engines.postgres.connection.first_row import Ask
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.log import slots
 from airflow_ddlrepl.errors import SourceError
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+from airflow_ddlrepl.model.position import Lsn
 
 OLDEST_VERSION = 150000
 AGAIN = "`ddlrepl activate` makes it anew: what was missed comes by a refresh"
 
 
-def require_server(connection: Connection[Any]) -> None:
+def require_server(ask: Ask) -> None:
     """Raises SourceError SRC-101 (wal_level), SRC-112 (too old), SRC-113 (a standby)."""
-    row = connection.execute(
+    row = ask(
         "SELECT current_setting('wal_level'), current_setting('server_version_num')::int, pg_is_in_recovery(),"
         " current_setting('server_version')"
-    ).fetchone()
+    )
     assert row is not None
     level, version, standby, spelled = row
     if version < OLDEST_VERSION:
@@ -37,18 +37,22 @@ def require_server(connection: Connection[Any]) -> None:
         )
 
 
-def require_replication(connection: Connection[Any]) -> None:
+def require_replication(ask: Ask) -> None:
     """Raises SourceError SRC-105 when this role may not use slots."""
-    row = connection.execute("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user").fetchone()
+    row = ask("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user")
     if row is None or not row[0]:
-        raise slots.no_replication(connection)
+        raise slots.no_replication(ask)
 
 
-def require_slot(connection: Connection[Any], name: str) -> slots.Slot:
-    """Raises SourceError SRC-102 (missing), SRC-103 (lost), SRC-107 (somebody else's slot of that name)."""
-    slot = slots.state(connection, name)
+def require_slot(ask: Ask, name: str, at: Lsn | None = None) -> slots.Slot:
+    """Return the slot of that name, which can be read.
+
+    at: the position to read from, if it is known already. Raises SourceError SRC-102 (missing), SRC-103 (lost),
+    SRC-107 (somebody else's slot of that name), SRC-141 (it has left the position behind).
+    """
+    slot = slots.find(ask, name)
     if slot is None:
-        raise SourceError(f"the replication slot {name} is missing", code="SRC-102", hint=AGAIN)
+        raise slot_missing(name, at)
     if not slot.is_ours:
         raise SourceError(
             f"the replication slot {name} is not ours: plugin {slot.plugin or 'none'}, database {slot.database}",
@@ -56,29 +60,39 @@ def require_slot(connection: Connection[Any], name: str) -> slots.Slot:
             hint="give the channel another name in source.slot",
         )
     if slot.invalid:
-        raise slots.lost(name, slot.invalid)
+        raise slots.lost(name, slot.invalid, at)
+    if at is not None and slot.confirmed > at:
+        raise SourceError(
+            f"the replication slot {name} stands at {slot.confirmed}: what committed before it can't be read",
+            code="SRC-141",
+            at=at,
+            hint="somebody read it or created it anew. `ddlrepl activate`: what was missed comes by a refresh",
+        )
     return slot
 
 
-def require_publication(connection: Connection[Any], name: str, known: int | None) -> None:
+def slot_missing(name: str, at: Lsn | None = None) -> SourceError:
+    """Return SourceError SRC-102: there is no slot of that name."""
+    return SourceError(f"the replication slot {name} is missing", code="SRC-102", at=at, hint=AGAIN)
+
+
+def require_publication(ask: Ask, name: str, known: int | None = None, at: Lsn | None = None) -> None:
     """Raises SourceError SRC-104 (missing), SRC-106 (created again: younger than the slot), SRC-108 (rows missing).
 
-    known: the id of the publication that what was captured came by; None: not known.
+    known: the id of the publication that what was captured came by; None: not known. at: the position to read from.
     """
-    row = connection.execute(
-        "SELECT oid, pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot"
-        " FROM pg_publication WHERE pubname = %s",
-        [name],
-    ).fetchone()
+    row = ask(
+        "SELECT oid::bigint, pubinsert AND pubupdate AND pubdelete AND pubtruncate, pubviaroot"
+        f" FROM pg_catalog.pg_publication WHERE pubname = {literal(name)}"
+    )
     if row is None:
-        raise SourceError(
-            f"the publication {name} is missing: changes since then can't be read", code="SRC-104", hint=AGAIN
-        )
+        raise publication_missing(name, at)
     found, is_complete, via_root = row
     if not is_complete or via_root:
         raise SourceError(
             f"the publication {name} does not publish everything we need",
             code="SRC-108",
+            at=at,
             hint=f"ALTER PUBLICATION {quote(name)} SET (publish = 'insert, update, delete, truncate',"
             " publish_via_partition_root = false); and refresh",
         )
@@ -87,11 +101,19 @@ def require_publication(connection: Connection[Any], name: str, known: int | Non
             f"the publication {name} was dropped and created again: it is younger than the slot and the log"
             " before it can't be read",
             code="SRC-106",
+            at=at,
             hint=AGAIN,
         )
 
 
-def publication_id(connection: Connection[Any], name: str) -> int | None:
-    """Another one when the publication is made again."""
-    row = connection.execute("SELECT oid FROM pg_publication WHERE pubname = %s", [name]).fetchone()
+def publication_missing(name: str, at: Lsn | None = None) -> SourceError:
+    """Return SourceError SRC-104: there is no publication of that name."""
+    return SourceError(
+        f"the publication {name} is missing: changes since then can't be read", code="SRC-104", at=at, hint=AGAIN
+    )
+
+
+def publication_id(ask: Ask, name: str) -> int | None:
+    """Return the publication's id, which is another one when it is made again; None when there is none."""
+    row = ask(f"SELECT oid::bigint FROM pg_catalog.pg_publication WHERE pubname = {literal(name)}")
     return int(row[0]) if row else None

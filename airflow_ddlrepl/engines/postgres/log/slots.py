@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.engines.postgres.connection.first_row import Ask, over
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Lsn
@@ -20,9 +21,9 @@ ACTIVE_SECONDS = 10.0
 FAILOVER_VERSION = 170000
 
 _STATE_SQL = """
-SELECT s.plugin, s.database, s.confirmed_flush_lsn::text, s.wal_status, s.active_pid,
+SELECT s.plugin::text, s.database::text, s.confirmed_flush_lsn::text, s.wal_status,
        s.database = current_database(), to_jsonb(s) ->> 'invalidation_reason'
-FROM pg_replication_slots s WHERE s.slot_name = %s
+FROM pg_catalog.pg_replication_slots s WHERE s.slot_name = {name}
 """
 _BLOCKERS_SQL = """
 SELECT format('process %%s (user %%s, database %%s, application %%s, %%s since %%s)', pid, usename, datname,
@@ -55,11 +56,16 @@ class Slot:
 
 
 def state(connection: Connection[Any], name: str) -> Slot | None:
-    """The slot of that name; None when there is none."""
-    row = connection.execute(_STATE_SQL, [name]).fetchone()
+    """Return the slot of that name; None when there is none."""
+    return find(over(connection), name)
+
+
+def find(ask: Ask, name: str) -> Slot | None:
+    """Return the slot of that name, over any driver; None when there is none."""
+    row = ask(_STATE_SQL.format(name=literal(name)))
     if row is None:
         return None
-    plugin, database, confirmed, wal_status, _, is_here, reason = row
+    plugin, database, confirmed, wal_status, is_here, reason = row
     invalid = reason or ("its log has been removed" if wal_status == "lost" else "")
     return Slot(plugin or "", database, Lsn.parse(confirmed or "0/0"), invalid, bool(is_here))
 
@@ -93,7 +99,7 @@ def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
         except errors().QueryCanceled:
             raise _blocked(connection, name) from None
         except errors().InsufficientPrivilege:
-            raise no_replication(connection) from None
+            raise no_replication(over(connection)) from None
     assert row is not None
     return Lsn.parse(row[0])
 
@@ -112,11 +118,17 @@ def _none_free_is_told() -> Iterator[None]:
     try:
         yield
     except errors().ConfigurationLimitExceeded:
-        raise SourceError(
-            "all replication slots are in use",
-            code="SRC-111",
-            hint="ALTER SYSTEM SET max_replication_slots = 20; and restart, or drop a slot that nobody reads",
-        ) from None
+        raise none_free() from None
+
+
+def none_free() -> SourceError:
+    """Return SourceError SRC-111: the server has no slot left, neither a lasting one nor one for a reader's copy."""
+    return SourceError(
+        "all replication slots are in use",
+        code="SRC-111",
+        hint="ALTER SYSTEM SET max_replication_slots = 20; and restart, or drop a slot that nobody reads,"
+        " or capture with fewer parallel tasks",
+    )
 
 
 def advance(connection: Connection[Any], name: str, to: Lsn) -> None:
@@ -135,7 +147,7 @@ def advance(connection: Connection[Any], name: str, to: Lsn) -> None:
             return
         except errors().ObjectInUse as error:
             if time.monotonic() > deadline:
-                raise _busy(name, error) from None
+                raise busy(name, error) from None
             time.sleep(0.1)
 
 
@@ -151,10 +163,12 @@ def lost_is_told(connection: Connection[Any], name: str) -> Iterator[None]:
         raise lost(name, slot.invalid) from None
 
 
-def lost(name: str, reason: str) -> SourceError:
+def lost(name: str, reason: str, at: Lsn | None = None) -> SourceError:
+    """Return SourceError SRC-103: the slot can't be read any more."""
     return SourceError(
         f"the replication slot {name} is lost: {reason}",
         code="SRC-103",
+        at=at,
         hint=f"SELECT pg_drop_replication_slot({literal(name).strip()}); then `ddlrepl activate`:"
         " what was missed comes by a refresh. A larger max_slot_wal_keep_size prevents it",
     )
@@ -165,11 +179,12 @@ def drop(connection: Connection[Any], name: str) -> None:
     try:
         connection.execute("SELECT pg_drop_replication_slot(%s)", [name])
     except errors().ObjectInUse as error:
-        raise _busy(name, error) from None
+        raise busy(name, error) from None
 
 
-def no_replication(connection: Connection[Any]) -> SourceError:
-    row = connection.execute("SELECT current_user, quote_ident(current_user)").fetchone()
+def no_replication(ask: Ask) -> SourceError:
+    """Return SourceError SRC-105: this role may not use slots."""
+    row = ask("SELECT current_user::text, quote_ident(current_user)")
     assert row is not None
     return SourceError(
         f"{row[0]} may not use replication slots", code="SRC-105", hint=f"ALTER ROLE {row[1]} REPLICATION;"
@@ -187,7 +202,8 @@ def _blocked(connection: Connection[Any], name: str) -> SourceError:
     )
 
 
-def _busy(name: str, error: Exception) -> SourceError:
+def busy(name: str, error: BaseException) -> SourceError:
+    """Return SourceError SRC-114: another session reads the slot."""
     return SourceError(
         str(error).splitlines()[0],
         code="SRC-114",

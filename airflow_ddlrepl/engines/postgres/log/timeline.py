@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions
 from airflow_ddlrepl.errors import SourceError
 
@@ -26,7 +27,7 @@ def server(connection: Connection[Any]) -> str:
     row = connection.execute(_SERVER_SQL.encode()).fetchone()
     assert row is not None
     if not row[0]:
-        preconditions.require_server(connection)
+        preconditions.require_server(over(connection))
     return f"{row[0]}/{row[1]}"
 
 

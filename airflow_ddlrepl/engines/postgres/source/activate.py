@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed, with_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.log import preconditions, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.source import helper_schema, membership
@@ -79,8 +80,8 @@ def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
 
     Raises SourceError SRC-101, SRC-105, SRC-107, SRC-109, SRC-110, SRC-111, SRC-112, SRC-113.
     """
-    preconditions.require_server(connection)
-    preconditions.require_replication(connection)
+    preconditions.require_server(over(connection))
+    preconditions.require_replication(over(connection))
     with connection.transaction():
         connection.execute("SET LOCAL lock_timeout = 0")  # the activation of another channel may take its time
         connection.execute(_ONE_AT_A_TIME)
@@ -108,12 +109,12 @@ def deactivate(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     changes: list[str] = []
     slot = slots.state(connection, wanted.slot)
     if slot is not None and slot.is_ours:
-        preconditions.require_server(connection)
+        preconditions.require_server(over(connection))
         slots.drop(connection, wanted.slot)
         changes.append(f"slot {wanted.slot} dropped")
     if retained_slot.release(connection, wanted.slot):
         changes.append(f"slot {retained_slot.held_name(wanted.slot)} dropped")
-    if preconditions.publication_id(connection, wanted.publication) is not None:
+    if preconditions.publication_id(over(connection), wanted.publication) is not None:
         drop = f"DROP PUBLICATION {quote(wanted.publication)}".encode()
         _in_time(connection, wanted, partial(connection.execute, drop))
         changes.append(f"publication {wanted.publication} dropped")
@@ -138,7 +139,7 @@ def _forget(connection: Connection[Any], wanted: SourceSetup) -> bool:
 
 def _may_prepare(connection: Connection[Any], wanted: SourceSetup) -> bool:
     """False when an administrator has made the publication and this role may only read."""
-    if preconditions.publication_id(connection, wanted.publication) is None:
+    if preconditions.publication_id(over(connection), wanted.publication) is None:
         return True
     row = connection.execute(
         "SELECT has_database_privilege(current_database(), 'CREATE') AND"
@@ -150,7 +151,7 @@ def _may_prepare(connection: Connection[Any], wanted: SourceSetup) -> bool:
 
 def _prepare(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     changes = helper_schema.install(connection, wanted.ddl)
-    if preconditions.publication_id(connection, wanted.publication) is None:
+    if preconditions.publication_id(over(connection), wanted.publication) is None:
         connection.execute(f"CREATE PUBLICATION {quote(wanted.publication)}".encode())
         changes.append(f"publication {wanted.publication}")
     if not publishes_generated(connection, wanted.publication) and _can_publish_generated(connection):
@@ -327,7 +328,7 @@ def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Lsn, bool]:
     """Creates the slot, or creates it anew when it is lost, older than its publication, or not wanted any more."""
     slot = slots.state(connection, wanted.slot)
     if slot is not None and (not slot.is_ours or (not slot.invalid and not wanted.anew)):
-        preconditions.require_slot(connection, wanted.slot)
+        preconditions.require_slot(over(connection), wanted.slot)
         try:
             _require_publication(connection, wanted)
             return slot.confirmed, False
@@ -341,13 +342,13 @@ def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Lsn, bool]:
 
 def _require_publication(connection: Connection[Any], wanted: SourceSetup) -> None:
     known = helper_schema.known_publication(connection, wanted.channel)
-    preconditions.require_publication(connection, wanted.publication, known)
+    preconditions.require_publication(over(connection), wanted.publication, known)
 
 
 def _remember_slot(connection: Connection[Any], wanted: SourceSetup, position: Lsn) -> None:
     connection.execute(
         "UPDATE ddlrepl.channel SET slot_created = %s::pg_lsn, publication_id = %s WHERE name = %s",
-        [str(position), preconditions.publication_id(connection, wanted.publication), wanted.channel],
+        [str(position), preconditions.publication_id(over(connection), wanted.publication), wanted.channel],
     )
 
 

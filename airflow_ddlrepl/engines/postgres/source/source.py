@@ -18,6 +18,7 @@ from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import identity, session
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.log import timeline as lineage
 from airflow_ddlrepl.engines.postgres.source import activate as activation
@@ -144,20 +145,13 @@ class PostgresSource:
         low: the position to go on from. Raises SRC-141 when the slot has left it behind, SRC-115 when the log ends
         before it. publication: the `foreign_publication` that the log was read by so far.
         """
-        preconditions.require_server(self.connection)
-        preconditions.require_replication(self.connection)
+        preconditions.require_server(over(self.connection))
+        preconditions.require_replication(over(self.connection))
         known = helper_schema.known_publication(self.connection, self.channel) or publication
-        preconditions.require_publication(self.connection, self.publication, known)
-        slot = preconditions.require_slot(self.connection, self.slot)
+        preconditions.require_publication(over(self.connection), self.publication, known)
+        preconditions.require_slot(over(self.connection), self.slot, low)
         if low is not None:
             self.require_log(low)
-        if low is not None and slot.confirmed > low:
-            raise SourceError(
-                f"the replication slot {self.slot} stands at {slot.confirmed}: what committed before it can't be read",
-                code="SRC-141",
-                at=low,
-                hint="somebody read it or created it anew. `ddlrepl activate`: what was missed comes by a refresh",
-            )
 
     def require_log(self, low: Lsn) -> None:
         """Raises SourceError SRC-115: the log that was captured is not this server's (any more)."""
@@ -249,7 +243,7 @@ class PostgresSource:
 
     def position(self) -> Lsn:
         """Where the slot stands: nothing before it can be read any more."""
-        return preconditions.require_slot(self.connection, self.slot).confirmed
+        return preconditions.require_slot(over(self.connection), self.slot).confirmed
 
     def tend(self) -> dict[int, str]:
         """Joins new tables and mends replica identities where no event trigger did; what became of each table.
@@ -290,7 +284,7 @@ class PostgresSource:
 
     def foreign_publication(self) -> int | None:
         """The id of the publication that an administrator has made; None where our helper schema keeps it."""
-        return None if self._may_look() else preconditions.publication_id(self.connection, self.publication)
+        return None if self._may_look() else preconditions.publication_id(over(self.connection), self.publication)
 
     def published(self) -> set[int]:
         """Ids of the tables whose rows are in the stream; none without a publication."""
