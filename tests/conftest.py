@@ -13,7 +13,7 @@ from functools import cached_property
 import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
-from tests import memory
+from tests.support import memory
 
 TEMPORARY = "PYTEST_DEBUG_TEMPROOT"
 """Where pytest makes `tmp_path`: in memory a folder of this run's own, which goes with it."""

@@ -18,8 +18,8 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.hooks.connections import connections_file
-from tests.airflow import shop
 from tests.airflow.conftest import airflow_environment
+from tests.airflow.support import shop
 
 BACKEND = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
 

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.airflow import shop
+from tests.airflow.support import shop
 from tests.airflow.test_dag_run import STAGES, the_dag
-from tests.live.hunt import Hunt
+from tests.support.secret_search import Hunt
 
 WRONG = "wr0ng m@rker/geheim"
 

@@ -24,7 +24,7 @@ from airflow_ddlrepl.hooks.local_app import LocalAppHook
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
-from tests.airflow import shop
+from tests.airflow.support import shop
 from tests.airflow.test_dag_run import STAGES, the_dag
 
 NAME = "assets"

@@ -22,7 +22,7 @@ from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
 from airflow_ddlrepl.operators.plan import PlanOperator
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
-from tests.airflow import shop
+from tests.airflow.support import shop
 from tests.airflow.test_controls import Task
 
 CHANGE = "ALTER TABLE orders ADD COLUMN price numeric(10, 2)"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.airflow import browser
+from tests.airflow.support import browser
 
 NASTY = '<img src=x onerror="document.title=1">`|*'
 BASE = "http://airflow.test/prefix"

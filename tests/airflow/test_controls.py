@@ -20,7 +20,7 @@ from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ControlRow
-from tests.airflow import shop
+from tests.airflow.support import shop
 from tests.airflow.test_dag_run import the_dag
 
 BREAKS = "adapt_ddl:\n  - on_enroll_break: FAIL_INTEG_JOB\n"

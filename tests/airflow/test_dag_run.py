@@ -15,7 +15,7 @@ from airflow_ddlrepl.errors import ControlStop, SourceError
 from airflow_ddlrepl.hooks.local_app import LocalAppHook
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.integrate import IntegrateOperator
-from tests.airflow import shop
+from tests.airflow.support import shop
 
 STAGES = ("capture", "adapt", "refresh", "integrate")
 

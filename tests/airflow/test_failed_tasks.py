@@ -19,7 +19,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator
-from tests.airflow import shop
+from tests.airflow.support import shop
 from tests.airflow.test_operators import Task
 
 

@@ -13,7 +13,7 @@ import pytest
 from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.get_provider_info import get_provider_info
 from airflow_ddlrepl.plugin import ChannelPage, DdlReplPlugin
-from tests.airflow import shop
+from tests.airflow.support import shop
 
 REPLICATE = "ddlrepl__shop__replicate"
 

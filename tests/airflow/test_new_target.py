@@ -14,9 +14,9 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
-from tests.airflow import shop
+from tests.airflow.support import shop
 from tests.airflow.test_dag_run import the_dag
-from tests.live.refusing import ask
+from tests.support.refusing import ask
 
 NAME = "growing"
 

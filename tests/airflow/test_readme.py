@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.airflow import readme, shop
-from tests.airflow.asked import Asked
-from tests.airflow.fresh import fresh_environment
+from tests.airflow.support import readme, shop
+from tests.airflow.support.answering import Asked
+from tests.airflow.support.fresh_environment import fresh_environment
 
 DAG = "ddlrepl__shop__replicate"
 STOCK = """

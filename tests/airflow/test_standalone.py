@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.errors import DdlReplError
-from tests.airflow import shop
-from tests.airflow.asked import Asked
 from tests.airflow.conftest import airflow_environment
+from tests.airflow.support import shop
+from tests.airflow.support.answering import Asked
 
 DAG = "ddlrepl__standalone__replicate"
 REWIND = "ddlrepl__standalone__rewind"

@@ -15,9 +15,9 @@ from playwright.sync_api import Page, expect
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.demo.standalone import wait_for
 from airflow_ddlrepl.errors import ControlStop
-from tests.airflow import browser, shop
-from tests.airflow.asked import Asked
 from tests.airflow.conftest import BUNDLES, airflow_environment
+from tests.airflow.support import browser, shop
+from tests.airflow.support.answering import Asked
 from tests.airflow.test_controls import BREAKS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500), pytest.mark.xdist_group("standalone")]

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.demo.servers import PrivateServer
-from tests import memory
 from tests.chaos.life import Story, killed_anywhere, killed_at
 from tests.chaos.returns import killed_rewinds
-from tests.live.histories import generate, report, script, shrink
-from tests.live.history_player import Player
-from tests.live.history_rewinds import Rememberer
+from tests.histories.histories import generate, report, script, shrink
+from tests.histories.player import Player
+from tests.histories.rewinds import Rememberer
+from tests.support import memory
 
 _processes = multiprocessing.get_context("spawn")
 

@@ -22,9 +22,9 @@ from airflow_ddlrepl.failpoint import FAIL_POINTS
 from tests.chaos.runs import LONGEST, OneProcess, Run, WithSpark
 from tests.chaos.source import START, Writer, visible, work
 from tests.chaos.traces import Traces, look
-from tests.live.history_player import ACTIVATE, VARIANTS, Player, Step
-from tests.live.history_statements import ALL, SETUP, Words
-from tests.live.replica import Replica
+from tests.histories.player import ACTIVATE, VARIANTS, Player, Step
+from tests.histories.statements import ALL, SETUP, Words
+from tests.support.replica import Replica
 
 log = logging.getLogger("chaos")
 P = TypeVar("P", bound=Player)

@@ -9,8 +9,8 @@ from airflow_ddlrepl.model.position import Lsn
 from tests.chaos.life import KILLS, Life, Story, lived
 from tests.chaos.runs import OneProcess
 from tests.chaos.source import Writer
-from tests.live.history_player import ACTIVATE, REPLICATE, Player
-from tests.live.history_rewinds import LIVE, PAST, REMEMBER, Memory, Rememberer, pattern
+from tests.histories.player import ACTIVATE, REPLICATE, Player
+from tests.histories.rewinds import LIVE, PAST, REMEMBER, Memory, Rememberer, pattern
 
 
 class Returner(Rememberer):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from airflow_ddlrepl.failpoint import HOW, VARIABLE
-from tests.live.crashing import SECONDS, start
+from tests.support.crashing import SECONDS, start
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 120.0  # seconds; a run that takes longer hangs

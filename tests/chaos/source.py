@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from tests.live.history_catalog import Seen
+from tests.histories.catalog import Seen
 
 SCHEMA = "kept"
 START = (

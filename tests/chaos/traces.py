@@ -13,7 +13,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
 from airflow_ddlrepl.model.work import InProcess
 from tests.chaos.source import SCHEMA
-from tests.live.replica import Replica
+from tests.support.replica import Replica
 
 TABLES = "select c.oid::regclass::text from pg_class c where relnamespace = %s::regnamespace and relkind = 'r'"
 SHADOWS = "select relname from pg_class where relnamespace = 'ddlrepl'::regnamespace and relname ~ '^[rs]_'"

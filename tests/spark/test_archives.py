@@ -13,7 +13,7 @@ import pytest
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session import python_archives
 from airflow_ddlrepl.spark.session.settings import SparkSettings
-from tests.spark import tasks
+from tests.spark.support import tasks
 
 HOME = Path(pyspark.__file__).parent
 OURS = [str(HOME / "python/lib/pyspark.zip"), *map(str, HOME.glob("jars/spark-core_*.jar"))]

@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from tests.conftest import Databases
-from tests.engines.test_trail import object_store
-from tests.live.replica import Replica, channel_file, run
-from tests.spark.cluster import Cluster
-from tests.spark.witness import App, Spy, apps, event_log, files_with
+from tests.spark.support.cluster import Cluster
+from tests.spark.support.spark_evidence import App, Spy, apps, event_log, files_with
+from tests.support.replica import Replica, channel_file, run
+from tests.trail.test_trail import object_store
 
 __all__ = ["object_store"]
 
@@ -64,7 +64,7 @@ class Shop(Replica):
         host, _, port = self.cluster.master.rpartition(":")
         connection = json.dumps({"conn_type": "spark", "host": host, "port": int(port)})
         home = str(self.folder / "airflow")
-        line = ["-m", "tests.spark.operate", str(self.file), *stages]
+        line = ["-m", "tests.spark.support.operate", str(self.file), *stages]
         self.finish(self._start(line, AIRFLOW_CONN_SPARK_PLACE=connection, AIRFLOW_HOME=home))
 
     def _start(self, line: list[str], **more: str) -> subprocess.Popen[str]:

@@ -17,9 +17,9 @@ import pytest
 from airflow_ddlrepl.errors import ConfigError, Unreachable
 from airflow_ddlrepl.spark.session.connect_server import connected
 from tests.conftest import Databases
-from tests.live.replica import Replica, channel_file
-from tests.spark.connect_server import ConnectServer
-from tests.spark.witness import apps, event_log, files_with
+from tests.spark.support.connect_server import ConnectServer
+from tests.spark.support.spark_evidence import apps, event_log, files_with
+from tests.support.replica import Replica, channel_file
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ def test_the_command_line_and_an_operator(server: ConnectServer, replica: Replic
     before = tasks_so_far(server)
     connection = json.dumps({"conn_type": "spark_connect", "host": "127.0.0.1", "port": server.port})
     home = str(replica.file.parent / "airflow")
-    line = ("-m", "tests.spark.operate", str(replica.file), "capture", "integrate")
+    line = ("-m", "tests.spark.support.operate", str(replica.file), "capture", "integrate")
     said = python(*line, AIRFLOW_CONN_SPARK_PLACE=connection, AIRFLOW_HOME=home)
     assert said.count('"worked": true') == 2
     assert "spark-submit" not in said.lower()

@@ -16,7 +16,7 @@ from airflow_ddlrepl.errors import DdlReplError, TrailError
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
-from tests.spark import tasks
+from tests.spark.support import tasks
 
 pytestmark = pytest.mark.xdist_group("spark")  # one session for all of them
 
@@ -75,7 +75,7 @@ ALONE = """
 import os
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
-from tests.spark import tasks
+from tests.spark.support import tasks
 runner = SparkRunner(SparkSettings({master!r}, {remote!r}))
 print(runner.map(tasks.square, [1, 2, 3], "alone"), os.environ["JAVA_HOME"])
 runner.stop()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.live.replica import Replica, channel_file, run
+from tests.support.replica import Replica, channel_file, run
 
 pytestmark = pytest.mark.xdist_group("spark")
 ROOT = Path(__file__).parents[2]

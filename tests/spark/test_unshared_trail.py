@@ -14,7 +14,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.work import InProcess, Runner
 from tests.conftest import Databases
-from tests.live.replica import Replica, channel_file
+from tests.support.replica import Replica, channel_file
 
 
 class Elsewhere:

@@ -17,7 +17,7 @@ from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.execute.task_pickle import pack, unpack
 from airflow_ddlrepl.spark.execute.worker import TaskFailed, attempt, foreign, work
 from airflow_ddlrepl.spark.session.settings import SparkSettings
-from tests.spark import tasks
+from tests.spark.support import tasks
 
 SECRET = "postgresql://app:marker%21pass@db/shop"
 ROOT = Path(__file__).parents[2]

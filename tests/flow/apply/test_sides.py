@@ -1,0 +1,230 @@
+"""HVR's defaults: a target follows where source and target have an AdaptDDL action, otherwise it is left as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.model.work import InProcess
+from tests.conftest import Databases
+from tests.support.replayable import HORIZON
+from tests.support.replica import Replica, channel_file
+
+NEW = {"add_table_pattern": "*"}
+ENOUGH = {"on_enroll_break": "REFRESH"}
+START = ("CREATE TABLE t (id int PRIMARY KEY, a int, b varchar(5), c int)", "INSERT INTO t VALUES (1, 1, 'one', 1)")
+T = "public.t"
+TABLE = "SELECT to_jsonb(t) FROM t ORDER BY id"
+
+
+def sided(databases: Databases, folder: Path, **sides: Mapping[str, Any]) -> Replica:
+    """sides: `source`, `target`, `both`: the actions that stand there."""
+    at = {name: [dict(action)] for name, action in sides.items()}
+    file = channel_file(
+        folder,
+        databases.source,
+        databases.target,
+        defaults="hvr",
+        adapt_ddl=at.get("both", []),
+        source={"adapt_ddl": at.get("source", [])},
+        targets=[{"name": "warehouse", "location": databases.target, "adapt_ddl": at.get("target", [])}],
+    )
+    return Replica(databases.source, databases.target, file)
+
+
+def begun(replica: Replica) -> Replica:
+    replica.at_source(*START)
+    replica.activate()
+    return replica
+
+
+def newest(replica: Replica, name: str) -> list[str]:
+    """The columns of a table as the repository knows them."""
+    with flow.open_channel(replica.file, InProcess()) as run:
+        known = run.repository.latest_revisions("shop").values()
+        return next([c.name for c in r.table.columns] for r in known if r.table and r.table.name.name == name)
+
+
+@pytest.mark.req("HVR-O-04", "HVR-O-07", "HVR-D-20", "HVR-D-26")
+@pytest.mark.parametrize("column", ["n int", "n int DEFAULT 5", "n int NOT NULL DEFAULT 5"])
+def test_an_action_at_the_source_only(databases: Databases, tmp_path: Path, column: str) -> None:
+    """The repository has the column, the target has not; the others flow, also after activation and a refresh."""
+    replica = begun(sided(databases, tmp_path, source=NEW))
+    replica.at_source(f"ALTER TABLE t ADD {column}", "INSERT INTO t VALUES (2, 2, 'two', 2, 2)")
+    told = replica.replicate()
+    assert "no AdaptDDL action on both sides" in "".join(told.adapt.warnings)
+    assert (told.refresh.tables, newest(replica, "t")) == ({}, ["id", "a", "b", "c", "n"])
+    expected = [({"id": 1, "a": 1, "b": "one", "c": 1},), ({"id": 2, "a": 2, "b": "two", "c": 2},)]
+    assert replica.rows(TABLE) == expected
+    replica.at_source("UPDATE t SET c = 7 WHERE id = 2", "DELETE FROM t WHERE id = 1")
+    replica.activate()
+    replica.replicate()
+    assert replica.rows(TABLE) == [({**expected[1][0], "c": 7},)]
+    assert replica.refresh("public.t").tables == {"public.t": 1}
+    assert replica.rows(TABLE) == [({**expected[1][0], "c": 7},)]
+
+
+def targets(databases: Databases, *more: str, **settings: Any) -> list[dict[str, Any]]:
+    """The first one, and others of these locations, all with the same settings."""
+    places = {"warehouse": databases.target, **{f"target{number}": place for number, place in enumerate(more)}}
+    return [{"name": name, "location": location, **settings} for name, location in places.items()]
+
+
+@pytest.mark.req("HVR-O-01", "HVR-O-08")
+@pytest.mark.parametrize("side", [{}, {"target": ENOUGH}], ids=["nowhere", "at the target only"])
+def test_the_channel_keeps_its_columns(databases: Databases, tmp_path: Path, side: Any) -> None:
+    """A target that comes later gets those, too: what the source has besides is not in the channel."""
+    replica = begun(sided(databases, tmp_path, **side))
+    replica.at_source("ALTER TABLE t ADD n int DEFAULT 7", "INSERT INTO t VALUES (2, 2, 'two', 2, 2)")
+    replica.replicate()
+    expected = [({"id": 1, "a": 1, "b": "one", "c": 1},), ({"id": 2, "a": 2, "b": "two", "c": 2},)]
+    assert replica.rows(TABLE) == expected
+    later = databases._create("later")
+    places = targets(databases, later, adapt_ddl=[side["target"]] if side else [])
+    channel_file(tmp_path, databases.source, databases.target, defaults="hvr", adapt_ddl=[], targets=places)
+    replica.activate()
+    replica.at_source("INSERT INTO t VALUES (3, 3, 'three', 3, 3)", "UPDATE t SET n = 9")
+    replica.replicate()
+    expected.append(({"id": 3, "a": 3, "b": "three", "c": 3},))
+    assert replica.rows(TABLE) == expected
+    assert Replica(databases.source, later, replica.file).rows(TABLE) == expected
+
+
+@pytest.mark.req("HVR-O-07")
+def test_the_channel_adapts_and_a_later_target_has_what_it_holds_by_then(databases: Databases, tmp_path: Path) -> None:
+    replica = begun(sided(databases, tmp_path, source=NEW))
+    replica.at_source("ALTER TABLE t ADD n int DEFAULT 7")
+    replica.replicate()
+    later = databases._create("later")
+    file = replica.file.parent
+    source, places = {"adapt_ddl": [NEW]}, targets(databases, later)
+    channel_file(file, databases.source, databases.target, defaults="hvr", adapt_ddl=[], source=source, targets=places)
+    replica.activate()
+    replica.replicate()
+    row = {"id": 1, "a": 1, "b": "one", "c": 1}
+    assert replica.rows(TABLE) == [(row,)]
+    assert Replica(databases.source, later, replica.file).rows(TABLE) == [({**row, "n": 7},)]
+
+
+@pytest.mark.parametrize("side", [{}, {"target": ENOUGH}], ids=["nowhere", "at the target only"])
+def test_without_an_action_at_the_source(databases: Databases, tmp_path: Path, side: Any) -> None:
+    replica = begun(sided(databases, tmp_path, **side))
+    replica.at_source("ALTER TABLE t ADD n int", "INSERT INTO t VALUES (2, 2, 'two', 2, 2)", "CREATE TABLE u (id int)")
+    replica.replicate()
+    assert replica.rows("SELECT to_jsonb(t) FROM t WHERE id = 2") == [({"id": 2, "a": 2, "b": "two", "c": 2},)]
+    assert replica.rows("SELECT to_regclass('u')::text") == [(None,)]
+
+
+@pytest.mark.req("HVR-O-06")
+@pytest.mark.parametrize("sides", [{"both": NEW}, {"source": NEW, "target": ENOUGH}], ids=["both", "each"])
+def test_an_action_on_both_sides(databases: Databases, tmp_path: Path, sides: Any) -> None:
+    replica = begun(sided(databases, tmp_path, **sides))
+    replica.at_source("ALTER TABLE t ADD n int", "INSERT INTO t VALUES (2, 2, 'two', 2, 2)")
+    replica.settle()
+    assert replica.rows("SELECT n FROM t ORDER BY id") == [(None,), (2,)]
+
+
+@pytest.mark.req("HVR-O-09")
+def test_one_target_follows_and_the_other_does_not(databases: Databases, tmp_path: Path) -> None:
+    second = databases._create("second")
+    targets = [
+        {"name": "follows", "location": databases.target, "adapt_ddl": [ENOUGH]},
+        {"name": "stays", "location": second},
+    ]
+    source = {"adapt_ddl": [NEW]}
+    file = channel_file(
+        tmp_path, databases.source, databases.target, defaults="hvr", adapt_ddl=[], source=source, targets=targets
+    )
+    replica = begun(Replica(databases.source, databases.target, file))
+    replica.at_source("ALTER TABLE t ADD n int", "ALTER TABLE t DROP c", "INSERT INTO t VALUES (2, 2, 'two', 2)")
+    replica.replicate()
+    row = {"id": 2, "a": 2, "b": "two"}
+    assert replica.rows(TABLE)[1] == ({**row, "n": 2},)
+    assert Replica(databases.source, second, file).rows(TABLE)[1] == ({**row, "c": None},)
+
+
+@pytest.mark.req("HVR-D-17", "HVR-D-31", "HVR-D-42")
+def test_what_the_target_keeps(databases: Databases, tmp_path: Path) -> None:
+    """A column that the source drops, the wider type, the name; a table that comes back goes on in the old one."""
+    replica = begun(sided(databases, tmp_path, source=NEW))
+    replica.at_source(
+        "ALTER TABLE t DROP c",
+        "ALTER TABLE t ALTER b TYPE varchar(3)",
+        "INSERT INTO t VALUES (2, 2, 'two')",
+        "ALTER TABLE t RENAME TO renamed",
+        "UPDATE renamed SET a = 3 WHERE id = 1",
+    )
+    replica.replicate()
+    assert replica.rows(TABLE) == [
+        ({"id": 1, "a": 3, "b": "one", "c": 1},),
+        ({"id": 2, "a": 2, "b": "two", "c": None},),
+    ]
+    replica.at_source(
+        "ALTER TABLE renamed RENAME TO t",
+        "DROP TABLE t",
+        "CREATE TABLE t (id int PRIMARY KEY, b text, z int)",
+        "INSERT INTO t VALUES (3, 'new', 3)",
+    )
+    told = replica.replicate().adapt.warnings
+    kinds = [f"rename_table public.renamed -> {T}", f"drop_table {T}", f"create_table {T}"]
+    assert [line.removeprefix(f"{T}: ").partition(": ")[0] for line in told] == kinds
+    assert replica.rows("SELECT to_jsonb(t) FROM t WHERE id = 3") == [({"id": 3, "a": None, "b": "new", "c": None},)]
+    assert len(replica.rows(TABLE)) == 3
+
+
+@pytest.mark.req("HVR-D-39", "HVR-D-46")
+@pytest.mark.parametrize(
+    ("change", "row"),
+    [
+        ("ALTER TABLE t ALTER b TYPE varchar(12)", "(2, 2, 'ten letters', 2)"),
+        ("ALTER TABLE t ALTER a TYPE varchar(5)", "(2, 'abc', 'two', 2)"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_an_error(databases: Databases, tmp_path: Path, change: str, row: str) -> None:
+    """Nothing of it is applied; when the target may follow, the table is loaded."""
+    replica = begun(sided(databases, tmp_path, source=NEW))
+    replica.at_source(change, f"INSERT INTO t VALUES {row}")
+    with pytest.raises(DdlReplError, match=r"public\.t|t\b") as refused:
+        replica.replicate()
+    assert refused.value.hint
+    assert len(replica.rows(TABLE)) == 1
+
+
+def test_a_target_that_may_follow_again(databases: Databases, tmp_path: Path) -> None:
+    """Columns that it lacks, and tables that it never had, come with all their values."""
+    replica = begun(sided(databases, tmp_path, source=NEW))
+    replica.at_source(
+        "ALTER TABLE t ADD n int DEFAULT 5",
+        "CREATE TABLE u (id int PRIMARY KEY)",
+        "INSERT INTO u VALUES (1), (2)",
+        "UPDATE t SET n = 6",
+    )
+    replica.replicate()
+    sided(databases, tmp_path, both=NEW)
+    replica.replicate()
+    replica.at_source("ALTER TABLE t ADD m int", "ALTER TABLE u ADD m int")
+    told = replica.replicate()
+    assert told.refresh.tables == {"public.t": 1, "public.u": 2}
+    replica.check_equal()
+    assert replica.rows("SELECT n FROM t") == [(6,)]
+
+
+def test_a_target_that_does_not_follow_gets_no_column_by_going_back(
+    databases: Databases, past: str, tmp_path: Path
+) -> None:
+    replica = begun(sided(databases, tmp_path, source=NEW))
+    replica.at_source("ALTER TABLE t ADD n int", "INSERT INTO t VALUES (2, 2, 'two', 2, 2)")
+    replica.replicate()
+    text = replica.file.read_text()
+    replica.file.write_text(f"{text}rewind_horizon: {HORIZON}\nreplays: [{{name: past, location: {past}}}]\n")
+    replica.refresh("public.t")
+    now = str(replica.replicate().capture.high)
+    before = replica.rows(TABLE)
+    with pytest.raises(DdlReplError, match=r"REW-108: public\.t .*other columns.*(?s:.*)nothing was changed"):
+        replica.rewind(now, "warehouse")
+    assert replica.rows(TABLE) == before
