@@ -16,8 +16,9 @@ from airflow_ddlrepl.config.sections.policies import (
     OnPreserveAlterTableFail,
 )
 from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, Granularity, RefreshOptions, read_options
-from airflow_ddlrepl.config.sections.rule_sets import ChangeKind
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def policy_at(channel: Channel, target: str, name: TableName, before: TableName 
     """
     policy = policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
     policy = REPLAYED if channel.replays_text(before or name) else policy
-    why = channel.target(target).rules.why_discarded(ChangeKind.DDL, before or name)
+    why = decide(client_at(channel, target), before or name, ChangeKind.DDL).why
     return replace(policy, adapts=False, discarded=why) if why else policy
 
 

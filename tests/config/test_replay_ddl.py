@@ -14,6 +14,8 @@ from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from tests.conftest import Databases
 
 BEGIN = """\
@@ -112,7 +114,7 @@ def test_which_tables_it_is_about_and_which_join(databases: Databases) -> None:
     ]
     assert [str(name) for name in names if found.replays_text(name)] == ["hr.e", "ops.jam", "ops.x", "HR.Z"]
     scope = Scope.of(found)
-    joining = [str(name) for name in names if scope.joins(name)]
+    joining = [str(name) for name in names if decide(Client(scope), name, ChangeKind.NEW_TABLE).is_taken]
     assert joining == ["hr.e", "hr.jobs", "hr.tmp1", "ops.jam", "HR.Z"]
     with connect(databases.source) as connection:
         rows = connection.execute(

@@ -5,15 +5,18 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from airflow_ddlrepl.config.sections.rule_sets import ChangeKind, Rule, RuleSets
+from airflow_ddlrepl.config.sections.rule_sets import Rule, RuleSets
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 # messages: a is true in the positive set only, b in both, c in neither, d in the negative set only
 RULES = {"positive": [{"tables": ["s.a", "s.b"]}], "negative": [{"tables": ["s.b", "s.d"]}]}
 
 
 def taken(sets: RuleSets, kind: ChangeKind = ChangeKind.DML) -> str:
-    return "".join(name for name in "abcd" if not sets.why_discarded(kind, TableName("s", name)))
+    client = Client(rules=sets)
+    return "".join(name for name in "abcd" if decide(client, TableName("s", name), kind).is_taken)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +33,7 @@ def taken(sets: RuleSets, kind: ChangeKind = ChangeKind.DML) -> str:
         pytest.param("rules", "empty", "", marks=pytest.mark.req("ST-R-41")),
     ],
 )
-@pytest.mark.parametrize("kind", ChangeKind)
+@pytest.mark.parametrize("kind", [ChangeKind.DML, ChangeKind.DDL])
 def test_what_two_sets_let_through(negative: str, positive: str, expected: str, kind: ChangeKind) -> None:
     said = {"negative": negative, "positive": positive}
     given = {name: RULES[name] if how == "rules" else [] for name, how in said.items() if how != "none"}
@@ -47,14 +50,14 @@ def test_one_true_positive_rule_is_enough() -> None:
 def test_one_true_negative_rule_discards() -> None:
     sets = RuleSets(negative=(Rule(tables=("s.x",)), Rule(tables=("s.a",))))
     assert taken(sets) == "bcd"
-    assert sets.why_discarded(ChangeKind.DML, TableName("s", "a")) == "rules.negative[1] discards its DML"
+    assert decide(Client(rules=sets), TableName("s", "a"), ChangeKind.DML).why == "rules.negative[1] discards its DML"
 
 
 def test_a_rule_may_be_about_one_kind_only() -> None:
     sets = RuleSets(positive=(Rule(tables=("s.*",)),), negative=(Rule(tables=("s.a",), dml=False),))
     assert (taken(sets, ChangeKind.DML), taken(sets, ChangeKind.DDL)) == ("abcd", "bcd")
-    assert not sets.takes_nothing(TableName("s", "a"))
-    assert sets.takes_nothing(TableName("other", "a"))
+    assert decide(Client(rules=sets), TableName("s", "a"), ChangeKind.TABLE).is_taken
+    assert not decide(Client(rules=sets), TableName("other", "a"), ChangeKind.TABLE).is_taken
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 T = TableName("public", "t")
 AT_SOURCE = {
@@ -130,4 +132,4 @@ def test_integrate_schema_needs_the_schema_that_it_is_for() -> None:
 @pytest.mark.parametrize(("schema", "wanted"), [("aa1", True), ("AA1", True), ("Aa1", True), ("aa11", False)])
 def test_capture_schema_compares_without_case(schema: str, wanted: bool) -> None:
     scope = Scope.of(channel(both=[{"add_table_pattern": "*", "capture_schema": "AA1"}]))
-    assert scope.joins(TableName(schema, "t")) is wanted
+    assert decide(Client(scope), TableName(schema, "t"), ChangeKind.NEW_TABLE).is_taken is wanted

@@ -9,7 +9,6 @@ from typing import Any
 from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
-from airflow_ddlrepl.config.sections.rule_sets import ChangeKind, RuleSets
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
 from airflow_ddlrepl.ddl.sql.respell import moves, respelled
 from airflow_ddlrepl.model.change import Event, EventKind
@@ -18,6 +17,8 @@ from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 Planner = Callable[["TableState | None", "Table | None", Event, Mapping[int, "TableState"]], TablePlan]
 ShapeAt = Callable[[int, LogKey], "Table | None"]
@@ -33,14 +34,14 @@ def whole(table: Table, table_state: TableState) -> Table:
 class ProgramBuilder:
     """A builder makes the program of one target. plan: decides one table's schema change. shape_at: its revision.
 
-    enrolled: ids of the tables that are, or ever were, in the channel. rules: which changes the target takes.
+    enrolled: ids of the tables that are, or ever were, in the channel. client: the target.
     read: what of a source's table is read for the target's. is_refreshed: tables that wait are loaded from the source.
     """
 
     plan: Planner
     shape_at: ShapeAt
     enrolled: Container[int]
-    rules: RuleSets = field(default_factory=RuleSets)
+    client: Client = field(default_factory=Client)
     read: Read = whole
     is_refreshed: bool = True
     _states: dict[int, TableState] = field(default_factory=dict)
@@ -92,7 +93,7 @@ class ProgramBuilder:
             or table_state.has(event.key.lsn, event.xid)
         ):
             return
-        if why := self.rules.why_discarded(ChangeKind.DDL, name):
+        if why := decide(self.client, name, ChangeKind.DDL).why:
             self._discarded.append(Discarded(table_id, ChangeKind.DDL, name, event.key, event.key, why))
             return
         self._close(table_id, event.key)
@@ -215,7 +216,7 @@ class ProgramBuilder:
         if table_state.state is TableStatus.LIVE and low < high and not table_state.shape.is_partitioned:
             known = self.shape_at(table_id, low)
             source = self.read(known, table_state) if known else table_state.shape
-            if not self.rules.are_none and (why := self.rules.why_discarded(ChangeKind.DML, source.name)):
+            if why := decide(self.client, source.name, ChangeKind.DML).why:
                 self._discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
             else:
                 restricted = condition_in(table_state.properties), known, values_in(table_state.properties)

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
-from airflow_ddlrepl.config.sections.rule_sets import ChangeKind
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.rules.decide import ChangeKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,9 @@ A source whose triggers decide it inside the server has the patterns translated 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from airflow_ddlrepl.config.base.name_pattern import (
-    any_matches,
-    matches,
-    matches_new_table,
-    split_table_pattern,
-)
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.model.names import TableName
-
-SYSTEM_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +35,10 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """tables, exclude: `schema.table` patterns; joining: what admits new tables later. replayed: patterns of
-    `replay_ddl`: of the tables that `tables` match, these join, too. whole: whose old rows the log is to tell whole.
+    """A scope says by name which tables a channel has; `rules.decide` evaluates it.
+
+    tables, exclude: `schema.table` patterns. joining: what admits new tables later. replayed: patterns of `replay_ddl`:
+    of the tables that `tables` match, these join, too. whole: whose old rows the log is to have whole.
     """
 
     tables: tuple[str, ...] = ("*.*",)
@@ -57,7 +49,7 @@ class Scope:
 
     @classmethod
     def of(cls, channel: Channel) -> Scope:
-        """The scope that a channel file describes."""
+        """Return the scope that a channel file describes."""
         actions = [a for a in channel.source_actions() if a.add_table_pattern]
         restricted = [Whole(table) for one in channel.restrict for table in one.tables]
         transformed = [
@@ -70,30 +62,3 @@ class Scope:
             tuple(pattern for entry in channel.replay_ddl for pattern in entry.tables),
             (*restricted, *transformed),
         )
-
-    def wants(self, name: TableName) -> bool:
-        """Is it one of the tables that the channel starts with?"""
-        return self._may_have(name) and any_matches(self.tables, name)
-
-    def joins(self, name: TableName) -> bool:
-        """Would a table that is created, or renamed to this, join the channel?"""
-        if not self._may_have(name):
-            return False
-        is_replayed = any_matches(self.replayed, name) and any_matches(self.tables, name)
-        return is_replayed or any(self._admits(rule, name) for rule in self.joining)
-
-    def admits(self, name: TableName) -> bool:
-        """Either of both."""
-        return self.wants(name) or self.joins(name)
-
-    def excludes(self, name: TableName) -> bool:
-        """Is it kept out by name?"""
-        return any_matches(self.exclude, name)
-
-    def _may_have(self, name: TableName) -> bool:
-        return not SYSTEM_SCHEMA.fullmatch(name.schema) and not self.excludes(name)
-
-    def _admits(self, rule: Joining, name: TableName) -> bool:
-        if not matches_new_table(name, rule.pattern, rule.ignore, rule.schema):
-            return False
-        return rule.schema is not None or any(matches(split_table_pattern(p)[0], name.schema) for p in self.tables)

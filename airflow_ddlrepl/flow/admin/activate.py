@@ -30,6 +30,7 @@ from airflow_ddlrepl.model.record import JOINED, NEW_TRAIL
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.repository.rows import ChannelState
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 
 @stage("activate")
@@ -172,7 +173,9 @@ def _wanted(run: RunContext) -> list[Table]:
     left_out = set(run.source.unpublished_reasons()) - reloaded
 
     def comes(table: Table) -> bool:
-        below = table.id in published or (table.is_partitioned and not run.scope.excludes(table.name))
+        below = table.id in published or (
+            table.is_partitioned and not decide(run.capture_client, table.name, ChangeKind.TABLE).is_excluded
+        )
         return (table.id in named or below) and not table.unlogged and table.id not in left_out
 
     return [table for table in inspect(connection, sorted(with_partitions(connection, named))) if comes(table)]

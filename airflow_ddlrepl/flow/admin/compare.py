@@ -27,6 +27,8 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.refresh.chunks import together
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 AT_ONCE = 100
 """Small tables whose rows are read under one snapshot."""
@@ -40,9 +42,10 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     for target in run.channel.targets:
         found = state.find_state(run.target_connection(target.name), run.channel.name)
         table_states = found.table_states if found else {}
+        client = client_at(run.channel, target.name)
         for table in _tables(run, patterns):
             table_state = table_states.get(table.id)
-            if table_state is None and target.rules.takes_nothing(table.name):
+            if table_state is None and not decide(client, table.name, ChangeKind.TABLE).is_taken:
                 continue
             missing = _missing(table_state, target.name)
             if missing or table_state is None:
@@ -111,7 +114,9 @@ def _tables(run: RunContext, patterns: Sequence[str]) -> list[Table]:
     known = run.repository.latest_revisions(run.channel.name)
     aside = {one.table_id for one in run.source.left_out() if not one.is_reloaded} | run.source.bystanders()
     connection = run.source.connection
-    named = {i for i, name in listed(connection, Scope()) if run.scope.joins(name)} | run.source.members()
+    others = listed(connection, Scope())
+    joining = {i for i, name in others if decide(run.capture_client, name, ChangeKind.NEW_TABLE).is_taken}
+    named = joining | run.source.members()
     found = inspect(connection, list(with_partitions(connection, named | set(known))))
     return [
         table

@@ -21,6 +21,8 @@ from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.loads import Load
 
 T = TypeVar("T")
@@ -240,7 +242,8 @@ def _not_there(
             **_left_out(one),
         }
         for one in missing
-        if one.table_id not in found.table_states and not target.rules.takes_nothing(one.name)
+        if one.table_id not in found.table_states
+        and decide(client_at(channel, target.name), one.name, ChangeKind.TABLE).is_taken
     ]
 
 

@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.plan.unmanaged_table import RULES
 from airflow_ddlrepl.adapt.program.program import Discarded, Program
-from airflow_ddlrepl.config.sections.rule_sets import ChangeKind
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.record import RefreshDeclined
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.manifest import RowFile
 
 if TYPE_CHECKING:
@@ -66,13 +67,13 @@ def _nowhere(
     run: RunContext, ahead: PendingLog, program: Program, files: Mapping[int, Sequence[RowFile]]
 ) -> Iterator[Discarded]:
     """Tables with rows that the target does not have: it takes nothing of them, or their creation was left out."""
-    rules = run.channel.target(ahead.target).rules
+    client = client_at(run.channel, ahead.target)
     low, high = LogKey(ahead.low, START_OF_TRANSACTION), LogKey(program.high, START_OF_TRANSACTION)
     table_state = {*ahead.table_states, *program.table_states, *(step.table_id for step in program.steps if step.after)}
     for table_id, of_it in files.items():
         if table_id not in table_state and table_id in ahead.timeline.enrolled:
             name = TableName(of_it[-1].schema, of_it[-1].name)
-            why = rules.why_discarded(ChangeKind.DML, name) or NOT_THERE
+            why = decide(client, name, ChangeKind.DML).why or NOT_THERE
             yield Discarded(table_id, ChangeKind.DML, name, low, high, why)
 
 

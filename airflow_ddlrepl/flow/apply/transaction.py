@@ -47,6 +47,7 @@ from airflow_ddlrepl.model.record import FIRST, Record, RefreshAsked, RefreshDec
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.trail.manifest import RowFile
 from airflow_ddlrepl.transform.values import transform_of
 
@@ -121,9 +122,9 @@ def pending_log_at(
     events = sorted((e for e in [*events, *([said] if said else [])] if e.key.lsn >= low), key=_by_key)
     plan = planner(context, target, present, shape_at, table_states, refused)
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
-    rules = context.channel.target(target).rules
+    client = client_at(context.channel, target)
     read = partial(read_for, context.channel, target) if context.channel.has_properties else whole
-    timeline = ProgramBuilder(plan, shape_at, enrolled, rules, read, not context.channel.is_replay(target))
+    timeline = ProgramBuilder(plan, shape_at, enrolled, client, read, not context.channel.is_replay(target))
     high = captured if until is None else max(low, min(captured, until))
     return PendingLog(target, low, high, table_states, events, timeline)
 

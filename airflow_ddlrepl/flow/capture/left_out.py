@@ -8,6 +8,8 @@ from airflow_ddlrepl.config.sections.policies import ReplicaIdentity
 from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 
 def left_out(run: RunContext) -> list[LeftOut]:
@@ -17,8 +19,9 @@ def left_out(run: RunContext) -> list[LeftOut]:
 
 def not_in_the_log(run: RunContext) -> list[LeftOut]:
     """These, and those that cycles load whole."""
-    targets = run.channel.targets
-    return [one for one in run.source.left_out() if not all(target.rules.takes_nothing(one.name) for target in targets)]
+    clients = [client_at(run.channel, target.name) for target in run.channel.targets]
+    tables = run.source.left_out()
+    return [one for one in tables if any(decide(client, one.name, ChangeKind.TABLE).is_taken for client in clients)]
 
 
 def why_not_in_the_log(run: RunContext, table: Table) -> str:

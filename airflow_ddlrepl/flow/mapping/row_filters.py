@@ -16,6 +16,8 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.rows import columns_of
 
 if TYPE_CHECKING:
@@ -64,9 +66,9 @@ def require_restrictable(channel: Channel, target: str, tables: Iterable[Table],
 
     Raises what `condition_at` and `require_whole_rows` raise, ADP-148 where the server can't read a condition.
     """
-    rules = channel.target(target).rules
+    client = client_at(channel, target)
     for table in tables:
-        found = None if rules.takes_nothing(table.name) else condition_at(channel, target, table)
+        found = condition_at(channel, target, table) if decide(client, table.name, ChangeKind.TABLE).is_taken else None
         if found is not None:
             require_whole_rows(table, "restrict", _IN_OR_OUT)
             require_readable(server, found, table, columns_of(found, table))

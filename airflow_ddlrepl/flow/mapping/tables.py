@@ -21,6 +21,8 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.columns import names, shaped, without_absent
 
 CHANGED = "the channel file says otherwise of the table at this target"
@@ -136,8 +138,8 @@ def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> 
     a partition that would be unlike its partitioned table, ADP-146 for two tables of one name. Tables of which the
     target takes nothing may be anything.
     """
-    rules = channel.target(target).rules
-    by_id = {table.id: table for table in tables if not rules.takes_nothing(table.name)}
+    client = client_at(channel, target)
+    by_id = {table.id: table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken}
     known: dict[TableName, TableName] = {}
     for table in by_id.values():
         seen_at(channel, target, table)

@@ -13,6 +13,8 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeKind
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.values import Transform, function_of, given, transform_of
 
 
@@ -38,9 +40,9 @@ def require_transformable(channel: Channel, target: str, tables: Iterable[Table]
 
     Raises what `transform_at` and `function_of` raise, ADP-154 where the log would not tell whole old rows.
     """
-    rules = channel.target(target).rules
+    client = client_at(channel, target)
     for table in tables:
-        found = None if rules.takes_nothing(table.name) else transform_at(channel, target, table)
+        found = transform_at(channel, target, table) if decide(client, table.name, ChangeKind.TABLE).is_taken else None
         if found is None:
             continue
         function_of(found.function, table.name)

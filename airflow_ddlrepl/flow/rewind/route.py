@@ -20,6 +20,8 @@ from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.loads import Load, LoadedTable, loads
 from airflow_ddlrepl.trail.manifest import Segment
 
@@ -249,8 +251,9 @@ def _reasons(unsafe: Mapping[int, str], tables: Mapping[int, Table]) -> str:
 
 def strangers(run: RunContext, place: str, at: Lsn) -> frozenset[int]:
     """Ids of the tables of which that target or replay takes nothing by its rules."""
-    rules = run.channel.target(place).rules
-    return frozenset(i for i, table in tables_at(run, at).items() if rules.takes_nothing(table.name))
+    client = client_at(run.channel, place)
+    tables = tables_at(run, at).items()
+    return frozenset(i for i, table in tables if not decide(client, table.name, ChangeKind.TABLE).is_taken)
 
 
 def _wanted(tables: Mapping[int, Table], patterns: Sequence[str], left_out: Container[int]) -> frozenset[int]:

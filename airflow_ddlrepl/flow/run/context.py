@@ -26,6 +26,8 @@ from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ChannelState, SegmentRow
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.store import Trail
 
 if TYPE_CHECKING:
@@ -80,6 +82,11 @@ class RunContext:
         return Scope.of(self.channel)
 
     @cached_property
+    def capture_client(self) -> Client:
+        """The client that reads the source's log."""
+        return Client(self.scope)
+
+    @cached_property
     def source_dsn(self) -> str:
         return resolve(self.channel.source.location)
 
@@ -93,7 +100,8 @@ class RunContext:
 
     def joins(self, table: Table) -> bool:
         """Does a table that the channel does not know join it: by its name, or because it is left out no more?"""
-        return self.scope.joins(table.name) or table.id in self._members
+        is_taken = decide(self.capture_client, table.name, ChangeKind.NEW_TABLE).is_taken
+        return is_taken or table.id in self._members
 
     def claim_source(self) -> None:
         """Raises RepositoryError REP-107 when our repository's channel of this name reads another database."""

@@ -31,6 +31,8 @@ from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.record import JOINED, RefreshAsked
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -69,9 +71,9 @@ def _require_elsewhere(run: RunContext, target: str, tables: Sequence[Table]) ->
     """Raises TargetError TGT-106 where the target's table would be one of the source's."""
     if running(run.target_connection(target)) != running(run.source.connection):
         return
-    names = {table.name for table in tables}
+    names, client = {table.name for table in tables}, client_at(run.channel, target)
     for table in tables:
-        if not run.channel.target(target).rules.takes_nothing(table.name):
+        if decide(client, table.name, ChangeKind.TABLE).is_taken:
             at_target = run.channel.target_name(target, table.name)
             if at_target in names:
                 raise TargetError(
@@ -118,7 +120,7 @@ def _waiting(
     run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState], connection: Connection[Any]
 ) -> dict[int, TableState]:
     """The tables that wait for a refresh. known: those that the target has already."""
-    present, rules = ServerFacts(connection), run.channel.target(target).rules
+    present, client = ServerFacts(connection), client_at(run.channel, target)
     history = run.repository.histories(run.channel.name)
     pending: dict[int, TableState] = {}
     for table in begins.tables:
@@ -126,7 +128,7 @@ def _waiting(
         if table_state is not None:
             if begins.loads_again(table_state):
                 pending[table.id] = replace(table_state, state=TableStatus.PENDING, snapshot=None)
-        elif not rules.takes_nothing(table.name):
+        elif decide(client, table.name, ChangeKind.TABLE).is_taken:
             as_known = as_enrolled(run.channel, table, history.get(table.id, ()))
             pending[table.id] = waiting(run.channel, target, as_known, present)
     if begins.starts_over:

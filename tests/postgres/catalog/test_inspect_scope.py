@@ -13,6 +13,8 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of, regex
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from tests.conftest import Databases
 
 PATTERNS = [
@@ -94,6 +96,6 @@ def _joined(databases: Databases, scope: Scope, names: list[TableName]) -> list[
             " JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY r.prrelid"
         ).fetchall()
     found = [TableName(*row) for row in rows]
-    assert found == [name for name in names if scope.joins(name)]
+    assert found == [name for name in names if decide(Client(scope), name, ChangeKind.NEW_TABLE).is_taken]
     assert json.loads(json.dumps(patterns_of(scope))) == patterns_of(scope)
     return found

@@ -15,6 +15,8 @@ from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn, Snapshot
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -135,7 +137,8 @@ def listed(connection: Connection[Any], scope: Scope) -> list[tuple[int, TableNa
     """Ids and names of the tables that the scope wants, ordered by name."""
     rows = connection.execute(_LIST_SQL).fetchall()
     names = [(int(i), TableName(schema, name)) for i, schema, name in rows]
-    return [(i, name) for i, name in names if scope.wants(name)]
+    client = Client(scope)
+    return [(i, name) for i, name in names if decide(client, name, ChangeKind.TABLE).is_taken]
 
 
 def with_partitions(connection: Connection[Any], ids: Iterable[int]) -> dict[int, TableName]:

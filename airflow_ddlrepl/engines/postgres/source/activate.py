@@ -23,6 +23,8 @@ from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -203,7 +205,7 @@ def _release_excluded(connection: Connection[Any], wanted: SourceSetup) -> list[
     changes: list[str] = []
     for table_id, schema, name, is_published in rows:
         table = TableName(schema, name)
-        if not wanted.scope.excludes(table):
+        if not decide(Client(wanted.scope), table, ChangeKind.TABLE).is_excluded:
             continue
         alter = f"ALTER PUBLICATION {quote(wanted.publication)} DROP TABLE ONLY {qualified(table)}"
         _put_back(connection, wanted, table_id, alter if is_published else "")
@@ -213,14 +215,16 @@ def _release_excluded(connection: Connection[Any], wanted: SourceSetup) -> list[
 
 def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     """Each table in a transaction of its own, so that no lock outlives it."""
-    every = listed(connection, Scope())
-    chosen = [i for i, name in every if wanted.scope.wants(name)]
+    client, every = Client(wanted.scope), listed(connection, Scope())
+    chosen = [i for i, name in every if decide(client, name, ChangeKind.TABLE).is_taken]
     names = with_partitions(connection, chosen)
-    members = {i: name for i, name in names.items() if not wanted.scope.excludes(name)}
+    members = {i: name for i, name in names.items() if not decide(client, name, ChangeKind.TABLE).is_excluded}
     before = _members(connection, wanted)
     for table_id in dict.fromkeys([*members, *(i for i, state in before.items() if state != "bystander")]):
         _tend(connection, wanted, table_id)
-    _remember_bystanders(connection, wanted, {i: n for i, n in every if i not in members and wanted.scope.joins(n)})
+    others = ((i, name) for i, name in every if i not in members)
+    joining = {i: name for i, name in others if decide(client, name, ChangeKind.NEW_TABLE).is_taken}
+    _remember_bystanders(connection, wanted, joining)
     after = _members(connection, wanted)
     return [f"table {names.get(i, i)}: {state}" for i, state in after.items() if before.get(i) != state]
 

@@ -9,6 +9,8 @@ from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import membership
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -61,8 +63,14 @@ def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[Le
         for i, schema, name, why, since in connection.execute(_LEFT_OUT.encode(), [channel])
     ]
     new = [
-        LeftOut(int(i), name, membership.UNLOGGED)
+        LeftOut(int(i), TableName(schema, table), membership.UNLOGGED)
         for i, schema, table, has_parent in connection.execute(_UNLOGGED, [channel, channel])
-        if scope.joins(name := TableName(schema, table)) or (has_parent and not scope.excludes(name))
+        if _belongs(scope, TableName(schema, table), is_partition=has_parent)
     ]
     return sorted([*known, *new], key=lambda one: one.name)
+
+
+def _belongs(scope: Scope, name: TableName, *, is_partition: bool) -> bool:
+    """Does a table that nobody has recorded belong to the channel? is_partition: of a table that does."""
+    decision = decide(Client(scope), name, ChangeKind.NEW_TABLE)
+    return decision.is_taken or (is_partition and not decision.is_excluded)

@@ -11,6 +11,8 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import listed
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -68,7 +70,8 @@ def missing_rights(
     row = connection.execute(_ROLE_SQL).fetchone()
     assert row is not None
     role = _Role(*row)
-    names = {i: name for i, name in listed(connection, Scope()) if scope.wants(name) or scope.joins(name)}
+    client = Client(scope)
+    names = {i: n for i, n in listed(connection, Scope()) if decide(client, n, ChangeKind.DML).is_taken}
     access = [_Access(names[i], *rest) for i, *rest in connection.execute(_TABLES_SQL, [list(names)]).fetchall()]
     found = connection.execute("SELECT FROM pg_publication WHERE pubname = %s", [publication]).fetchone()
     problems = _server(role) + _reading(role, access)

@@ -30,6 +30,8 @@ from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -334,7 +336,7 @@ class PostgresSource:
         ).fetchall()
         why, there = f"it is not in the publication {self.publication}", self.published()
         names = ((int(i), TableName(schema, name)) for i, schema, name in rows if int(i) not in there)
-        return {i: (name, why) for i, name in names if self.scope.admits(name)}
+        return {i: (name, why) for i, name in names if decide(Client(self.scope), name, ChangeKind.DML).is_taken}
 
     def emit(self, prefix: str, text: str) -> Lsn:
         """Writes a transactional message into the log; returns where."""

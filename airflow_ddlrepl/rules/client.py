@@ -1,0 +1,25 @@
+"""The clients that take changes out of a log, each with the rules that say which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.rule_sets import RuleSets
+from airflow_ddlrepl.config.sections.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client takes changes out of a log: a channel's capture, one of its targets, or a rewind of one.
+
+    scope: the tables that it may have at all; None: every table. rules: which of their changes it takes.
+    """
+
+    scope: Scope | None = None
+    rules: RuleSets = field(default_factory=RuleSets)
+
+
+def client_at(channel: Channel, place: str) -> Client:
+    """Return the client that applies the channel's changes at a target, or in a rewind's area. place: its name."""
+    return Client(rules=channel.target(place).rules)
