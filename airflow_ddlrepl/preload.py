@@ -1,4 +1,4 @@
-"""Imports what the tasks of a channel import, once, in the process that Airflow forks its tasks from.
+"""This module imports what the tasks of a channel need, once, in the process that Airflow forks its tasks from.
 
 A task imports for a second or two, whatever it has to do: the product, Arrow, numpy, the database drivers. In a process
 that was forked from one that has imported them they are there.
@@ -35,12 +35,12 @@ MODULES = (
 
 
 def forks_tasks(command: Sequence[str]) -> bool:
-    """Is this the command line of a process that tasks are forked from?"""
+    """Return whether this is the command line of an Airflow process that forks tasks."""
     return any(word in FORKING for word in command[1:3])
 
 
 def preload() -> None:
-    """Import them; a module that is not there is not needed here."""
+    """Import the modules; one that is not installed is not needed here."""
     for name in MODULES:
         try:
             importlib.import_module(name)
@@ -49,6 +49,6 @@ def preload() -> None:
 
 
 def preload_where_tasks_fork() -> None:
-    """What the plugin does when Airflow loads it."""
+    """Import the modules when this process forks tasks; the plugin calls this when Airflow loads it."""
     if forks_tasks(sys.argv):
         preload()

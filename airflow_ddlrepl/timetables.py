@@ -1,4 +1,4 @@
-"""The intervals that a backfill of a channel replays."""
+"""This module gives Airflow the intervals that a backfill of a channel replays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from airflow.timetables.interval import CronDataIntervalTimetable
 
 
 class BackfillTimetable(CronDataIntervalTimetable):  # type: ignore[misc, unused-ignore]
-    """The intervals between the points of a cron expression, for backfills alone: no run is ever scheduled.
+    """This timetable has the intervals between the points of a cron expression for backfills; it schedules no run.
 
     Airflow backfills only what has a time schedule; it asks for a backfill's intervals with `catchup`, and for the next
     run of a DAG of ours, which never catches up, without.
@@ -16,7 +16,7 @@ class BackfillTimetable(CronDataIntervalTimetable):  # type: ignore[misc, unused
     def next_dagrun_info(
         self, *, last_automated_data_interval: DataInterval | None, restriction: TimeRestriction
     ) -> DagRunInfo | None:
-        """The interval after the last one, when a backfill asks."""
+        """Return the interval after the last one when a backfill asks, else None."""
         if not restriction.catchup:
             return None
         return super().next_dagrun_info(

@@ -1,1 +1,1 @@
-"""Capture: what a window of the source's log means for the tables of a channel."""
+"""Capture decides what a window of the source's log means for the tables of a channel."""

@@ -1,4 +1,4 @@
-"""Doubt: schema changes that leave no record, and after which rows can't be told from rows before them."""
+"""This module finds schema changes without a log record after which rows can't be told from rows before them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_ddlrepl.model.table import Identity, Table
 
 
 def doubt(before: Table, now: Table) -> str:
-    """Why rows written meanwhile may belong to either shape, or to one between; "" when the log tells.
+    """Return why rows written meanwhile may have either shape, or one in between; "" when the log shows which.
 
     The log shows each row's columns by name and type, in order, computed ones among them or not. It doesn't show that a
     column of the same name was dropped and added, nor what a type, a constraint or a key allowed at that moment.

@@ -1,4 +1,4 @@
-"""Drift: shapes that the log's DDL records don't explain, found by inspecting the catalog.
+"""Drift is a shape that the log's DDL records don't explain; it is found by inspecting the catalog.
 
 Event triggers can be missing or silenced, so every window ends with a comparison: the catalog as
 inspected just before the window's end was chosen, against the newest revisions that this inspection
@@ -25,11 +25,11 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """The source's catalog at one moment: every table in the channel's scope, and what the moment saw.
+    """An inspection is the source's catalog at one moment: every table in the channel's scope, and what the moment saw.
 
     locked: ids of tables that an open transaction is altering; nothing is known of them. late: ids of tables that
     were published some time after they were created; the log lacks their first rows. version: of the catalog, "" when
-    it is the one that a capture has found explained before, so that nobody looked again.
+    it is the one that a capture has found explained before, so that it was not read again.
     """
 
     tables: tuple[Table, ...]
@@ -46,7 +46,7 @@ def unexplained(
     end: Lsn,
     joins: Callable[[Table], bool],
 ) -> list[Event]:
-    """DDL records for what the catalog shows and no revision says; they stand at the window's end.
+    """Return DDL records for what the catalog shows and no revision has; they stand at the window's end.
 
     A locked table, and one that a later, not yet visible statement of the window touches, is left to the next window.
     A partition that was not dropped with its partitioned table had left it before.
@@ -60,33 +60,33 @@ def unexplained(
     key = LogKey(end - 1, LAST_IN_TRANSACTION)
     found: list[Event] = []
     present = {table.id for table in inspection.tables}
-    table_state = {i: r.table for i, r in latest.items() if r.table is not None}
-    for table_id in [i for i in table_state if i not in present and i not in busy]:
-        shape = table_state.pop(table_id)
+    shapes = {i: r.table for i, r in latest.items() if r.table is not None}
+    for table_id in [i for i in shapes if i not in present and i not in busy]:
+        shape = shapes.pop(table_id)
         found.append(_dropped(_left(shape, gone) or key, table_id, shape.name))
     news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, joins)]
-    places = Counter(t.id for t in untangle(table_state, news)) if news else Counter[int]()
-    for table in untangle(table_state, news) if news else ():
+    places = Counter(t.id for t in untangle(shapes, news)) if news else Counter[int]()
+    for table in untangle(shapes, news) if news else ():
         places[table.id] -= 1
-        before = table_state.get(table.id)
+        before = shapes.get(table.id)
         place = LogKey(key.lsn, key.seq - places[table.id])
         found.append(_new(place, table) if before is None else reshaped(_left(before, gone) or place, before, table))
-        table_state[table.id] = table
+        shapes[table.id] = table
     late = (t for t in inspection.tables if t.id in inspection.late and t.id not in busy)
     found += [_new(key, table) for table in late if shape_of(latest, table.id) is not None]
     return sorted(found, key=lambda e: e.key)
 
 
 def sees_all(inspection: Inspection, events: Iterable[Event]) -> bool:
-    """Did the inspection see every table, and what each schema change of these events made of it?"""
+    """Return whether the inspection saw every table, and the outcome of each schema change among these events."""
     changes = (e for e in events if e.kind in (EventKind.DDL, EventKind.GAP))
     return not inspection.locked and all(inspection.snapshot.sees(e.key.lsn, e.xid) for e in changes)
 
 
 def seen_at(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
-    """These records with what the inspection saw: a statement with an older snapshot may not have seen the change.
+    """Return these records with what the inspection saw, where they do not have what a statement saw.
 
-    What a statement has shown is told with what that statement saw.
+    A statement with an older snapshot may not have seen the change.
     """
     return [replace(event, settings={"snapshot": str(inspection.snapshot), **event.settings}) for event in found]
 
@@ -94,7 +94,7 @@ def seen_at(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
 def doubtful(
     changes: Iterable[tuple[Table, Table]], has_rows: Container[int], since: Lsn, low: Lsn, high: Lsn
 ) -> list[Event]:
-    """RELATION records for shapes that are found and leave open which shape rows had, where there are rows.
+    """Return RELATION records for changed shapes that leave open which shape the rows of a table had.
 
     changes: shapes that the log explains, and what was found. has_rows: tables with rows since the last inspection,
     which was at `since`; low, high: the window that the inspection ends.

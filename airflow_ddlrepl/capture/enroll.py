@@ -1,4 +1,4 @@
-"""Enroll revisions: which DDL records of a window give a table of the channel a new shape."""
+"""Enrolling finds out which DDL records of a window give a table of the channel a new shape."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Past = Callable[[int], Sequence[Revision]]
 
 
 def enroll(events: Iterable[Event], known: Mapping[int, Revision], joins: Joins, past: Past) -> list[Revision]:
-    """The revisions that these events add to the known newest ones, in log order.
+    """Return the revisions that these events add to the newest known ones, in log order.
 
     joins: does a table that is new to the channel belong to it (by its patterns)? A table that is
     already in the channel stays in it whatever it is renamed to. past: all known revisions of a table, in order;
@@ -38,11 +38,11 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], joins: Joins,
 def enroll_with_silent(
     events: Iterable[Event], known: Mapping[int, Revision], joins: Joins, past: Past
 ) -> tuple[list[Revision], list[tuple[Table, Event]]]:
-    """As `enroll`, also of what was changed where no event trigger fired, as the next statement about the table shows.
+    """Return the revisions as `enroll` does, and the changes that no event trigger recorded.
 
-    These changes, each with the shape that the table was known by until then, come second. They stand at the start of
-    that statement's transaction, which can't have touched the table before; or right before the statement where the
-    transaction has changed the table itself.
+    Such a change shows in the next statement about its table. Each of these changes comes with the shape that the table
+    was known by until then. They stand at the start of that statement's transaction, which can't have touched the table
+    before; or right before the statement where the transaction has changed the table itself.
     """
     book = _Book(known, past, joins)
     silent: list[tuple[Table, Event]] = []
@@ -147,7 +147,7 @@ class _Book:
 
 
 def snapshot_of(event: Event) -> Snapshot | None:
-    """What the statement's transaction, or the inspection, saw, where the record tells it."""
+    """Return what the statement's transaction, or the inspection, saw; None where the record does not have it."""
     told = event.settings.get("snapshot")
     return Snapshot.parse(told) if told else None
 
@@ -221,20 +221,23 @@ def _is_news(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool
 
 
 def belongs(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool:
-    """Is it in the channel, or would it join: by its own name, or as a partition of a table that is in?"""
+    """Return whether the table is in the channel, or would join it.
+
+    It joins by its own name, or as a partition of a table that is in the channel.
+    """
     if shape_of(latest, table.id) is not None or joins(table):
         return True
     return table.partition is not None and shape_of(latest, table.partition.of) is not None
 
 
 def shape_of(latest: Mapping[int, Revision], table_id: int) -> Table | None:
-    """A table's newest shape; None when it is not in the channel (any more)."""
+    """Return a table's newest shape; None when it is not in the channel (any more)."""
     revision = latest.get(table_id)
     return revision.table if revision else None
 
 
 def valid_at(revisions: Iterable[Revision], key: LogKey) -> Revision | None:
-    """The revision of one table (given in order) that rows at `key` are decoded with."""
+    """Return the revision of one table (given in order) that rows at `key` are decoded with."""
     valid = None
     for revision in revisions:
         if revision.key > key:

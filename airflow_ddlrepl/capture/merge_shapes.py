@@ -1,4 +1,4 @@
-"""Two changes of one table that did not see each other, put together: a three-way merge of shapes."""
+"""This module merges two changes of one table that did not see each other: a three-way merge of shapes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Part = TypeVar("Part", Table, Column, DataType, TypeDefinition)
 
 
 def merge(base: Table, mine: Table, theirs: Table) -> Table:
-    """`mine` with what changed from `base` to `theirs`.
+    """Return `mine` with what changed from `base` to `theirs`.
 
-    Columns are told by their ids and types by their oids. What both changed is `mine`'s: the server lets two
+    Columns are matched by their ids and types by their oids. What both changed is `mine`'s: the server lets two
     transactions change the same thing only one after the other, so the later one knew what the earlier one did.
     """
     by_mine, by_theirs = moves(base.types, mine.types), moves(base.types, theirs.types)
@@ -31,7 +31,7 @@ def merge(base: Table, mine: Table, theirs: Table) -> Table:
 
 
 def merge_fields(base: Part, mine: Part, theirs: Part, but: Sequence[str] = ()) -> Part:
-    """Field by field, but for those of these names; what both changed is `mine`'s."""
+    """Return `mine` with each field that only `theirs` changed, but for the fields in `but`."""
     changed = {
         name: getattr(theirs, name)
         for name in (f.name for f in fields(mine) if f.name not in but)

@@ -1,4 +1,4 @@
-"""Untangle: an order in which tables that changed their names unseen can take them, one by one."""
+"""This module orders tables whose names changed unseen, so that they can take their new names one by one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from airflow_ddlrepl.model.table import Table
 
 
 def untangle(known: Mapping[int, Table], now: Sequence[Table]) -> Iterator[Table]:
-    """The new shapes, each after the one whose name it takes. In a ring, one goes under another name first.
+    """Yield the new shapes, each after the shape of the table whose name it takes.
 
-    known: the tables before, those that were dropped left out.
+    In a ring, one table goes under another name first. known: the tables before, those that were dropped left out.
     """
     names = {table.name: table.id for table in known.values()}
     waiting = list(now)

@@ -1,6 +1,6 @@
-"""Layouts: rows that were decoded with other columns than the enrolled shape has.
+"""This module finds rows that were decoded with other columns than the enrolled shape has.
 
-The server says how each row is laid out. A row that the shape valid there doesn't explain comes from after a
+The server describes how each row is laid out. A row that the shape valid there doesn't explain comes from after a
 schema change that left no record.
 """
 
@@ -17,31 +17,56 @@ SINGLE_ROW = "rows of a layout that no revision explains"
 
 
 class Column(Protocol):
-    """One column of a layout."""
+    """A column of a layout is what the log says of one column of a row."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return the column's name."""
+        ...
+
     @property
-    def type_oid(self) -> int: ...
+    def type_oid(self) -> int:
+        """Return the oid of the column's type at the source."""
+        ...
+
     @property
-    def typmod(self) -> int: ...
+    def typmod(self) -> int:
+        """Return the type's modifier."""
+        ...
+
     @property
-    def is_key(self) -> bool: ...
+    def is_key(self) -> bool:
+        """Return whether the column is part of what identifies a row in the log."""
+        ...
 
 
 class Rows(Protocol):
-    """Rows of one table that were decoded with one layout; first and last are their places in the log."""
+    """These are rows of one table that were decoded with one layout; first and last are their places in the log."""
 
     @property
-    def table_id(self) -> int: ...
+    def table_id(self) -> int:
+        """Return the id of the rows' table."""
+        ...
+
     @property
-    def identity(self) -> Identity: ...
+    def identity(self) -> Identity:
+        """Return the replica identity that the log had for the table."""
+        ...
+
     @property
-    def first(self) -> LogKey: ...
+    def first(self) -> LogKey:
+        """Return the place of the first row."""
+        ...
+
     @property
-    def last(self) -> LogKey: ...
+    def last(self) -> LogKey:
+        """Return the place of the last row."""
+        ...
+
     @property
-    def columns(self) -> Sequence[Column]: ...
+    def columns(self) -> Sequence[Column]:
+        """Return the columns of the layout."""
+        ...
 
 
 def foreign_layouts(
@@ -50,7 +75,7 @@ def foreign_layouts(
     present: dict[int, Table],
     xid_at: Callable[[int], int],
 ) -> list[Event]:
-    """For each file of rows that the revision valid at its first row doesn't explain: what to do about it.
+    """Return an event for each file of rows that the revision valid at its first row doesn't explain.
 
     When the catalog shows just this layout, the table's new shape, still under its old name (ambiguous: the
     statement that made it is unknown); else a RELATION record, which asks for a refresh of that table.
@@ -72,7 +97,10 @@ def foreign_layouts(
 
 
 def reshaped(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event:
-    """A shape that an inspection found; `rewritten` when the server has written the rows anew since `before`."""
+    """Return an event for a shape that an inspection found.
+
+    It lists the table as `rewritten` when the server has rewritten its rows since `before`.
+    """
     is_same_file = before.storage is not None and before.storage == now.storage
     return Event(
         EventKind.DDL, key, xid, committed=0, tag="ALTER TABLE", tables=(now,),
@@ -81,13 +109,16 @@ def reshaped(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event:
 
 
 def unreadable(table_id: int, key: LogKey, until: Lsn, why: str, xid: int = 0) -> Event:
-    """From here on rows can't be told apart: the table needs a refresh that has seen the transaction at `until`."""
+    """Return an event from which on rows can't be told apart.
+
+    The table needs a refresh that has seen the transaction at `until`.
+    """
     layout = {"table_id": table_id, "until": int(until), "why": why}
     return Event(EventKind.RELATION, key, xid, committed=0, layout=layout, is_inspected=True)
 
 
 def fits(file: Rows, shape: Table) -> bool:
-    """Were these rows decoded with just this shape's published columns, in its order?"""
+    """Return whether these rows were decoded with just this shape's published columns, in its order."""
     names = {c.name for c in file.columns}
     expected = [c for c in shape.columns if not c.generated or c.name in names]
     return len(expected) == len(file.columns) and all(

@@ -1,4 +1,4 @@
-"""Untold: tables whose shape at a position the log does not tell for certain, as what came after it shows."""
+"""This module finds tables whose shape at a position the log leaves uncertain, as what came after it shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WITHOUT_LOCK = frozenset({"ALTER TYPE", "ALTER DOMAIN", "ALTER SCHEMA", "ALTER E
 
 
 def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]], at: Lsn, end: Lsn) -> dict[int, str]:
-    """Why the shapes of tables (by id) at a position are not known.
+    """Return why the shapes of tables (by id) at a position are not known; tables whose shape is known are not in it.
 
     events: from the inspection of the catalog before the position to the one after it, which was at `end`. revisions:
     all of each table, in order. A table that got none between the position and `end` was found as it was known.

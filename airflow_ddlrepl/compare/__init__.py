@@ -1,1 +1,1 @@
-"""Compare: is every table, column and row of the target what the source has, and if not, where?"""
+"""Compare finds out whether every table, column and row of a target is as at the source, and if not, what differs."""

@@ -1,4 +1,4 @@
-"""What a comparison found: values that print as a table and as JSON."""
+"""This module defines what a comparison finds: values that print as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_ddlrepl.model.names import TableName
 
 
 class Kind(StrEnum):
-    """How a row differs, seen from the source."""
+    """A row differs in one of these ways, seen from the source."""
 
     MISSING = "missing"
     EXTRA = "extra"
@@ -20,8 +20,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """One row that differs. key: as text, `(7,b)`; of a table without a key the whole row, cut.
+    """A row difference is one row that is not alike at source and target.
 
+    key: as text, `(7,b)`; of a table without a key the whole row, cut.
     columns: names at the target whose values differ, of a different row. copies: how many rows more or less.
     """
 
@@ -37,8 +38,9 @@ class RowDifference:
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """One table. structure: what differs in its shape. rows: the first differing rows, by key.
+    """A table report is the result of comparing one table.
 
+    structure: what differs in its shape. rows: the first differing rows, by key.
     missing, extra, different: how many rows; exact unless is_partial (then at least so many).
     columns: how many were compared. seconds: how long it took. waits: the next cycle brings the table.
     """
@@ -59,11 +61,11 @@ class TableReport:
 
     @property
     def differences(self) -> int:
-        """Rows and points of the shape that differ; 0: equal."""
+        """Return how many rows and points of the shape differ; 0: source and target are equal."""
         return self.missing + self.extra + self.different + len(self.structure)
 
     def lines(self) -> Iterator[str]:
-        """Every difference known by name, one a line."""
+        """Yield every difference known by name, one a line."""
         for found in (*self.structure, *self.rows):
             yield f"{self.table}: {found}"
         rest = self.missing + self.extra + self.different - sum(r.copies for r in self.rows)
@@ -71,15 +73,16 @@ class TableReport:
             yield f"{self.table}: {'at least ' if self.is_partial else ''}{max(rest, 0)} rows more"
 
     def to_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
         data = asdict(self)
         return {**data, "table": str(self.table), "target": str(self.target), "differences": self.differences}
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All tables of one target, or of several. left_out: tables that were not compared, for their rows are not in the
-    stream, and why.
+    """A comparison is the result for all tables of one target, or of several.
 
+    left_out: tables that were not compared, for their rows are not in the stream, and why.
     repaired: tables that differed, and were refreshed row by row before this was found.
     """
 
@@ -90,19 +93,20 @@ class Comparison:
 
     @property
     def differences(self) -> int:
-        """Over all tables; 0: source and target are equal."""
+        """Return the number of differences over all tables; 0: source and target are equal."""
         return sum(table.differences for table in self.tables)
 
     @property
     def is_equal(self) -> bool:
-        """Were all tables compared, and is nothing different?"""
+        """Return whether all tables were compared and nothing differs."""
         return not self.differences and not self.left_out
 
     def lines(self) -> list[str]:
-        """Every difference known by name, one a line."""
+        """Return every difference known by name, one a line."""
         return [line for table in self.tables for line in table.lines()]
 
     def to_json(self) -> dict[str, Any]:
+        """Return the comparison as a JSON object, as `--json` prints it."""
         return {
             "differences": self.differences,
             "found": self.lines(),
@@ -114,7 +118,7 @@ class Comparison:
         }
 
     def text(self) -> str:
-        """A table with one line per compared table, then every difference known by name."""
+        """Return a table with one line per compared table, then every difference known by name."""
         heads = ("table", "columns", "rows", "missing", "extra", "different", "shape")
         body = [_cells(t) for t in self.tables]
         widths = [max(len(row[i]) for row in (heads, *body)) for i in range(len(heads))]

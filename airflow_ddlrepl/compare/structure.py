@@ -1,4 +1,4 @@
-"""Does a target table have the shape it should have? Column by column, matched by name."""
+"""This module compares the shape of a target's table with the shape it should have, column by column, by name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from airflow_ddlrepl.model.table import Column, Table
 
 
 def structure(source: Table, wanted: Table, found: Table) -> tuple[str, ...]:
-    """What differs, in words; empty: nothing that decides what rows the table can hold or how they are told apart.
+    """Return in words what differs between a target's table and the shape that it should have.
 
+    Empty: nothing differs that decides what rows the table can hold or how they are told apart.
     wanted: the shape that the target should hold, columns with the source's ids. found: as inspected there.
     """
     return (*_left_out(source, wanted), *_differences(wanted, found))

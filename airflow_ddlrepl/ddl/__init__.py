@@ -1,4 +1,4 @@
-"""Kinds of schema change, one file each, and how to find them between two shapes of a table.
+"""The kinds of schema change, one file each, and the search for them between two shapes of a table.
 
-`spot.spot(old, new)` finds them; each knows how to apply itself to a shape and what it endangers.
+`diff.diff(old, new)` finds them; each knows how to apply itself to a shape and what it endangers.
 """

@@ -1,4 +1,4 @@
-"""Find what changed between two shapes of a table."""
+"""This module finds the schema changes between two shapes of a table."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ DETECTORS: tuple[Callable[[Table, Table], Iterable[TableChange]], ...] = (
 
 
 def diff(old: Table | None, new: Table | None) -> tuple[SchemaChange, ...]:
-    """The changes that lead from old to new, in an order in which they can be made one by one.
+    """Return the schema changes that lead from `old` to `new`, in an order in which they can be made one by one.
 
     Columns are matched by identity: a rename is never drop + add. What no kind explains is `opaque`.
     """
@@ -77,7 +77,7 @@ def diff(old: Table | None, new: Table | None) -> tuple[SchemaChange, ...]:
 
 
 def apply_all(changes: Iterable[SchemaChange], shape: Table | None) -> Table | None:
-    """The shape after all changes."""
+    """Return the shape of a table after all these changes."""
     for change in changes:
         shape = change.apply(shape)
     return shape

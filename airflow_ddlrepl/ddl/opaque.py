@@ -1,4 +1,4 @@
-"""What is left over after all known differences are explained. Unknown is dangerous: it is refused."""
+"""An opaque change is a difference between two shapes that no other kind explains; adapt refuses it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Opaque(TableChange):
-    """parts: names of the shape's parts that differ. table: the whole shape afterwards."""
+    """A table differs in a way that no other kind of change explains.
+
+    parts: names of the shape's parts that differ. table: the whole shape afterwards.
+    """
 
     kind: ClassVar[str] = "opaque"
     parts: tuple[str, ...]
     table: Table
 
     def alter(self, table: Table) -> Table:
+        """Return the whole new shape."""
         return self.table
 
     def describe(self) -> str:
+        """Return the names of the parts that differ."""
         return ", ".join(self.parts)
 
 
 def spot(old: Table, new: Table) -> Iterator[Opaque]:
-    """Both shapes should be equal by now."""
+    """Yield one opaque change when the shapes still differ after all other kinds were applied."""
     before, after = settled(old), settled(new)
     parts = tuple(f.name for f in fields(Table) if f.compare and getattr(before, f.name) != getattr(after, f.name))
     if parts:

@@ -1,4 +1,4 @@
-"""Several tables at once: pairs of shapes in an order in which no table meets a name in use."""
+"""This module orders the changes of several tables, so that no table takes a name that is in use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Pair = tuple[Table | None, Table | None]
 
 
 def in_order(old: Iterable[Table], new: Iterable[Table]) -> list[Pair]:
-    """Every table that is in one of the two states, as pairs (before, after) by identity.
+    """Return every table that is in one of the two states as a pair (before, after), matched by identity.
 
     Drops come first, then renames (a swap of two names is three pairs, one of them goes aside), then
     what stays, then new tables; partitioned tables before their partitions.
@@ -25,8 +25,8 @@ def in_order(old: Iterable[Table], new: Iterable[Table]) -> list[Pair]:
     return pairs + [(None, t) for t in sorted(after.values(), key=_depth) if t.id not in before]
 
 
-def _renamed(both: dict[int, tuple[Table, Table]], table_state: frozenset[TableName]) -> list[Pair]:
-    coded = {name: str(name.schema) + "\0" + name.name for name in table_state}
+def _renamed(both: dict[int, tuple[Table, Table]], in_use: frozenset[TableName]) -> list[Pair]:
+    coded = {name: str(name.schema) + "\0" + name.name for name in in_use}
     wish = {i: (_code(a.name), _code(b.name)) for i, (a, b) in both.items() if a.name != b.name}
     pairs: list[Pair] = []
     at = {i: a for i, (a, _) in both.items()}

@@ -1,4 +1,4 @@
-"""Spreads the rows of one big table over parallel tasks by their key."""
+"""This module spreads the rows of one big table over parallel tasks by their key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 def bucket_of(changes: pa.Table, key: Sequence[KeyColumn], buckets: int) -> Ints:
-    """Per row the bucket of its key, the same in every process. Only for rows without key updates."""
+    """Return the bucket of each row's key, the same in every process; rows with key updates are not allowed."""
     new_at, old_at = sides(changes)
     mixed = np.zeros(len(new_at) + len(old_at), np.uint64)
     for column in key:

@@ -1,4 +1,4 @@
-"""When are two key values equal? As PostgreSQL says, not as their bytes say.
+"""This module decides when two key values are equal as PostgreSQL sees them, which equal bytes alone do not show.
 
 Types whose equality can't be told from the bytes here (interval, citext, jsonb, arrays, collations that
 ignore case, …) are left to the target.
@@ -24,7 +24,7 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Equality(Enum):
-    """How values of a key column compare."""
+    """The values of a key column compare in one of these ways."""
 
     BYTES = "equal bytes"
     BLANKS = "trailing blanks don't count"
@@ -36,7 +36,7 @@ class Equality(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column of the replication key as it is named in the rows."""
+    """A key column is a column of the replication key, as it is named in the rows."""
 
     name: str
     equality: Equality = Equality.BYTES
@@ -51,7 +51,7 @@ _BYTEWISE_COLLATIONS = frozenset({"C", "POSIX", "default", "ucs_basic"})
 
 
 def equality(column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
-    """How this key column compares. types: definitions of the types in use."""
+    """Return how the values of this key column compare; `types` has the definitions of the types in use."""
     name, _ = underlying(column.type, types)
     if name in _COLLATED and not all(map(_is_bytewise, _collations(column, types))):
         return Equality.TARGET
@@ -76,7 +76,7 @@ def _is_bytewise(collation: str) -> bool:
 
 
 def canonical(values: pa.Array, how: Equality) -> pa.Array:
-    """Values that are equal bytes exactly when PostgreSQL finds the originals equal."""
+    """Return values whose bytes are equal exactly when PostgreSQL finds the original values equal."""
     if how is Equality.BLANKS:
         return pc.utf8_rtrim(values, " ")
     if how is Equality.FLOAT:
@@ -101,7 +101,7 @@ def _without_scale(values: pa.Array) -> pa.Array:
 
 
 def ends(values: pa.Array) -> Ints:
-    """Where each value of a string or binary array starts, and where the last one ends."""
+    """Return where each value of a string or binary array starts, and where the last one ends."""
     offsets = np.frombuffer(values.buffers()[1], np.int32)
     return offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Net change of tables without a key: how many copies of each whole row come and go."""
+"""This module nets the changes of tables without a key: it counts how many copies of each whole row come and go."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from airflow_ddlrepl.model.change import Op
 
 
 def net_images(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Per different row: `a_<column>` and `copies` (int64; negative: as many are deleted); never 0.
+    """Return each different whole row once, with the number of its copies that come or go.
 
+    Columns: `a_<column>` and `copies` (int64; negative: as many are deleted); it is never 0.
     Needs the whole old row with every UPDATE and DELETE (replica identity full); raises ValueError without.
     """
     op = changes["op"].to_numpy()

@@ -1,4 +1,4 @@
-"""Keys become dense numbers: rows with the same number are the same row to PostgreSQL."""
+"""This module numbers key values densely: rows with one number are the same row to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from airflow_ddlrepl.model.change import Op
 
 @dataclass(frozen=True, slots=True)
 class KeyIds:
-    """Per row the number of its key after the change (-1 for a DELETE) and before it (-1 for an INSERT)."""
+    """Key ids are, per change, the number of its key after it (-1 for a DELETE) and before it (-1 for an INSERT)."""
 
     new: Ints
     old: Ints
 
 
 class NeedsTargetKeys(Exception):
-    """Signal, not a failure: the key's equality has to be asked from the target (see `distinct_keys`)."""
+    """This signal, no failure, says that only the target can compare the key's values (see `distinct_keys`)."""
 
 
 def key_ids(changes: pa.Table, key: Sequence[KeyColumn]) -> KeyIds:
-    """Numbers the keys of all rows. Raises NeedsTargetKeys."""
+    """Return the numbers of all rows' keys; raise NeedsTargetKeys where only the target can compare them."""
     if any(column.equality is Equality.TARGET for column in key):
         raise NeedsTargetKeys(", ".join(c.name for c in key if c.equality is Equality.TARGET))
     new_at, old_at = sides(changes)
@@ -39,7 +39,7 @@ def key_ids(changes: pa.Table, key: Sequence[KeyColumn]) -> KeyIds:
 
 
 def distinct_keys(changes: pa.Table, key: Sequence[KeyColumn]) -> tuple[pa.Table, Ints]:
-    """The different key values, byte by byte, for the target to number; with the code of each old and new key.
+    """Return the different key values, byte by byte, for the target to number, and the code of each old and new key.
 
     `target_keys(changes, codes, numbers)` takes the target's answer.
     """
@@ -55,13 +55,16 @@ def distinct_keys(changes: pa.Table, key: Sequence[KeyColumn]) -> tuple[pa.Table
 
 
 def target_keys(changes: pa.Table, codes: Ints, numbers: Ints) -> KeyIds:
-    """The keys as the target numbered them: numbers[code] is the same for equal keys."""
+    """Return the keys' numbers as the target assigned them: numbers[code] is equal for equal keys."""
     new_at, old_at = sides(changes)
     return spread(dense(numbers[codes]), new_at, old_at, changes.num_rows)
 
 
 def spread(codes: Ints, new_at: Ints, old_at: Ints, rows: int) -> KeyIds:
-    """Codes of the new keys, then of the old keys that the log told; an update without old key kept its key."""
+    """Return the key ids of all rows from the codes of the new keys, then of the old keys that the log has.
+
+    An update without an old key did not change its key.
+    """
     new = np.full(rows, -1, np.int64)
     new[new_at] = codes[: len(new_at)]
     old = new.copy()
@@ -70,13 +73,14 @@ def spread(codes: Ints, new_at: Ints, old_at: Ints, rows: int) -> KeyIds:
 
 
 def sides(changes: pa.Table) -> tuple[Ints, Ints]:
-    """Row numbers that have a new key, row numbers that have an old one."""
+    """Return the row numbers that have a new key, and the row numbers that have an old one."""
     op = changes["op"].to_numpy()
     before = changes["before"].to_numpy()
     return np.flatnonzero(op != Op.DELETE), np.flatnonzero((before != 0) & (op != Op.INSERT))
 
 
 def both_sides(changes: pa.Table, name: str, new_at: Ints, old_at: Ints) -> pa.Array:
+    """Return a key column's new values, then its old ones, at these row numbers."""
     new = _taken(changes[f"a_{name}"], new_at)
     return new if len(old_at) == 0 else pa.concat_arrays([new, _taken(changes[f"b_{name}"], old_at)])
 
@@ -88,5 +92,5 @@ def _taken(values: pa.ChunkedArray, at: Ints) -> pa.Array:
 
 
 def dense(codes: Ints) -> Ints:
-    """The same classes, numbered from 0 without gaps in order of first appearance."""
+    """Return the same classes, numbered from 0 without gaps in order of first appearance."""
     return pa.array(codes).dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Row migration: what a change of a row is to who has only the rows that a condition is true for."""
+"""Row migration turns changes of a table into changes of those of its rows that a condition is true for."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from airflow_ddlrepl.model.change import Op
 
 
 def migrated(changes: pa.Table, was: Flags, now: Flags) -> pa.Table:
-    """The changes that are left, in their order. was, now: is the condition true for the row before and after.
+    """Return the changes that a target with the condition needs, in log order.
 
-    An update that brings a row in is its insert, one that takes it out is its delete. Every UPDATE and DELETE tells
-    its whole old row, and so does every UPDATE its whole new one (replica identity full).
+    was, now: per change, whether the condition is true for the row before and after it.
+    An update that brings a row in is its insert, one that takes it out is its delete. Every UPDATE and DELETE must have
+    its whole old row, and every UPDATE its whole new one (replica identity full).
     """
     op = changes["op"].to_numpy()
     is_update = op == Op.UPDATE

@@ -1,4 +1,4 @@
-"""Rows whose key changed, one by one: who ends up where.
+"""This module follows rows whose key changes, one by one, to the key that each of them has at the end.
 
 Swaps, chains and keys used again are decided by following each row from the key it had in the
 target (its base) to the key it has at the end.
@@ -14,7 +14,7 @@ from airflow_ddlrepl.model.change import Op
 
 
 class Kind(IntEnum):
-    """What has to happen to a row of the target."""
+    """A row of the target needs one of these operations."""
 
     DELETE = 0
     UPDATE = 1
@@ -24,10 +24,10 @@ class Kind(IntEnum):
 
 @dataclass(slots=True)
 class Living:
-    """A row as it stands after some changes.
+    """A living row is the state of one row after some changes.
 
     base: its key in the target at the start, -1 when it was not there. last: its newest change, -1 when
-    untouched. held: per column that is sometimes absent the newest change that told its value.
+    untouched. held: per column that is sometimes absent the newest change that has its value.
     """
 
     base: int
@@ -37,7 +37,7 @@ class Living:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of one row: kind, its base key, its final key, its values' places (as Living)."""
+    """A fate is the operation that one row needs: its kind, base key, final key and its values' places (as Living)."""
 
     kind: Kind
     base: int
@@ -48,14 +48,14 @@ class Fate:
 
 @dataclass(slots=True)
 class Follower:
-    """Follows rows through changes in log order. width: how many columns are sometimes absent."""
+    """A follower applies changes to rows in log order; `width` is how many columns are sometimes absent."""
 
     width: int
     living: dict[int, Living] = field(default_factory=dict)
     dead: set[int] = field(default_factory=set)
 
     def step(self, row: int, op: int, old: int, new: int, told: Sequence[bool]) -> None:
-        """One change: row number, operation, key before and after, which columns it told."""
+        """Apply one change: its row number, operation, key before and after, and which columns it has a value of."""
         if op == Op.INSERT:
             self.living[new] = Living(-1, row, [row] * self.width)
             return
@@ -71,7 +71,10 @@ class Follower:
         self.living[new] = entry
 
     def fates(self) -> Iterator[Fate]:
-        """What to do in all. A deleted row whose key is inserted again is an update of every column."""
+        """Yield the operation that each row needs in all.
+
+        A deleted row whose key is inserted again is an update of every column.
+        """
         dead = set(self.dead)
         for key, row in self.living.items():
             if row.base >= 0:

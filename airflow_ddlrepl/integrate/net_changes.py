@@ -1,6 +1,6 @@
-"""Net change: what a section of the log does to each row of the target, in sets instead of one by one.
+"""This module nets a section of the log: it computes in sets what the changes do to each row of the target in all.
 
-Applying it in the order deletes, moves (taken out), updates, moves (put back), inserts gives exactly
+Applying the result in the order deletes, moves (taken out), updates, moves (put back), inserts gives exactly
 what applying the changes one after the other gives.
 """
 
@@ -23,7 +23,7 @@ from airflow_ddlrepl.model.change import Op
 
 @dataclass(frozen=True, slots=True)
 class NetRows:
-    """Per kind one table; one without columns where there are no such rows.
+    """Net rows are one table of rows per kind of operation; the table has no columns where there are no such rows.
 
     deletes: `b_<key column>`. updates: `a_<column>` (found by their `a_` key) and `h_<column>` (bool) for
     columns that some row does not change. moves: `b_` key before, `a_` columns, `h_`. inserts: `a_`.
@@ -52,7 +52,7 @@ def net(
     columns: Sequence[str] | None = None,
     ids: KeyIds | None = None,
 ) -> NetRows:
-    """The net change of one table's rows in log order (row-file schema) by key.
+    """Return the net change of one table's rows, given in log order in the row-file schema, by key.
 
     layout: every column in the order of the `absent` bitmap. columns: those wanted (default: all).
     ids: the keys as the target numbered them. Raises NeedsTargetKeys when they are needed and not given.
@@ -72,7 +72,10 @@ def net(
 
 
 def has_key_updates(changes: pa.Table, layout: Sequence[str], key: Sequence[KeyColumn]) -> bool:
-    """Does any update change its key? Then keys can't be spread over buckets. Raises NeedsTargetKeys."""
+    """Return whether any update changes its row's key, so that keys can't be spread over buckets.
+
+    Raises NeedsTargetKeys.
+    """
     whole = with_whole_keys(changes, [c.name for c in key], absent_columns(changes["absent"], layout))
     return bool(_moved(whole["op"].to_numpy(), key_ids(whole, key)).any())
 

@@ -1,4 +1,7 @@
-"""Which columns an update really brought: values that the log left out (unchanged TOAST) are absent, not NULL."""
+"""This module finds the columns that an update has a value of.
+
+A value that the log left out (unchanged TOAST) is absent, not NULL.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def absent_columns(absent: pa.ChunkedArray, layout: Sequence[str]) -> dict[str, Flags]:
-    """Per column that is absent somewhere: in which rows. layout: the columns in the order of the bitmap."""
+    """Return in which rows each column is absent, for the columns that are absent in some row.
+
+    layout: the columns in the order of the bitmap.
+    """
     if absent.null_count == len(absent):
         return {}
     encoded = absent.combine_chunks().dictionary_encode()
@@ -27,7 +33,10 @@ def absent_columns(absent: pa.ChunkedArray, layout: Sequence[str]) -> dict[str, 
 
 
 def with_whole_keys(changes: pa.Table, key: Sequence[str], absent: dict[str, Flags]) -> pa.Table:
-    """An absent key value did not change: it is taken from the old key, which the log then always tells."""
+    """Return the changes with absent key values filled in from the old key.
+
+    An absent key value did not change, and the log then always has the old key.
+    """
     for name in key:
         flags = absent.pop(name, None)
         if flags is not None:

@@ -1,4 +1,4 @@
-"""What a column's values really are, under all its domains."""
+"""This module finds the type that a column's values really have, below all its domains."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INTERNAL = {
 
 
 def underlying(type_: DataType, types: Sequence[TypeDefinition]) -> tuple[str, str]:
-    """The catalog's name of a built-in plain type ("int4"), "enum", or "" for anything else; and its DDL text."""
+    """Return the catalog's name of a built-in plain type ("int4"), "enum", or "" for all else; and its DDL text."""
     if type_.kind is TypeKind.ENUM:
         return ENUM, type_.text
     if type_.kind is TypeKind.BASE:
@@ -48,7 +48,7 @@ def underlying(type_: DataType, types: Sequence[TypeDefinition]) -> tuple[str, s
 
 
 def schema_of(type_: DataType, types: Sequence[TypeDefinition]) -> str:
-    """Where a plain type that an extension or a user brought lives, "" for all that compare by pg_catalog."""
+    """Return the schema of a plain type that an extension or a user brought, "" for types that pg_catalog compares."""
     name, text = underlying(type_, types)
     if name or type_.kind not in (TypeKind.BASE, TypeKind.DOMAIN):
         return ""

@@ -1,1 +1,1 @@
-"""The nouns: frozen, typed, standard library only. Everything else imports them; they import nothing."""
+"""This package defines the frozen values that every stage works with; it imports nothing but the standard library."""

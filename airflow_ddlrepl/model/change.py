@@ -1,4 +1,4 @@
-"""What stands in the log: rows, DDL, truncates, messages, transactions."""
+"""This module defines the changes that a source's log carries: rows, DDL, truncates, messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.table import Table
 
 
 class Op(IntEnum):
-    """Operation of a row change in the trail; TRUNCATE keeps HVR's op code 5."""
+    """A row change in the trail is one of these operations; TRUNCATE has HVR's op code 5."""
 
     DELETE = 0
     INSERT = 1
@@ -21,7 +21,7 @@ class Op(IntEnum):
 
 
 class EventKind(StrEnum):
-    """What a control record is."""
+    """A control record of the log is of one of these kinds."""
 
     DDL = "ddl"
     TRUNCATE = "truncate"
@@ -34,7 +34,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One record of the control stream: a DDL statement's outcome, a truncate, a message, …
+    """An event is one control record of the log: the outcome of a DDL statement, a truncate, a message and the like.
 
     key, xid, committed (microseconds since 1970, UTC), origin: its transaction.
     DDL: `tag` (ALTER TABLE), `statement` (best known text, None when unknown), `query` (the whole
@@ -47,10 +47,10 @@ class Event:
     NO_TRUNCATE: a note that a TRUNCATE of the tables in `dropped` was not captured (`capture: {no_truncate: true}`).
     RELATION: a layout that no enrolled revision explains (servers without event triggers): `layout`.
     MESSAGE: a user's message: `prefix`, `payload` (base64).
-    GAP: the event trigger failed; `statement` tells the error: everything must be re-inspected.
-    PROPERTIES: of no log: what the channel file says of `tables` at a target has changed. It stands between the
-    transactions, at `key.lsn`.
-    is_inspected: not in the log; we found the shape by inspecting the catalog (D3b), so the
+    GAP: the event trigger failed, with the error in `statement`: everything must be inspected again.
+    PROPERTIES: not from the log: the channel file's properties of `tables` at a target have changed. It stands between
+    the transactions, at `key.lsn`.
+    is_inspected: not from the log; an inspection of the catalog found the shape (D3b), so the
     statements between are unknown.
     """
 
@@ -75,10 +75,11 @@ class Event:
 
     @property
     def end(self) -> Lsn:
-        """The position from which on it lies behind."""
+        """Return the first position that lies behind the event."""
         return Lsn(self.key.lsn + (self.kind is not EventKind.PROPERTIES))
 
     def to_json(self) -> dict[str, Any]:
+        """Return the event as a JSON object, as the trail stores it."""
         return {
             "kind": self.kind,
             "key": list(self.key),
@@ -102,6 +103,7 @@ class Event:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Event:
+        """Return the event that `to_json` wrote."""
         return cls(
             **{
                 **data,

@@ -1,4 +1,4 @@
-"""Lineage: which timelines a server's log went through, and where each ended.
+"""A lineage lists the timelines that a server's log went through, and where each of them ended.
 
 A promoted standby, and a server that was set back by a point-in-time recovery, go on with a log of their own: a new
 timeline, which shares with the one before what lies before the point where it branched off, and nothing after it.
@@ -18,9 +18,10 @@ _SEGMENT_AT_LEAST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """timeline: the one that is written now. ended: those before it, the first one first, each with its end.
+    """A lineage is the history of timelines of one server's log; it prints as `1@0/3000148 2`, or as `? 2`.
 
-    ended is None where the server does not tell. Prints as `1@0/3000148 2`, or as `? 2`.
+    timeline: the one that is written now. ended: those before it, the first one first, each with its end; None where
+    the server does not report them.
     """
 
     timeline: int
@@ -28,6 +29,7 @@ class Lineage:
 
     @classmethod
     def parse(cls, text: str) -> Lineage:
+        """Return the lineage that prints as this text."""
         *before, timeline = text.split()
         if before == [UNKNOWN]:
             return cls(int(timeline), None)
@@ -36,12 +38,13 @@ class Lineage:
 
     @classmethod
     def of_history(cls, timeline: int, history: str) -> Lineage:
-        """From the timeline's history file: a line each of number, end and reason."""
+        """Return a timeline's lineage from its history file: one line of number, end and reason per timeline."""
         lines = (line.split() for line in history.splitlines() if line.strip() and not line.startswith("#"))
         return cls(timeline, tuple((int(number), Lsn.parse(end)) for number, end, *_ in lines))
 
     @property
     def is_known(self) -> bool:
+        """Return whether the server reports where the earlier timelines ended."""
         return self.ended is not None
 
     def __str__(self) -> str:
@@ -49,7 +52,7 @@ class Lineage:
         return " ".join([*before, str(self.timeline)])
 
     def keeps(self, before: Lineage, at: Lsn) -> bool:
-        """Is the log before `at`, as it was read in that lineage, this one's log as well?"""
+        """Return whether the log before `at`, as it was read in the lineage `before`, is also part of this lineage."""
         if self.ended is None or before.ended is None:
             return self.timeline == before.timeline
         ours, theirs = (*self.ended, (self.timeline, NEVER)), (*before.ended, (before.timeline, NEVER))

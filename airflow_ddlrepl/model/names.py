@@ -1,4 +1,4 @@
-"""Names of tables as the source spells them."""
+"""This module defines the names of tables, as the source spells them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class TableName(NamedTuple):
-    """A table's schema and name, unquoted, case kept."""
+    """A table name is a schema and a name, unquoted, with upper and lower case as in the catalog."""
 
     schema: str
     name: str
@@ -16,10 +16,10 @@ class TableName(NamedTuple):
 
 
 def aside(name: str, of: object) -> str:
-    """What a table or type is called that has made way for another one of its name. of: its id."""
+    """Return the new name of a table or type that makes way for another one of its name; `of` is its id."""
     return f"{stem(name)}_kept_{of}"
 
 
 def stem(name: str) -> str:
-    """Its first 40 bytes: with an id behind them they are a name that a server takes as it is."""
+    """Return the name's first 40 bytes; with an id behind them they are a name that every server takes unchanged."""
     return name.encode()[:40].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""Positions in a source's log.
+"""This module defines positions in a source's log.
 
 A position P stands between transactions: everything whose commit record starts before P lies
 before it. A LogKey orders the single changes inside the log: first by the commit record of their
@@ -13,11 +13,11 @@ from airflow_ddlrepl.errors import ConfigError
 
 
 class Lsn(int):
-    """A PostgreSQL log sequence number; an integer that prints as `0/16B3748`."""
+    """A PostgreSQL log sequence number is an integer that prints as `0/16B3748`."""
 
     @classmethod
     def parse(cls, text: str) -> Lsn:
-        """`0/16B3748` → Lsn. Raises ConfigError CFG-110 when the text is no position."""
+        """Return the Lsn that prints as this text; raise ConfigError CFG-110 when the text is no position."""
         high, slash, low = text.strip().partition("/")
         try:
             if not slash:
@@ -38,7 +38,7 @@ class Lsn(int):
 
 
 class LogKey(NamedTuple):
-    """Where one change stands: commit record of its transaction, ordinal in the transaction (from 0)."""
+    """A log key is the place of one change: its transaction's commit record, then its ordinal in that (from 0)."""
 
     lsn: int
     seq: int
@@ -55,7 +55,7 @@ _ANY = (Lsn(0), Lsn(1 << 64))
 
 
 class Snapshot(NamedTuple):
-    """What a refresh has seen: PostgreSQL's pg_current_snapshot() plus the log positions around it.
+    """A snapshot says which transactions a refresh has seen: pg_current_snapshot() and the log positions around it.
 
     low: every transaction that commits before it is visible. high: none that commits at or after it is.
     xids are 64-bit.
@@ -68,7 +68,7 @@ class Snapshot(NamedTuple):
     high: Lsn
 
     def sees(self, lsn: int, xid: int) -> bool:
-        """Is the transaction (commit position, 32-bit xid of the stream) contained in the snapshot?"""
+        """Return whether the snapshot contains the transaction with this commit position and 32-bit xid."""
         if lsn < self.low:
             return True
         if lsn >= self.high:
@@ -76,21 +76,22 @@ class Snapshot(NamedTuple):
         return self.has(self.widen(xid))
 
     def has(self, xid: int) -> bool:
-        """Is the transaction of this 64-bit xid, which has committed, contained in the snapshot?"""
+        """Return whether the snapshot contains the committed transaction with this 64-bit xid."""
         return xid < self.xmin or (xid < self.xmax and xid not in self.running)
 
     def covers(self, other: Snapshot) -> bool:
-        """Does it contain every transaction that `other` contains?"""
+        """Return whether the snapshot contains every transaction that `other` contains."""
         return self.xmax >= other.xmax and not any(other.has(xid) for xid in self.running)
 
     def widen(self, xid: int) -> int:
-        """The 64-bit xid nearest to our own that ends in these 32 bits."""
+        """Return the 64-bit xid that ends in these 32 bits and is nearest to the snapshot's own."""
         epoch = self.xmax >> 32
         return min(
             ((epoch + step) << 32 | xid for step in (-1, 0, 1) if epoch + step >= 0), key=lambda x: abs(x - self.xmax)
         )
 
     def to_json(self) -> dict[str, object]:
+        """Return the snapshot as a JSON object."""
         return {
             "xmin": self.xmin,
             "xmax": self.xmax,
@@ -105,12 +106,13 @@ class Snapshot(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Snapshot:
-        """From pg_snapshot's text: only transaction ids decide."""
+        """Return the snapshot of pg_snapshot's text; it has no positions, so transaction ids alone decide."""
         xmin, xmax, running = text.split(":")
         return cls(int(xmin), int(xmax), frozenset(map(int, running.split(","))) if running else frozenset(), *_ANY)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Snapshot:
+        """Return the snapshot that `to_json` wrote."""
         return cls(
             int(data["xmin"]),
             int(data["xmax"]),

@@ -1,6 +1,6 @@
-"""What a target's transaction did that the repository has to know: steps for the ledger, refreshes asked for and done.
+"""A record is what a transaction at a target did that the repository has to know: steps and refreshes.
 
-The target keeps such records in the transaction that made them true, until the repository has them.
+The target stores such records in the transaction that made them true, until the repository has them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ FIRST = "first"  # as the actions say, of a table whose rows the target could ne
 
 @dataclass(frozen=True, slots=True)
 class StepApplied:
-    """A step of the plan towards a revision ran; step: its number in the plan; summary: what it was for."""
+    """A step of the plan towards a revision ran at the target.
+
+    step: its number in the plan. summary: what it was for.
+    """
 
     table_id: int
     revision: int
@@ -33,9 +36,10 @@ class StepApplied:
 
 @dataclass(frozen=True, slots=True)
 class RefreshAsked:
-    """The table waits for a refresh since `at`. is_by_hand: a person's reason takes the place of others.
+    """A table waits for a refresh since position `at`.
 
-    how: refresh options, or FIRST; empty: as the actions say.
+    is_by_hand: a person requested it, and the person's reason replaces others. how: refresh options, or FIRST; empty:
+    as the channel file's actions say.
     """
 
     table_id: int
@@ -47,7 +51,7 @@ class RefreshAsked:
 
 @dataclass(frozen=True, slots=True)
 class RefreshDone:
-    """The table was loaded, with so many rows; None: it is gone, and needs no refresh any more."""
+    """A table was loaded with so many rows; None: the table is gone and needs no refresh any more."""
 
     table_id: int
     rows: int | None
@@ -55,7 +59,7 @@ class RefreshDone:
 
 @dataclass(frozen=True, slots=True)
 class RefreshDeclined:
-    """Rows of the table may differ from the source's since `at`, and stay so: a policy or a person wants it."""
+    """A table's rows may differ from the source's since `at`: a policy or a person decided against a refresh."""
 
     table_id: int
     reason: str
@@ -66,11 +70,13 @@ Record = StepApplied | RefreshAsked | RefreshDone | RefreshDeclined
 
 
 def to_json(record: Record) -> dict[str, Any]:
+    """Return the record as a JSON object, as the target stores it."""
     kind = next(name for name, one in _KINDS.items() if isinstance(record, one))
     return {"kind": kind, **asdict(record)}
 
 
 def from_json(data: dict[str, Any]) -> Record:
+    """Return the record that `to_json` wrote."""
     values = {name: value for name, value in data.items() if name != "kind"}
     if "at" in values:
         values["at"] = Lsn(values["at"])

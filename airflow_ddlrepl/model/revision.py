@@ -1,4 +1,4 @@
-"""Enroll revisions: shape n of a table, valid from a position."""
+"""A revision is the n-th shape of a table that capture has enrolled, valid from a position on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_ddlrepl.model.table import Table
 
 
 class Origin(StrEnum):
-    """How we know the shape."""
+    """A revision's origin is how capture learned its shape."""
 
     INSPECTED = "inspected"
     IN_LOG = "in-log"
@@ -19,12 +19,12 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """Shape `number` of a table; rows at or after `key` are decoded with it.
+    """A revision is shape `number` of a table; rows at or after `key` are decoded with it.
 
     table is None when the table was dropped at `key`. statement: the DDL that made it, if known.
     is_ambiguous: found by comparing shapes, the statements between are not known. xid: of the transaction
-    that made it (64 bits); None when it was found by inspection. seen: what the inspection of a capture that found it
-    had seen: the transaction that made it among others.
+    that made it (64 bits); None when it was found by inspection. seen: the snapshot of the inspection that found it,
+    which contains the transaction that made it.
     """
 
     table_id: int
@@ -38,7 +38,7 @@ class Revision:
     seen: Snapshot | None = None
 
     def is_in(self, snapshot: Snapshot) -> bool:
-        """Was it made by a transaction that this snapshot contains?"""
+        """Return whether this snapshot contains the transaction that made the revision."""
         if self.xid is not None:
             return snapshot.has(self.xid)
         return self.seen is None or snapshot.covers(self.seen)

@@ -1,4 +1,4 @@
-"""The shape of a table with stable column identity."""
+"""This module defines a table's shape, in which each column has an identity that survives renames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, Typ
 
 
 class Identity(StrEnum):
-    """What the log tells of a row's old values (REPLICA IDENTITY)."""
+    """A table's replica identity says which old values of a row the log carries."""
 
     DEFAULT = "default"
     FULL = "full"
@@ -25,7 +25,7 @@ class Identity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
+    """A column is one column of a table's shape.
 
     id: the source's stable identity (attnum): survives renames, never used again after a drop.
     default: expression text, for a generated column its generation expression.
@@ -47,7 +47,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What tells one row from another: column ids in index order; name of the constraint or index.
+    """A key tells the rows of a table apart: its column ids in index order, and the name of its constraint or index.
 
     deferrable: "immediate" or "deferred", as its constraint starts out, or "" for one that is not deferrable.
     """
@@ -60,7 +60,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """This table is a partition: of which table, with which bound (`FOR VALUES …` or `DEFAULT`)."""
+    """A table with this value is a partition of the table `of`, with a bound such as `FOR VALUES …` or `DEFAULT`."""
 
     of: int
     of_name: TableName
@@ -69,14 +69,14 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One table's shape at one moment.
+    """A table is the shape of one source table at one moment.
 
     id: the source's stable identity (pg_class.oid). key: the replication key: the replica identity
     index if one is set, else the primary key, else a unique index of non-null columns, else None.
     deferrable_key: a primary key that is DEFERRABLE: within a transaction two rows may share it, so `key` is never it.
     partition_key: of a partitioned table, e.g. `RANGE (day)`; such a table holds no rows itself.
     types: definitions of the user-defined types that the columns use, dependencies first.
-    storage: the file that holds the rows, another one whenever the server has written them all anew; no part of
+    storage: the file that holds the rows, another one whenever the server has rewritten them all; no part of
     the shape: shapes with different ones are equal.
     """
 
@@ -94,53 +94,59 @@ class Table:
 
     @property
     def is_partitioned(self) -> bool:
+        """Return whether the table is partitioned."""
         return self.partition_key is not None
 
     @property
     def type_oids(self) -> frozenset[int]:
-        """Of its columns' types, and of those that they are made of."""
+        """Return the oids of the columns' types and of the types that these are made of."""
         return frozenset(c.type.oid for c in self.columns) | {t.oid for t in self.types}
 
     def column(self, column_id: int) -> Column:
+        """Return the column with this id; raise KeyError where there is none."""
         for column in self.columns:
             if column.id == column_id:
                 return column
         raise KeyError(column_id)
 
     def named(self, name: str) -> Column:
+        """Return the column with this name; raise KeyError where there is none."""
         for column in self.columns:
             if column.name == name:
                 return column
         raise KeyError(name)
 
     def key_columns(self) -> tuple[Column, ...]:
+        """Return the columns of the replication key, none where the table has no key."""
         return tuple(self.column(i) for i in self.key.columns) if self.key else ()
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        """The replication key, and the primary key that is none because it is deferrable."""
+        """Return the replication key and the deferrable primary key, as far as the table has them."""
         return tuple(key for key in (self.key, self.deferrable_key) if key is not None)
 
     def without_keys(self) -> Table:
+        """Return the table without any key."""
         return self.with_(key=None, deferrable_key=None)
 
     def with_keys_of(self, columns: Container[int]) -> Table:
-        """The table with those of its keys only whose columns are all among these."""
+        """Return the table with only those of its keys whose columns are all among these ids."""
         key, deferrable = (
             k if k and all(i in columns for i in k.columns) else None for k in (self.key, self.deferrable_key)
         )
         return self.with_(key=key, deferrable_key=deferrable)
 
     def fingerprint(self) -> str:
-        """Equal exactly when the shape is equal; 32 hex digits."""
+        """Return 32 hex digits that are equal exactly when the shape is equal."""
         return hashlib.sha256(json.dumps({**self.to_json(), "storage": None}, sort_keys=True).encode()).hexdigest()[:32]
 
     def to_json(self) -> dict[str, Any]:
+        """Return the shape as a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Table:
-        """Of a column, a type or an attribute that stands there twice the last counts."""
+        """Return the shape that `to_json` wrote; of columns, types or attributes with one id the last one counts."""
         return cls(
             id=data["id"],
             name=TableName(*data["name"]),
@@ -156,6 +162,7 @@ class Table:
         )
 
     def with_(self, **changes: Any) -> Table:
+        """Return the table with some attributes replaced."""
         return replace(self, **changes)
 
 

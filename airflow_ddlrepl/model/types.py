@@ -1,4 +1,4 @@
-"""Data types as the source's catalog states them."""
+"""This module defines data types as the source's catalog describes them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class TypeKind(StrEnum):
-    """What sort of type it is (pg_type.typtype, arrays told apart)."""
+    """A type's kind is its pg_type.typtype, with arrays as a kind of their own."""
 
     BASE = "base"
     ARRAY = "array"
@@ -20,7 +20,7 @@ class TypeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """One column's type.
+    """A data type is the type of one column.
 
     text: as DDL spells it with its modifiers, schema-qualified and quoted unless it is a type of
     pg_catalog: `numeric(12,2)`, `character varying(20)`, `shop."Status"[]`.
@@ -38,18 +38,18 @@ class DataType:
 
     @property
     def is_builtin(self) -> bool:
-        """Every server has it under the same oid."""
+        """Return whether every server has the type under the same oid."""
         return self.schema == "pg_catalog"
 
     @property
     def is_everywhere(self) -> bool:
-        """Every server has it, if not under the same oid."""
+        """Return whether every server has the type, even if not under the same oid."""
         return self.is_builtin or self.schema == "information_schema"
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of a composite type."""
+    """An attribute is one field of a composite type."""
 
     id: int
     name: str
@@ -58,8 +58,9 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class TypeDefinition:
-    """A user-defined enum, domain, composite, range or multirange type that a table's column uses (directly or nested).
+    """A type definition describes a user-defined type that a table's column uses, directly or nested.
 
+    It is an enum, a domain, a composite, a range or a multirange.
     labels: of an enum, in order. attributes: of a composite. base: of a domain or range, as DDL text
     (with typmod); of a multirange its range. constraints: of a domain, (name, `CHECK (…)` text).
     not_null, default: of a domain.

@@ -1,1 +1,1 @@
-"""Refresh: load tables anew from one snapshot while everything else goes on."""
+"""Refresh loads whole tables again from one snapshot while everything else goes on."""

@@ -1,4 +1,4 @@
-"""Cut tables into chunks of pages that parallel tasks can load."""
+"""This module cuts tables into chunks of pages that parallel tasks can load."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ PAGES_ALONE = 128
 
 
 class Chunk(NamedTuple):
-    """Pages low <= page < high of one table; high None: to the end. number: its place among the table's chunks."""
+    """A chunk is the pages low <= page < high of one table.
+
+    high None: to the table's end. number: its place among the table's chunks.
+    """
 
     table_id: int
     number: int
@@ -19,7 +22,7 @@ class Chunk(NamedTuple):
 
 
 def cut(pages: Mapping[int, int], parallelism: int) -> list[Chunk]:
-    """Chunks of about equal size over all tables (pages by table id), the largest first; each table has one."""
+    """Return chunks of about equal size over all tables (pages by table id), the largest first; each table has one."""
     share = max(MINIMUM_PAGES, -(-sum(pages.values()) // max(parallelism * 2, 1)))
     found: list[tuple[int, Chunk]] = []
     for table_id, count in pages.items():
@@ -32,7 +35,10 @@ def cut(pages: Mapping[int, int], parallelism: int) -> list[Chunk]:
 
 
 def together(sizes: Sequence[int], parallelism: int) -> list[list[int]]:
-    """Which chunks (by place; sizes in pages) one task loads: each large one alone, the small ones evenly spread."""
+    """Return which chunks one task loads: each large one alone, the small ones evenly spread.
+
+    sizes: pages per chunk. A chunk is named by its place among them.
+    """
     large = [[place] for place, pages in enumerate(sizes) if pages > PAGES_ALONE]
     small = [place for place, pages in enumerate(sizes) if pages <= PAGES_ALONE]
     spread = [small[i :: max(1, parallelism)] for i in range(max(1, parallelism))]
@@ -40,6 +46,6 @@ def together(sizes: Sequence[int], parallelism: int) -> list[list[int]]:
 
 
 def pages_of(chunk: Chunk, pages: Mapping[int, int]) -> int:
-    """Pages of a chunk. pages: of whole tables, by id."""
+    """Return how many pages a chunk has; `pages` has those of whole tables, by id."""
     high = chunk.high if chunk.high is not None else max(pages[chunk.table_id], chunk.low)
     return high - chunk.low

@@ -1,1 +1,1 @@
-"""What the product remembers between runs: SQLite for one person, PostgreSQL for a team."""
+"""The repository stores what the product remembers between runs: in SQLite for one person, in PostgreSQL for a team."""

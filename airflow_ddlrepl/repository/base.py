@@ -1,4 +1,4 @@
-"""What every part of the repository needs: fenced writes, and rows that are put where they belong."""
+"""This module has what every part of the repository needs: fenced write transactions, and single-row writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOLDER = select(locks.c.token, locks.c.holder).where(locks.c.channel == bindpar
 
 
 class Base:
-    """Holds the database; the parts of Repository derive from it."""
+    """A base object holds the database connection; each part of `Repository` derives from it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -37,7 +37,7 @@ class Base:
 
 
 def fenced(channel: str, token: int, newest: int, holder: str | None) -> Fenced:
-    """The error of a run that may not write any more."""
+    """Return the error of a run that has lost its channel and may not write any more."""
     now = f"{holder} holds it now" if holder and newest != token else "nobody holds it now"
     return Fenced(
         f"this run (token {token}) has lost channel {channel}: {now} (token {newest})",
@@ -48,13 +48,13 @@ def fenced(channel: str, token: int, newest: int, holder: str | None) -> Fenced:
 
 
 def put(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Update the row with that key, or insert it. Needs a fenced transaction."""
+    """Update the row with this key, or insert it; needs a fenced transaction."""
     if not change(connection, table, key, values):
         connection.execute(insert(table).values(**key, **values))
 
 
 def change(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Update the row with that key. False when there is none. Needs a fenced transaction."""
+    """Update the row with this key, and return False when there is none; needs a fenced transaction."""
     at = {f"at_{name}": value for name, value in key.items()}
     return connection.execute(_update(table, tuple(key)), {**at, **values}).rowcount > 0
 
@@ -66,7 +66,7 @@ def _update(table: Table, key: tuple[str, ...]) -> Update:
 
 
 def put_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
-    """Insert unless a row with the same key is there; also when two processes try at once. True when inserted."""
+    """Insert the row unless one with its key exists, also when two processes try at once; return True when inserted."""
     return connection.execute(_insert_new(connection.dialect.name, table), dict(values)).first() is not None
 
 

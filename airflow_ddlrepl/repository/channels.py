@@ -1,4 +1,4 @@
-"""Channels, their tables and positions."""
+"""This part of the repository stores channels, their tables and positions."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ _POSITION = select(positions.c.lsn).where(
 
 
 class Channels(Base):
-    """The repository's part about channels."""
+    """This part of the repository stores channels, their tables and positions."""
 
     def ensure_channel(self, name: str, fingerprint: str) -> ChannelRow:
-        """The channel's row, made now if it is new. An older row keeps its fingerprint: compare, then set_state."""
+        """Return the channel's row, which is made now if it is new.
+
+        A row that exists keeps its fingerprint: compare it, then call set_state.
+        """
         with self._database.write() as connection:
             now = self._database.now(connection)
             put_new(connection, locks, {"channel": name, "token": 0, "next_epoch": 1})
@@ -35,25 +38,25 @@ class Channels(Base):
             return _channel(connection.execute(_CHANNEL, {"name": name}).one())
 
     def channel(self, name: str) -> ChannelRow | None:
-        """The channel's row, None when the repository doesn't know it."""
+        """Return the channel's row, None when the repository doesn't know it."""
         with self._database.read() as connection:
             row = connection.execute(_CHANNEL, {"name": name}).first()
             return _channel(row) if row else None
 
     def table_state(self, name: str) -> tuple[ChannelRow | None, Lsn | None]:
-        """The channel's row, and `captured`."""
+        """Return the channel's row and its captured position, each None when it is not known."""
         with self._database.read() as connection:
             row = connection.execute(_CHANNEL, {"name": name}).first()
             lsn = connection.execute(_POSITION, {"channel": name, "kind": CAPTURED}).scalar()
             return _channel(row) if row else None, None if lsn is None else Lsn(lsn)
 
     def channels(self) -> list[ChannelRow]:
-        """Every channel, by name."""
+        """Return every channel, by name."""
         with self._database.read() as connection:
             return [_channel(row) for row in connection.execute(select(channels).order_by(channels.c.name))]
 
     def set_state(self, channel: str, token: int, state: ChannelState, fingerprint: str | None = None) -> None:
-        """Move the channel to a state; with a fingerprint, also say which file it was activated with."""
+        """Move the channel to a state; with a fingerprint, also store which channel file it was activated with."""
         with self._fenced(channel, token) as connection:
             now = self._database.now(connection)
             values: dict[str, Any] = {"state": state, "updated": now}
@@ -64,7 +67,10 @@ class Channels(Base):
             connection.execute(update(channels).where(channels.c.name == channel).values(**values))
 
     def claim_source(self, channel: str, token: int, source: str) -> None:
-        """The channel reads this database once it is activated. Raises RepositoryError REP-107 for another then."""
+        """Bind the channel to the source database that it reads.
+
+        Raises RepositoryError REP-107 when it is active with another database.
+        """
         with self._fenced(channel, token) as connection:
             here = channels.c.name == channel
             known = connection.execute(select(channels.c.source).where(here)).scalar()
@@ -81,23 +87,23 @@ class Channels(Base):
                 )
 
     def set_explained(self, channel: str, token: int, explained: str) -> None:
-        """The source's catalog that a capture has just found explained by the log."""
+        """Store which catalog of the source a capture has just found to be explained by the log."""
         with self._fenced(channel, token) as connection:
             connection.execute(update(channels).where(channels.c.name == channel).values(explained=explained))
 
     def follow(self, channel: str, token: int, server: str, lineage: Lineage) -> None:
-        """What was captured, and what will be, is the log of this lineage, as this run of the server told it."""
+        """Store whose log the channel captures: the lineage, and the run of the server that reported it."""
         with self._fenced(channel, token) as connection:
             values = {"server": server, "lineage": str(lineage)}
             connection.execute(update(channels).where(channels.c.name == channel).values(**values))
 
     def set_publication(self, channel: str, token: int, publication: int | None) -> None:
-        """What is captured from now on is what the source's publication of this id tells; None: the source knows."""
+        """Store the id of the source's publication that is captured from now on; None: the source knows it."""
         with self._fenced(channel, token) as connection:
             connection.execute(update(channels).where(channels.c.name == channel).values(publication=publication))
 
     def delete_channel(self, channel: str, token: int) -> None:
-        """Forget the channel. Its token and epoch go on growing when a channel of that name comes back."""
+        """Delete the channel; its token and epoch go on growing when a channel of that name comes back."""
         with self._fenced(channel, token) as connection:
             epoch = connection.execute(select(channels.c.epoch).where(channels.c.name == channel)).scalar()
             if epoch is not None:
@@ -108,28 +114,28 @@ class Channels(Base):
             connection.execute(delete(channels).where(channels.c.name == channel))
 
     def tables(self, channel: str) -> list[TableRow]:
-        """The channel's tables under their newest names, dropped ones too."""
+        """Return the channel's tables under their newest names, dropped ones too."""
         query = select(tables).where(tables.c.channel == channel).order_by(tables.c.schema_name, tables.c.table_name)
         with self._database.read() as connection:
             return [_table(row) for row in connection.execute(query)]
 
     def set_table_state(self, channel: str, token: int, table_id: int, state: TableState) -> None:
-        """Mark one table."""
+        """Set the state of one table."""
         with self._fenced(channel, token) as connection:
             mark_table(connection, channel, table_id, state, self._database.now(connection))
 
     def captured(self, channel: str) -> Lsn | None:
-        """Everything before this position is in the trail; None before activation."""
+        """Return the position before which everything is in the trail; None before activation."""
         return self.position(channel, CAPTURED)
 
     def position(self, channel: str, kind: str) -> Lsn | None:
-        """A named position of the channel, None when it was never set."""
+        """Return a named position of the channel, None when it was never set."""
         with self._database.read() as connection:
             lsn = connection.execute(_POSITION, {"channel": channel, "kind": kind}).scalar()
             return None if lsn is None else Lsn(lsn)
 
     def positions(self, channel: str) -> dict[str, Lsn]:
-        """All named positions."""
+        """Return all named positions of the channel."""
         with self._database.read() as connection:
             rows = connection.execute(
                 select(positions).where(positions.c.channel == channel).order_by(positions.c.kind)
@@ -137,13 +143,13 @@ class Channels(Base):
             return {row.kind: Lsn(row.lsn) for row in rows}
 
     def set_position(self, channel: str, token: int, kind: str, lsn: Lsn) -> None:
-        """Move a position forward. Raises RepositoryError REP-102 when it would go back."""
+        """Move a position forward; raise RepositoryError REP-102 when it would go back."""
         with self._fenced(channel, token) as connection:
             move(connection, channel, kind, lsn, self._database.now(connection))
 
 
 def move(connection: Connection, channel: str, kind: str, lsn: Lsn, now: Any) -> None:
-    """Move a position forward inside a fenced transaction."""
+    """Move a position forward inside a fenced transaction; raise RepositoryError REP-102 when it would go back."""
     before = connection.execute(_POSITION, {"channel": channel, "kind": kind}).scalar()
     if before is not None and lsn < before:
         raise RepositoryError(

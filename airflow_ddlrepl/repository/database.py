@@ -1,4 +1,4 @@
-"""A connection pool to the repository's database; one database's habits made like the other's."""
+"""This module connects to the repository's database, and makes SQLite and PostgreSQL behave alike."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_ROOM_BYTES = 1 << 16  # SQLite's files beside the database need this much to 
 
 
 class Database:
-    """read() and write() are transactions; a write sees what every earlier write left."""
+    """A database gives transactions by read() and write(); a write sees what every earlier write left."""
 
     def __init__(self, location: str) -> None:
         """location: sqlite:///FILE, a PostgreSQL URL, or an Airflow connection id; may hold ${VAR}."""
@@ -47,27 +47,30 @@ class Database:
 
     @property
     def is_there(self) -> bool:
-        """Is there a file? A server's database is looked for when it is asked."""
+        """Return whether the database's file exists; for a server's database True, without asking the server."""
         return self._file is None or self._file.is_file()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
+        """Open a transaction that only reads."""
         with self._explained(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
+        """Open a transaction that writes; on SQLite it waits for other writers when it begins."""
         with self._explained(), self._writer.begin() as connection:
             yield connection
 
     def now(self, connection: Connection) -> datetime:
-        """The clock that leases are measured by: the server's, which all holders share."""
+        """Return the time by the clock that leases are measured by: the server's, which all holders share."""
         if self.is_sqlite:
             return datetime.now(UTC)
         moment: datetime = connection.execute(text("select clock_timestamp()")).scalar_one()
         return moment.astimezone(UTC)
 
     def close(self) -> None:
+        """Close every connection."""
         self._engine.dispose()
 
     @contextmanager

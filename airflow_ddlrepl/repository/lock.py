@@ -1,4 +1,4 @@
-"""The channel lock: one run at a time, a silent one is taken over, a late one can't write.
+"""The channel lock lets one run at a time work on a channel; a silent run is replaced, and can't write any more.
 
 A lock is a lease that its holder renews, and a token that grows with every holder. Every write carries
 its token and is refused in its own transaction when the token isn't the newest.
@@ -27,7 +27,7 @@ def _clock() -> float:
 
 
 class ChannelLock:
-    """A held channel, renewed in the background while the `with` block runs."""
+    """A channel lock is held by one run, and renewed in the background while its `with` block runs."""
 
     def __init__(self, database: Database, channel: str, token: int, lease_seconds: float, taken: float) -> None:
         self.channel = channel
@@ -40,7 +40,7 @@ class ChannelLock:
         self._thread = threading.Thread(target=self._keep, name=f"lock {channel}", daemon=True)
 
     def renew(self) -> None:
-        """Extend the lease. Raises Fenced LCK-102 when another run has the channel."""
+        """Extend the lease; raise Fenced LCK-102 when another run has the channel."""
         begun = _clock()
         with self._database.write() as connection:
             until = self._database.now(connection) + timedelta(seconds=self._lease)
@@ -52,14 +52,14 @@ class ChannelLock:
         self._deadline = begun + self._lease
 
     def check(self) -> None:
-        """Still ours? Call it before anything that can't be taken back. Raises Fenced LCK-102."""
+        """Raise Fenced LCK-102 when the lock is lost; call this before anything that can't be undone."""
         if self._lost:
             raise self._lost
         if _clock() >= self._deadline:
             self.renew()
 
     def release(self) -> None:
-        """Give the channel back; the token is never used again. Harmless when it is lost already."""
+        """Give the channel back; its token is never used again, and a lost lock does no harm."""
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -89,10 +89,10 @@ class ChannelLock:
 
 
 class Locks(Base):
-    """The repository's part that hands out locks."""
+    """This part of the repository hands out channel locks."""
 
     def lock(self, channel: str, holder: str, lease_seconds: float = 60, wait_seconds: float = 0) -> ChannelLock:
-        """Take the channel, waiting for it at most wait_seconds. Raises LockHeld LCK-101.
+        """Take the channel, waiting for it at most wait_seconds; raise LockHeld LCK-101 when it stays held.
 
         holder: what others read while they wait. A lease that ran out, or whose process on this machine is
         gone, is taken over; the token grows by one each time.
@@ -110,7 +110,7 @@ class Locks(Base):
                 time.sleep(min(left, 0.25))
 
     def holder(self, channel: str) -> str | None:
-        """Who holds the channel now, None when nobody does."""
+        """Return who holds the channel now, None when nobody does."""
         with self._database.read() as connection:
             row = connection.execute(select(locks).where(locks.c.channel == channel)).first()
             if row is None or row.holder is None or is_gone(row.process):

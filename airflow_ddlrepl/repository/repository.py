@@ -1,4 +1,4 @@
-"""The repository as the rest of the product sees it."""
+"""This module joins the parts of the repository into the one class that the rest of the product uses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_ddlrepl.repository.work import Work
 
 
 class Repository(Channels, Revisions, Work, Runs, Locks):
-    """What the product remembers between runs.
+    """The repository remembers channels, revisions, segments, steps, refreshes, runs and errors between runs.
 
     Reads need nothing. Writes take the token of the channel's lock and raise Fenced LCK-102, with nothing
     written, when another run has taken the channel over. Every method is one transaction.
@@ -23,7 +23,10 @@ class Repository(Channels, Revisions, Work, Runs, Locks):
 
     @classmethod
     def open(cls, location: str) -> Repository:
-        """Connect and bring the tables up to date. Raises Unreachable CON-120, RepositoryError REP-101, ConfigError."""
+        """Connect to the repository and bring its tables up to date.
+
+        Raises Unreachable CON-120, RepositoryError REP-101, ConfigError.
+        """
         database = Database(location)
         try:
             upgrade(database)
@@ -34,7 +37,10 @@ class Repository(Channels, Revisions, Work, Runs, Locks):
 
     @staticmethod
     def is_there(location: str) -> bool:
-        """Has anything been kept there? Makes nothing; a server is not asked. Raises ConfigError."""
+        """Return whether a repository exists at the location, without making one.
+
+        A database server is not asked: for it the answer is True. Raises ConfigError.
+        """
         database = Database(location)
         try:
             return database.is_there

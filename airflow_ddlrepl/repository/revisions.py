@@ -1,4 +1,4 @@
-"""Revisions of tables, the captured segments that need them, and the schema changes seen."""
+"""This part of the repository stores revisions of tables, captured segments and the schema changes in them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STAND = select(
 
 
 class Revisions(Base):
-    """The repository's part about what was captured."""
+    """This part of the repository stores the revisions of the channel's tables."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -38,9 +38,10 @@ class Revisions(Base):
         self._whole: dict[str, tuple[tuple[Any, ...] | None, list[Revision]]] = {}
 
     def enroll(self, channel: str, token: int, found: Sequence[Revision], captured: Lsn | None = None) -> None:
-        """Store revisions outside of a capture (activation); the same ones again change nothing.
+        """Store revisions outside of a capture (activation); a revision that is stored already changes nothing.
 
-        captured: also where capture starts. Raises RepositoryError REP-103 when a number is taken by another shape.
+        captured: also the position where capture starts. Raises RepositoryError REP-103 when a number is taken by
+        another shape.
         """
         with self._fenced(channel, token) as connection:
             now = self._database.now(connection)
@@ -51,10 +52,11 @@ class Revisions(Base):
     def start_over(
         self, channel: str, token: int, found: Sequence[Revision], captured: Lsn, server: str, lineage: Lineage
     ) -> None:
-        """What was captured is not the source's log any more: go on at a position, maybe an earlier one, of another.
+        """Continue the channel at a position of another log than the one that was captured so far.
 
-        A new epoch begins, so nothing of the trail is taken for the new log's. Shapes that were found later than the
-        position are known from it on. Controls stood at positions of the old log, and go.
+        The position may be an earlier one. A new epoch begins, so nothing of the trail is taken for the new log's.
+        Shapes that were found later than the position are known from it on. Controls at positions of the old log are
+        deleted.
         """
         with self._fenced(channel, token) as connection:
             here = channels.c.name == channel
@@ -80,7 +82,7 @@ class Revisions(Base):
         states: Mapping[int, TableState] | None = None,
         seen: Sequence[Event] = (),
     ) -> bool:
-        """A captured window with everything that follows from it, in one transaction; False when it was in already.
+        """Store a captured window with all that follows from it in one transaction; return False when it is there.
 
         captured: the new position, at or after segment.high. states: tables to mark. seen: DDL, truncates, gaps.
         Raises RepositoryError REP-104 when the window doesn't start at the captured position, Fenced LCK-102.
@@ -101,12 +103,17 @@ class Revisions(Base):
             return True
 
     def segments(self, channel: str, low: Lsn | None = None, high: Lsn | None = None) -> list[SegmentRow]:
-        """The newest epoch's segments in order; between two positions, those that hold something at or after `low`
-        and begin before `high`."""
+        """Return the newest epoch's segments in log order.
+
+        Between two positions: those that hold something at or after `low` and begin before `high`.
+        """
         return self._segments(_within(select(segments), channel, low, high))
 
     def telling_segments(self, channel: str, low: Lsn, high: Lsn | None = None) -> list[SegmentRow]:
-        """Of these, those with schema changes, truncates or gaps that touch the channel's tables."""
+        """Return the newest epoch's segments that have schema changes, truncates or gaps of the channel's tables.
+
+        Between two positions: those that hold something at or after `low` and begin before `high`.
+        """
         return self._segments(_within(select(segments), channel, low, high).where(segments.c.events > 0))
 
     def _segments(self, query: Select[Any]) -> list[SegmentRow]:
@@ -114,13 +121,13 @@ class Revisions(Base):
             return [_segment(row) for row in connection.execute(query.order_by(segments.c.low))]
 
     def starts(self, channel: str) -> list[int]:
-        """Where the segments begin that the trail holds, in order."""
+        """Return the positions where the segments begin that the trail still has, in log order."""
         query = _within(select(segments.c.low), channel).where(segments.c.state == "live")
         with self._database.read() as connection:
             return list(connection.scalars(query.order_by(segments.c.low)))
 
     def begin_since(self, channel: str, moment: datetime | None, position: Lsn) -> Lsn | None:
-        """Where the first segment begins that was captured at the moment or later, not before the position."""
+        """Return where the first segment begins that was captured at the moment or later, not before the position."""
         query = _within(select(func.min(segments.c.low)), channel)
         query = query.where(segments.c.state == "live", segments.c.low >= int(position))
         if moment is not None:
@@ -130,26 +137,26 @@ class Revisions(Base):
             return None if low is None else Lsn(low)
 
     def extent(self, channel: str, low: Lsn, high: Lsn) -> tuple[int, int]:
-        """How many segments that is, and their bytes."""
+        """Return the number of segments between two positions, and their bytes."""
         query = _within(select(func.count(), func.coalesce(func.sum(segments.c.bytes), 0)), channel, low, high)
         with self._database.read() as connection:
             count, size = connection.execute(query).one()
             return count, int(size)
 
     def kept_from(self, channel: str) -> Lsn:
-        """From where on the trail holds everything that was captured."""
+        """Return the position from which on the trail still has everything that was captured."""
         query = _within(select(func.max(segments.c.high)), channel).where(segments.c.state != "live")
         with self._database.read() as connection:
             return Lsn(connection.execute(query).scalar() or 0)
 
     def expire_segments(self, channel: str, token: int, before: Lsn) -> int:
-        """Mark the segments that end at or before the position as expired; how many."""
+        """Mark the segments that end at or before the position as expired, and return how many."""
         where = (segments.c.channel == channel) & (segments.c.high <= int(before)) & (segments.c.state == "live")
         with self._fenced(channel, token) as connection:
             return connection.execute(update(segments).where(where).values(state="expired")).rowcount
 
     def revisions(self, channel: str, table_id: int | None = None) -> list[Revision]:
-        """Every revision, or one table's, in order."""
+        """Return every revision of the channel, or one table's, by table and number."""
         here = revisions.c.channel == channel
         if table_id is not None:
             return self._read(lambda query: query.where(here, revisions.c.table_id == table_id))
@@ -159,14 +166,14 @@ class Revisions(Base):
         return list(self._whole[channel][1])
 
     def histories(self, channel: str) -> dict[int, list[Revision]]:
-        """Each table's revisions in order, by table id."""
+        """Return each table's revisions in order, by table id."""
         found: dict[int, list[Revision]] = {}
         for revision in self.revisions(channel):
             found.setdefault(revision.table_id, []).append(revision)
         return found
 
     def latest_revisions(self, channel: str) -> dict[int, Revision]:
-        """Each table's newest revision by table id; a dropped table's has no shape."""
+        """Return each table's newest revision by table id; a dropped table's has no shape."""
         here, now = revisions.c.channel == channel, self._stand(channel)
         if self._newest.get(channel, (None, {}))[0] != now:
             newest = select(revisions.c.table_id, func.max(revisions.c.number).label("number"))
@@ -195,7 +202,7 @@ class Revisions(Base):
         return [self._known[mark] for mark in marks]
 
     def events(self, channel: str, low: Lsn | None = None) -> list[EventRow]:
-        """Schema changes, truncates and gaps in log order, from a position on."""
+        """Return schema changes, truncates and gaps in log order, from a position on."""
         query = select(events).where(events.c.channel == channel)
         if low is not None:
             query = query.where(events.c.lsn >= int(low))
@@ -203,7 +210,7 @@ class Revisions(Base):
             return [_event(row) for row in connection.execute(query.order_by(events.c.lsn, events.c.seq))]
 
     def has_left_out(self, channel: str, segment: SegmentRow) -> bool:
-        """Was a TRUNCATE in the segment not captured, because the channel file said so then?"""
+        """Return whether a TRUNCATE in the segment was not captured, because the channel file excluded it then."""
         here = (events.c.channel == channel, events.c.epoch == segment.epoch)
         within = (events.c.lsn >= int(segment.low), events.c.lsn < int(segment.high))
         query = select(events.c.lsn).where(*here, *within, events.c.kind == str(EventKind.NO_TRUNCATE))
@@ -211,7 +218,7 @@ class Revisions(Base):
             return connection.execute(query).first() is not None
 
     def event_counts(self, channel: str) -> dict[str, int]:
-        """How many statements of each kind (`ALTER TABLE`, …) were seen."""
+        """Return how many statements of each kind (`ALTER TABLE`, …) were captured."""
         query = select(events.c.tag, func.count()).where(events.c.channel == channel).group_by(events.c.tag)
         with self._database.read() as connection:
             return {row[0]: row[1] for row in connection.execute(query.order_by(events.c.tag))}

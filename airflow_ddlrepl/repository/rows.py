@@ -1,4 +1,4 @@
-"""What the repository answers with: frozen, typed, moments in UTC."""
+"""This module defines the rows that the repository returns: frozen and typed, with moments in UTC."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from airflow_ddlrepl.model.position import LogKey, Lsn
 
 
 class ChannelState(StrEnum):
-    """NEW: known, the source is not prepared. ACTIVE: replicates. INACTIVE: deactivated, history kept."""
+    """A channel is in one of these states.
+
+    NEW: known, the source is not prepared. ACTIVE: replicates. INACTIVE: deactivated, its history stays.
+    """
 
     NEW = "new"
     ACTIVE = "active"
@@ -21,7 +24,10 @@ class ChannelState(StrEnum):
 
 
 class TableState(StrEnum):
-    """LIVE: replicates. DROPPED: gone at the source. DIVERGENT: a WARNING policy let source and target differ."""
+    """An enrolled table is in one of these states.
+
+    LIVE: replicates. DROPPED: gone at the source. DIVERGENT: a WARNING policy let source and target differ.
+    """
 
     LIVE = "live"
     DROPPED = "dropped"
@@ -29,7 +35,7 @@ class TableState(StrEnum):
 
 
 class StepState(StrEnum):
-    """Where a ledger step stands."""
+    """A ledger step is in one of these states."""
 
     PLANNED = "planned"
     DONE = "done"
@@ -37,7 +43,10 @@ class StepState(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """LOST: its process ended without saying so, another run has taken the channel over."""
+    """A stage of a run is in one of these states.
+
+    LOST: its process ended without a result, and another run has taken the channel over.
+    """
 
     RUNNING = "running"
     DONE = "done"
@@ -47,10 +56,11 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChannelRow:
-    """One channel as the repository knows it. epoch: grows when the past is replayed or the channel made anew.
+    """A channel row is what the repository knows of one channel.
 
-    explained: the source's catalog of which a capture found that the log tells all of it; "" when there is none.
-    lineage: of the log that was captured. server: the run of the source's server that told it. None: not asked yet.
+    epoch: grows when the log before is captured again or the channel is made again.
+    explained: which catalog of the source a capture found to be explained by the log; "" when there is none.
+    lineage: of the log that was captured. server: the run of the source's server that reported it. None: not asked yet.
     publication: the id of the one that the rows are read by, where the source does not know it.
     """
 
@@ -68,7 +78,7 @@ class ChannelRow:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One enrolled table under its newest name."""
+    """A table row is one enrolled table under its newest name."""
 
     table_id: int
     name: TableName
@@ -78,7 +88,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFacts:
-    """What commit_segment stores of a trail segment: the window low <= commit < high and its size."""
+    """Segment facts are what the repository stores of a trail segment: the window low <= commit < high and its size."""
 
     epoch: int
     low: Lsn
@@ -90,7 +100,7 @@ class SegmentFacts:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRow:
-    """One captured window whose manifest stands in the trail. state: "live" or "expired".
+    """A segment row is one captured window that has had a manifest in the trail. state: "live" or "expired".
 
     events: schema changes, truncates and gaps that touch the channel's tables.
     """
@@ -109,7 +119,7 @@ class SegmentRow:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """One schema change, truncate or gap of the log."""
+    """An event row is one schema change, truncate or gap of the log."""
 
     key: LogKey
     kind: str
@@ -121,7 +131,7 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One step towards a revision at a target, recorded exactly once."""
+    """A ledger row is one step towards a revision at a target, recorded exactly once."""
 
     target: str
     table_id: int
@@ -135,7 +145,7 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class ControlRow:
-    """A breakpoint: the target may not go past `key` until a person removes it."""
+    """A control is a breakpoint: the target may not go past `key` until a person removes it."""
 
     id: int
     target: str
@@ -146,6 +156,7 @@ class ControlRow:
     removed: datetime | None
 
     def to_json(self) -> dict[str, Any]:
+        """Return the control as a JSON object, as the command line prints it."""
         return {
             "id": self.id,
             "target": self.target,
@@ -160,9 +171,9 @@ class ControlRow:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRow:
-    """A table that has to be (or was) loaded anew. state: "pending", "done", or "declined": it may differ instead.
+    """A refresh row is a table that waits to be loaded again, or was loaded.
 
-    how: as in `RefreshAsked`.
+    state: "pending", "done", or "declined": the table may differ instead. how: as in the target's refresh record.
     """
 
     id: int
@@ -179,7 +190,7 @@ class RefreshRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One stage of one run."""
+    """A run row is one stage of one run."""
 
     run_id: str
     stage: str
@@ -192,7 +203,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """One error that ended a run."""
+    """An error row is one error that ended a run."""
 
     id: int
     run_id: str
@@ -205,6 +216,7 @@ class ErrorRow:
     created: datetime
 
     def to_json(self) -> dict[str, Any]:
+        """Return the error as a JSON object, as the command line prints it."""
         return {
             **{name: getattr(self, name) for name in self.__dataclass_fields__},
             "created": self.created.isoformat(),

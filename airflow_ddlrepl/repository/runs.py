@@ -1,4 +1,4 @@
-"""Runs and the errors that ended them."""
+"""This part of the repository stores runs and the errors that ended them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from airflow_ddlrepl.repository.tables import errors, locks, runs
 
 
 class Runs(Base):
-    """The repository's part about runs."""
+    """This part of the repository stores each stage of each run, and errors."""
 
     def start_run(self, channel: str, token: int, run_id: str, stage: str) -> None:
-        """A stage of a run begins (again: a retry takes the place of the first try)."""
+        """Store that a stage of a run begins; a retry replaces the first try."""
         with self._fenced(channel, token) as connection:
             now = self._database.now(connection)
             values = {"token": token, "started": now, "ended": None, "status": RunStatus.RUNNING, "result": None}
@@ -26,13 +26,13 @@ class Runs(Base):
     def finish_run(
         self, channel: str, token: int, run_id: str, stage: str, status: RunStatus, result: dict[str, Any] | None = None
     ) -> None:
-        """A stage ended; result: small JSON of what it did."""
+        """Store that a stage ended; `result` is small JSON of what it did."""
         with self._fenced(channel, token) as connection:
             values = {"ended": self._database.now(connection), "status": RunStatus(status), "result": result}
             change(connection, runs, {"channel": channel, "run_id": run_id, "stage": stage}, values)
 
     def runs(self, channel: str, run_id: str | None = None, limit: int = 100) -> list[RunRow]:
-        """Stages of runs, newest first; one that never ended although the channel went on is `lost`."""
+        """Return stages of runs, newest first; one that never ended although its channel went on is `lost`."""
         query = select(runs, locks.c.token.label("newest"), locks.c.holder).where(runs.c.channel == channel)
         query = query.outerjoin(locks, locks.c.channel == runs.c.channel)
         if run_id is not None:
@@ -42,7 +42,7 @@ class Runs(Base):
             return [_run(row) for row in rows]
 
     def record_error(self, channel: str, run_id: str, stage: str, error: DdlReplError) -> None:
-        """Keep an error for `ddlrepl errors`; needs no lock, because a run that lost its lock has errors too."""
+        """Store an error for `ddlrepl errors`; needs no lock, because a run that lost its lock has errors, too."""
         values = {"channel": channel, "run_id": run_id, "stage": stage, "code": error.code}
         place = f"target {error.target}: "
         message = error.message if not error.target or place[:-2] in error.message else place + error.message
@@ -52,13 +52,13 @@ class Runs(Base):
             connection.execute(insert(errors).values(**values, **text, **where, created=self._database.now(connection)))
 
     def errors(self, channel: str, limit: int = 100) -> list[ErrorRow]:
-        """Errors, newest first."""
+        """Return errors, newest first."""
         query = select(errors).where(errors.c.channel == channel).order_by(errors.c.id.desc()).limit(limit)
         with self._database.read() as connection:
             return [_error(row) for row in connection.execute(query)]
 
     def errors_of_run(self, channel: str, run_id: str, but: str = "") -> list[ErrorRow]:
-        """The errors of a run's stages that have failed and did not run again since. but: a stage that is left out."""
+        """Return the errors of a run's stages that failed and did not run again since, without the stage `but`."""
         joined = (
             (runs.c.channel == errors.c.channel) & (runs.c.run_id == errors.c.run_id) & (runs.c.stage == errors.c.stage)
         )
@@ -68,7 +68,7 @@ class Runs(Base):
             return [_error(row) for row in connection.execute(query.order_by(errors.c.id))]
 
     def error_count(self, channel: str) -> int:
-        """How many errors are kept."""
+        """Return how many errors are stored for the channel."""
         with self._database.read() as connection:
             query = select(func.count()).select_from(errors).where(errors.c.channel == channel)
             return int(connection.execute(query).scalar_one())

@@ -1,4 +1,4 @@
-"""The repository's tables. The migrations build them; a test compares the two."""
+"""This module defines the repository's tables; the migrations build them, and a test compares the two."""
 
 from __future__ import annotations
 
@@ -26,17 +26,19 @@ HEAD = "0001"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
-    """A moment in UTC, also where the database keeps no offset."""
+    """A moment is stored in UTC, also where the database stores no offset."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return the moment as the database stores it."""
         if value is None:
             return None
         return value.astimezone(UTC).replace(tzinfo=None) if dialect.name == "sqlite" else value
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
+        """Return the stored moment in UTC."""
         return None if value is None else value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 

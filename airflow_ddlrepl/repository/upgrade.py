@@ -1,4 +1,4 @@
-"""Bring the repository's tables to this version's shape, one process at a time."""
+"""This module brings the repository's tables to this version's shape, one process at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ADVISORY_LOCK = 0x6464_6C72_6570_6C01  # "ddlrepl" and 1
 
 
 def upgrade(database: Database) -> None:
-    """Create or migrate the tables. Raises RepositoryError REP-101 when a newer version has written them."""
+    """Create or migrate the tables; raise RepositoryError REP-101 when a newer version has written them."""
     with database.read() as connection:
         if _version(database, connection) == HEAD:
             return

@@ -1,4 +1,4 @@
-"""Work towards the targets: ledger, controls, refreshes."""
+"""This part of the repository stores what was done at each target and what it waits for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_ddlrepl.repository.tables import controls, ledger, refreshes
 
 
 class Work(Base):
-    """The repository's part about what targets have and need."""
+    """This part of the repository stores ledger steps, controls and refreshes of the targets."""
 
     def record_ledger(
         self,
@@ -30,7 +30,7 @@ class Work(Base):
         state: StepState,
         summary: str = "",
     ) -> None:
-        """Record where a step stands; the same again changes nothing.
+        """Record the state of a step; recording a state that is stored already changes nothing.
 
         Raises RepositoryError REP-106 when the step is done with other SQL, or done and would be undone.
         """
@@ -46,7 +46,7 @@ class Work(Base):
             put(connection, ledger, key, {**values, "at": self._database.now(connection)})
 
     def ledger(self, channel: str, target: str | None = None, table_id: int | None = None) -> list[LedgerRow]:
-        """Recorded steps in order of table, revision and step."""
+        """Return recorded steps in order of table, revision and step."""
         query = select(ledger).where(ledger.c.channel == channel)
         if target is not None:
             query = query.where(ledger.c.target == target)
@@ -57,7 +57,7 @@ class Work(Base):
             return [_step(row) for row in connection.execute(query)]
 
     def add_control(self, channel: str, token: int, target: str, key: LogKey, reason: str, policy: str) -> ControlRow:
-        """Stop the target at `key` until a person removes the control. At the same place again: the same control.
+        """Stop the target at `key` until a person removes the control; return the control that is there already.
 
         A control that a person has removed stays removed: what it stopped at is dealt with.
         """
@@ -69,7 +69,7 @@ class Work(Base):
             return _control(connection.execute(select(controls).where(*where)).one())
 
     def controls(self, channel: str, target: str | None = None, *, removed: bool = False) -> list[ControlRow]:
-        """Controls in log order: those that hold, or with removed=True every one there ever was."""
+        """Return the active controls in log order, or with removed=True every control that there ever was."""
         query = select(controls).where(controls.c.channel == channel).order_by(controls.c.lsn, controls.c.seq)
         if target is not None:
             query = query.where(controls.c.target == target)
@@ -79,7 +79,10 @@ class Work(Base):
             return [_control(row) for row in connection.execute(query)]
 
     def remove_control(self, channel: str, control_id: int) -> ControlRow:
-        """A person's decision to go on; needs no lock. Raises ConfigError CTL-102 when there is no such control."""
+        """Remove a control, which is a person's decision to go on; needs no lock.
+
+        Raises ConfigError CTL-102 when there is no such control.
+        """
         where = (controls.c.channel == channel, controls.c.id == control_id)
         with self._database.write() as connection:
             now = self._database.now(connection)
@@ -92,9 +95,9 @@ class Work(Base):
         return _control(row)
 
     def request_refresh(self, channel: str, token: int, target: str, asked: RefreshAsked) -> RefreshRow:
-        """Have the table loaded anew; while one request is pending, it stands for later ones too.
+        """Store that a table waits to be loaded again; a request that is pending already stands for later ones, too.
 
-        A person's reason and options are the pending one's from now on.
+        A person's reason and options replace those of the pending request.
         """
         said = {"reason": asked.reason, "how": asked.how}
         where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == asked.table_id)
@@ -115,7 +118,7 @@ class Work(Base):
             return _refresh(row)
 
     def decline_refresh(self, channel: str, token: int, target: str, table_id: int, reason: str, at: Lsn) -> None:
-        """Rows of the table may differ since `at`, until the next refresh. Told again it is the same, also later."""
+        """Store why rows of the table may differ since `at`, until the next refresh; the same reason is stored once."""
         values = {"channel": channel, "target": target, "table_id": table_id, "reason": reason, "state": "declined"}
         where = [refreshes.c[name] == value for name, value in values.items()]
         with self._fenced(channel, token) as connection:
@@ -124,15 +127,15 @@ class Work(Base):
                 connection.execute(refreshes.insert().values(**values, **made))
 
     def declined_refreshes(self, channel: str, target: str) -> list[RefreshRow]:
-        """Why rows of tables may differ there, oldest first."""
+        """Return why rows of tables may differ at the target, oldest first."""
         return self.refreshes(channel, target, "declined")
 
     def pending_refreshes(self, channel: str, target: str | None = None) -> list[RefreshRow]:
-        """Tables that wait to be loaded, oldest request first."""
+        """Return the tables that wait to be loaded, oldest request first."""
         return self.refreshes(channel, target, "pending")
 
     def refreshes(self, channel: str, target: str | None = None, state: str | None = None) -> list[RefreshRow]:
-        """Every refresh asked for, or those of a state, oldest first."""
+        """Return every refresh, or those of one state, oldest first."""
         query = select(refreshes).where(refreshes.c.channel == channel).order_by(refreshes.c.id)
         if target is not None:
             query = query.where(refreshes.c.target == target)
@@ -142,14 +145,14 @@ class Work(Base):
             return [_refresh(row) for row in connection.execute(query)]
 
     def finish_refresh(self, channel: str, token: int, target: str, table_id: int, rows: int | None = None) -> None:
-        """The table is loaded: its pending request is done, and what was declined. Harmless when there is none."""
+        """Mark the pending and declined refreshes of a loaded table as done; without any, change nothing."""
         where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == table_id)
         with self._fenced(channel, token) as connection:
             values = {"state": "done", "rows": rows, "finished": self._database.now(connection)}
             connection.execute(update(refreshes).where(*where, refreshes.c.state != "done").values(**values))
 
     def knows_target(self, channel: str, target: str) -> bool:
-        """Has anything been done at the target, or been asked for there, that is recorded?"""
+        """Return whether anything was recorded for the target: a step, or a refresh."""
         with self._database.read() as connection:
             for table in (refreshes, ledger):
                 query = select(table.c.target).where(table.c.channel == channel, table.c.target == target).limit(1)
@@ -158,7 +161,7 @@ class Work(Base):
         return False
 
     def forget_target(self, channel: str, token: int, target: str) -> None:
-        """What was done at a target that begins again: its steps and refreshes. Controls stay as people left them."""
+        """Delete the steps and refreshes of a target that begins again; its controls stay as people left them."""
         with self._fenced(channel, token) as connection:
             for table in (ledger, refreshes):
                 connection.execute(delete(table).where(table.c.channel == channel, table.c.target == target))

@@ -1,9 +1,9 @@
-"""Loads: the rows of whole tables, as a refresh read them under one snapshot. From them a replay can begin.
+"""A load archives the rows of whole tables, as a refresh read them under one snapshot; a rewind can begin from it.
 
 <url>/<channel>/e<epoch>/loads/<position>-<token>-<why>.json    what was loaded together
 <url>/<channel>/e<epoch>/loads/<position>-<token>-<why>/…       the rows, as COPY gives them, compressed
 
-The log knows changes only: what a table held when it joined the channel, or after it was written anew, is here.
+The log has changes only: a load has the rows that a table held when it joined the channel, or after it was rewritten.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _KNOWN: WeakKeyDictionary[Trail, dict[str, Load]] = WeakKeyDictionary()  # no ma
 
 @dataclass(frozen=True, slots=True)
 class LoadedTable:
-    """table: as the snapshot sees it. columns: that its rows hold. chunks: files of each COPY, one after the other."""
+    """A loaded table describes the archived rows of one table of a load.
+
+    table: as the snapshot sees it. columns: that its rows hold. chunks: files of each COPY, one after the other.
+    """
 
     table: Table
     columns: tuple[str, ...]
@@ -46,6 +49,7 @@ class LoadedTable:
     rows: int
 
     def to_json(self) -> dict[str, Any]:
+        """Return the description as a JSON object of the load's manifest."""
         return {
             "table": self.table.to_json(),
             "columns": list(self.columns),
@@ -56,14 +60,16 @@ class LoadedTable:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LoadedTable:
+        """Return the description that `to_json` wrote."""
         chunks = tuple(tuple(Blob(*blob) for blob in chunk) for chunk in data["chunks"])
         return cls(Table.from_json(data["table"]), tuple(data["columns"]), data["binary"], chunks, data["rows"])
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Tables that were read together. With the log from `position` on they are whole at any moment after the snapshot.
+    """A load is a set of tables whose rows were read under one snapshot.
 
+    With the log from `position` on, its tables are complete at any moment after the snapshot.
     created: when the snapshot was taken, by the source's clock. name: unique in the epoch.
     """
 
@@ -75,6 +81,7 @@ class Load:
     tables: tuple[LoadedTable, ...]
 
     def to_json(self) -> dict[str, Any]:
+        """Return the load's manifest as a JSON object."""
         return {
             "format": FORMAT,
             "epoch": self.epoch,
@@ -87,6 +94,7 @@ class Load:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Load:
+        """Return the load of a manifest; raise ValueError for an unknown format."""
         if data["format"] != FORMAT:
             raise ValueError(f"format {data['format']}")
         return cls(
@@ -100,16 +108,20 @@ class Load:
 
 
 def load_name(position: Lsn, token: int, why: str) -> str:
-    """why: the target that is refreshed, for one run may refresh several at a position."""
+    """Return the name of a load; `why` is the refreshed target, for one run may refresh several at a position."""
     return f"{position:016x}-{token}-{why}"
 
 
 def load_folder(epoch: int, name: str) -> str:
+    """Return the folder of a load's files, relative to the channel's trail."""
     return f"e{epoch}/loads/{name}"
 
 
 def publish(trail: Trail, load: Load) -> None:
-    """The load counts from now on. Raises TrailError TRL-101 or TRL-102 when a file of it is not as written."""
+    """Write a load's manifest, from which on the load exists.
+
+    Raises TrailError TRL-101 or TRL-102 when a file of it is not as written.
+    """
     for blob in _blobs(load):
         trail.check_size(blob)
     text = json.dumps(load.to_json(), separators=(",", ":")).encode()
@@ -117,12 +129,12 @@ def publish(trail: Trail, load: Load) -> None:
 
 
 def loads(trail: Trail, epoch: int) -> list[Load]:
-    """Every load of an epoch, by position. Raises TrailError TRL-106 for a manifest that can't be read."""
+    """Return every load of an epoch by position; raise TrailError TRL-106 for a manifest that can't be read."""
     return _in_order(_load(trail, path) for path in _paths(trail, epoch))
 
 
 def readable_loads(trail: Trail, epoch: int) -> list[Load]:
-    """Those of them whose manifests can be read; the log tells of the others."""
+    """Return the loads of an epoch whose manifests can be read, and log a warning for each of the others."""
     found: list[Load | None] = []
     for path in _paths(trail, epoch):
         try:
@@ -158,7 +170,10 @@ def _parse(path: str, data: bytes) -> Load:
 
 
 def remove(trail: Trail, load: Load) -> None:
-    """Its manifest first: killed in between, files are left that nobody reads, and that go with `sweep_loads`."""
+    """Delete a load from the trail, its manifest first.
+
+    When the process is killed in between, files are left that nobody reads; `sweep_loads` deletes them.
+    """
     folder = load_folder(load.epoch, load.name)
     trail.place.remove(f"{folder}.json")
     for path in trail.place.walk(folder):
@@ -166,19 +181,19 @@ def remove(trail: Trail, load: Load) -> None:
 
 
 def sweep_loads(trail: Trail, epoch: int, token: int) -> None:
-    """Remove what runs before this one wrote and never published."""
+    """Delete the files of loads that earlier runs (with a lower token) wrote and never published."""
     paths = trail.place.walk(f"e{epoch}/loads")
-    table_state = {found[1] for path in paths if (found := _NAME.match(path))}
+    published = {found[1] for path in paths if (found := _NAME.match(path))}
     for path in paths:
         name = path.split("/")[2]
-        if not _NAME.match(path) and name not in table_state and int(name.split("-")[1]) < token:
+        if not _NAME.match(path) and name not in published and int(name.split("-")[1]) < token:
             trail.place.remove(path)
 
 
 class ChunkWriter:
-    """What a COPY gives, compressed, in files of a size that a reader can hold in memory.
+    """A chunk writer compresses the output of a COPY into files of a size that a reader can hold in memory.
 
-    `with` lets go of the file that is open when it ends before `close`: nobody will read it.
+    Used in a `with` block, it abandons the open file when the block ends before `close`: nobody will read it.
     """
 
     def __init__(self, place: Place, stem: str) -> None:
@@ -194,7 +209,7 @@ class ChunkWriter:
             self._sink.abandon()
 
     def write_all(self, blocks: Generator[bytes, None, int]) -> int:
-        """Every block; what the generator returns, which is the rows."""
+        """Write every block of a generator, and return what the generator returns: the number of rows."""
         while True:
             try:
                 self.write(next(blocks))
@@ -202,6 +217,7 @@ class ChunkWriter:
                 return int(end.value)
 
     def write(self, block: bytes) -> None:
+        """Write one block, into a new file when the current one is large enough."""
         if self._sink is None:
             self._sink = self._place.create(f"{self._stem}-{len(self._blobs)}.copy.zst")
             self._stream = pa.CompressedOutputStream(pa.PythonFile(self._sink, "w"), CODEC)
@@ -210,7 +226,7 @@ class ChunkWriter:
             self._end_file()
 
     def close(self) -> tuple[Blob, ...]:
-        """The files, durable."""
+        """Finish the open file and return all files, which are durable then."""
         if self._sink is not None:
             self._end_file()
         return tuple(self._blobs)
@@ -224,7 +240,10 @@ class ChunkWriter:
 
 
 def read_chunk(trail: Trail, blobs: tuple[Blob, ...]) -> Iterator[bytes]:
-    """What the COPY gave, in blocks. Raises TrailError TRL-101 to TRL-103 before a block of a bad file."""
+    """Yield an archived COPY's output in blocks.
+
+    Raises TrailError TRL-101 to TRL-103 before a block of a bad file.
+    """
     for blob in blobs:
         with pa.CompressedInputStream(trail.open(blob), CODEC) as stream:
             while block := stream.read(1 << 18):

@@ -1,4 +1,4 @@
-"""What a trail segment holds: its parts, their files, and how each file's columns are written.
+"""A manifest lists what a trail segment consists of: its parts, their files, and how each file's columns are written.
 
 A segment is one captured window of the log. It exists when its manifest does; the manifest names
 every file with its size and checksum, so nothing else has to be listed or guessed.
@@ -21,7 +21,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """One column as the log named it at that moment.
+    """A column layout is one column of a row file, as the log described it at that moment.
 
     is_key: part of what identifies a row in the log (every column under replica identity full).
     encoding: "native" (an Arrow type of its own), "binary" (PostgreSQL's send format) or "text".
@@ -34,12 +34,13 @@ class ColumnLayout:
     encoding: str
 
     def to_json(self) -> list[Any]:
+        """Return the column as a JSON array of the manifest."""
         return [self.name, self.type_oid, self.typmod, self.is_key, self.encoding]
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """One file of the trail, or a piece of one: path relative to the channel's folder, bytes, checksum.
+    """A blob is one file of the trail, or a piece of one: its path in the channel's folder, its bytes, its checksum.
 
     offset: where in the file the piece begins; None: it is the whole file.
     """
@@ -50,17 +51,18 @@ class Blob:
     offset: int | None = None
 
     def to_json(self) -> list[Any]:
+        """Return path, size and checksum as a JSON array of the manifest."""
         return [self.path, self.size, self.checksum]
 
 
 @dataclass(frozen=True, slots=True)
 class RowFile:
-    """Row changes of one table in one layout, in log order (first and last included).
+    """A row file holds row changes of one table in one layout, in log order from `first` to `last`, both included.
 
     key_updates: updates that may have changed the key; under replica identity full the log does not
-    tell, so every update counts. absent: rows with at least one column whose value is not there.
+    show it, so every update counts. absent: rows with at least one column whose value is not there.
     offset: where they begin in a file that holds rows of several tables (trail.pack); None: the file is theirs.
-    memory: bytes that they take when they are read; 0: an earlier version did not say.
+    memory: bytes that they take when they are read; 0: an earlier version did not record it.
     """
 
     path: str
@@ -84,9 +86,11 @@ class RowFile:
 
     @property
     def blob(self) -> Blob:
+        """Return the file, or the piece of one, that holds the rows."""
         return Blob(self.path, self.size, self.checksum, self.offset)
 
     def to_json(self) -> dict[str, Any]:
+        """Return the row file as a JSON object of the manifest."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {
             **data,
@@ -98,6 +102,7 @@ class RowFile:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RowFile:
+        """Return the row file that `to_json` wrote."""
         return cls(
             **{
                 **data,
@@ -111,7 +116,7 @@ class RowFile:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one capture task wrote: the log between low (included) and high (excluded).
+    """A part is what one capture task wrote of a segment: the log between `low` (included) and `high` (excluded).
 
     control: events as JSON lines. transactions: Parquet. pack: rows of many tables. None when there are none.
     bytes_read: bytes of messages the source delivered.
@@ -130,11 +135,12 @@ class Part:
     pack: Blob | None = None
 
     def blobs(self) -> Iterator[Blob]:
-        """Every file of the part."""
+        """Yield every file of the part."""
         yield from (file.blob for file in self.files if file.offset is None)
         yield from (blob for blob in (self.control, self.transactions, self.pack) if blob)
 
     def to_json(self) -> dict[str, Any]:
+        """Return the part as a JSON object of the manifest."""
         data = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {
             **data,
@@ -148,6 +154,7 @@ class Part:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Part:
+        """Return the part that `to_json` wrote."""
         return cls(
             **{
                 **data,
@@ -163,10 +170,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One captured window [low, high) of a channel. token: of the run that wrote it. created: UTC, ISO.
+    """A segment is one captured window [low, high) of a channel's log.
 
-    lineage: of the log that was read. is_inspected: at its end the source's catalog was compared with all that the log
-    had told by then; else a table can be found changed at the end of a later segment that has changed in this one.
+    token: of the run that wrote it. created: UTC, ISO. lineage: of the log that was read. is_inspected: at its end the
+    source's catalog was compared with all that the log had shown by then; else a table can be found changed at the end
+    of a later segment that has changed in this one.
     """
 
     channel: str
@@ -181,25 +189,27 @@ class Segment:
 
     @property
     def rows(self) -> int:
+        """Return the number of row changes in the segment."""
         return sum(file.rows for file in self.files())
 
     @property
     def is_empty(self) -> bool:
-        """Neither rows nor events nor transactions, and no table that may have changed in it unseen."""
+        """Return whether the segment has no rows, events or transactions, and no table can have changed unseen."""
         told = any(part.files or part.event_count or part.transaction_count for part in self.parts)
         return self.is_inspected and not told
 
     def files(self) -> Iterator[RowFile]:
-        """Row files of all parts, in the order of the parts."""
+        """Yield the row files of all parts, in the order of the parts."""
         for part in self.parts:
             yield from part.files
 
     def blobs(self) -> Iterator[Blob]:
-        """Every file that the segment needs."""
+        """Yield every file that the segment needs."""
         for part in self.parts:
             yield from part.blobs()
 
     def to_json(self) -> dict[str, Any]:
+        """Return the segment's manifest as a JSON object."""
         return {
             "format": FORMAT,
             "channel": self.channel,
@@ -215,7 +225,7 @@ class Segment:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Segment:
-        """Raises TrailError TRL-106 when the text is no manifest of a format that we know."""
+        """Return the segment of a manifest; raise TrailError TRL-106 when it has no format that this version knows."""
         try:
             if data["format"] != FORMAT:
                 raise ValueError(f"format {data['format']}")

@@ -1,6 +1,6 @@
-"""A pack: one file with the few rows of each of many tables.
+"""A pack is one file with the few rows of each of many tables.
 
-A Parquet file of their own costs more for twenty rows than reading them from the log and merging them: it is made,
+For twenty rows a Parquet file costs more than reading them from the log and merging them: it is made,
 synchronised, opened and checked, and describes each of its columns twice. In a pack each table's rows are a piece: an
 Arrow stream, compressed, after its own size (8 bytes).
 """
@@ -23,7 +23,7 @@ _SIZE = struct.Struct("<q")
 
 
 def add_piece(sink: Sink, batches: Sequence[pa.RecordBatch]) -> Blob:
-    """Writes a table's rows, all of one schema, at the end of the pack."""
+    """Write a table's rows, all of one schema, at the end of the pack, and return where they are."""
     stream = pa.BufferOutputStream()
     with pa.ipc.new_stream(stream, batches[0].schema) as writer:
         for batch in batches:
@@ -36,7 +36,7 @@ def add_piece(sink: Sink, batches: Sequence[pa.RecordBatch]) -> Blob:
 
 
 def read_piece(piece: bytes) -> pa.Table:
-    """What `add_piece` wrote."""
+    """Return the rows of a piece that `add_piece` wrote."""
     (size,) = _SIZE.unpack_from(piece)
     with pa.ipc.open_stream(_CODEC.decompress(piece[_SIZE.size :], size)) as stream:
         return stream.read_all()

@@ -1,4 +1,4 @@
-"""Where trail files live: a folder on a local disk or an object store, through fsspec.
+"""A place is the folder of a trail on a local disk or an object store, reached through fsspec.
 
 Local files are private to their owner (0600, folders 0700) and durable when `close` returns.
 """
@@ -29,7 +29,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\\:*?\[\]]")
 
 
 class Place:
-    """A folder by URL. Paths are relative to it and never lead out of it (TRL-105).
+    """A place is a folder by URL; paths are relative to it and never lead out of it (TRL-105).
 
     Options and secrets of an object store come from the environment (AWS_…, FSSPEC_…), never the URL.
     """
@@ -54,7 +54,7 @@ class Place:
         self.is_local = isinstance(self.fs, LocalFileSystem)
 
     def full(self, path: str) -> str:
-        """The file system's own path. Raises TrailError TRL-105 when it would leave the root."""
+        """Return the file system's own path; raise TrailError TRL-105 when it would leave the folder."""
         if path == self._checked[0]:  # piece after piece of one pack
             return self._checked[1]
         parts = path.split("/")
@@ -71,7 +71,7 @@ class Place:
         return full
 
     def create(self, path: str) -> Sink:
-        """A new file to write; an old one of that name is replaced."""
+        """Open a new file to write; an existing file of that name is replaced."""
         full = self.full(path)
         with reached():
             if not self.is_local:
@@ -81,7 +81,7 @@ class Place:
             return Sink(path, os.fdopen(handle, "wb"), folder=os.path.dirname(full))
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
-        """Write the whole file at once; False, and nothing written, when it is there already."""
+        """Write the whole file at once; return False, with nothing written, when it exists already."""
         full = self.full(path)
         with reached():
             if self.is_local:
@@ -97,7 +97,7 @@ class Place:
             return True
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write the whole file at once, in the place of the one that may be there."""
+        """Write the whole file at once, in the place of one that may exist."""
         full = self.full(path)
         with reached():
             if not self.is_local:
@@ -107,7 +107,7 @@ class Place:
                 os.replace(temporary, full)
 
     def read(self, path: str, offset: int | None = None, size: int = 0) -> bytes | None:
-        """The whole file, or so many bytes of it at most from an offset on; None when it is not there."""
+        """Return the whole file, or at most `size` bytes of it from an offset on; None when it does not exist."""
         full = self.full(path)
         piece = (None, None) if offset is None else (offset, offset + size)
         with reached():
@@ -117,7 +117,7 @@ class Place:
                 return None
 
     def size(self, path: str) -> int | None:
-        """Bytes, None when it is not there."""
+        """Return the file's size in bytes, None when it does not exist."""
         full = self.full(path)
         with reached():
             try:
@@ -126,7 +126,7 @@ class Place:
                 return None
 
     def walk(self, folder: str = "") -> dict[str, dict[str, Any]]:
-        """Every file below the folder: relative path → the file system's facts about it.
+        """Return every file below the folder: its relative path and the file system's facts about it.
 
         A folder that can't be read is an error: what stands in it would be taken for gone.
         """
@@ -140,7 +140,7 @@ class Place:
         return {path.lstrip("/").removeprefix(prefix): info for path, info in sorted(found.items())}
 
     def remove(self, path: str) -> None:
-        """Gone afterwards, whether it was there or not."""
+        """Delete the file where it exists, and the folders that are empty then."""
         full = self.full(path)
         with reached(), contextlib.suppress(FileNotFoundError):
             self.fs.rm_file(full)
@@ -149,7 +149,7 @@ class Place:
 
 
 class Sink:
-    """A file being written that counts and checksums its bytes; `close` makes it durable."""
+    """A sink is a file being written that counts and checksums its bytes; `close` makes it durable."""
 
     def __init__(self, path: str, file: IO[bytes], folder: str | None = None) -> None:
         self.path = path
@@ -161,7 +161,7 @@ class Sink:
         self._folder = folder
 
     def write(self, data: Any) -> int:
-        """Any buffer."""
+        """Write the bytes of any buffer and return their number."""
         view = memoryview(data).cast("B")
         if self.abandoned:  # a Parquet writer that is let go of still writes its footer
             return len(view)
@@ -172,21 +172,26 @@ class Sink:
         return len(view)
 
     def tell(self) -> int:
+        """Return how many bytes have been written."""
         return self.size
 
     def flush(self) -> None:
-        """Nothing: durability is the business of `close`."""
+        """Do nothing: `close` makes the file durable."""
 
     def writable(self) -> bool:
+        """Return True: the file can be written."""
         return True
 
     def readable(self) -> bool:
+        """Return False: the file can't be read."""
         return False
 
     def seekable(self) -> bool:
+        """Return False: bytes are written one after the other."""
         return False
 
     def close(self) -> None:
+        """Close the file; a local one is durable then."""
         if self.closed:
             return
         self.closed = True
@@ -197,7 +202,7 @@ class Sink:
                 _sync_folder(self._folder)
 
     def abandon(self) -> None:
-        """Let go of the file, whatever is the matter with it: nobody will read it."""
+        """Close the file and ignore any error: nobody will read it."""
         self.closed = self.abandoned = True
         with contextlib.suppress(Exception):
             self._file.close()
@@ -209,13 +214,13 @@ class Sink:
 
     @property
     def blob(self) -> Blob:
-        """What a manifest says of the file."""
+        """Return path, size and checksum of the file, as a manifest lists it."""
         return Blob(self.path, self.size, crc_text(self._crc))
 
 
 @contextlib.contextmanager
 def reached() -> Iterator[None]:
-    """Turn failures of the store into errors that say what to do."""
+    """Turn failures of the trail's store inside the block into errors with a code and a hint."""
     try:
         yield
     except FileNotFoundError as error:
@@ -258,7 +263,7 @@ def _full(error: OSError) -> DiskFull:
 
 @contextlib.contextmanager
 def room(folder: str, path: str, wanted: int) -> Iterator[None]:
-    """A write of so many bytes; where the disk has no room for it, the error says which, how much, and what is free."""
+    """Add to a "disk full" error of a write which file, how many bytes and how much free space it was about."""
     try:
         yield
     except OSError as error:
@@ -270,11 +275,12 @@ def room(folder: str, path: str, wanted: int) -> Iterator[None]:
 
 
 def crc_text(crc: int) -> str:
+    """Return a CRC-32 as a manifest writes it: `crc32:` and eight hex digits."""
     return f"crc32:{crc & 0xFFFFFFFF:08x}"
 
 
 def checksum(data: Any) -> str:
-    """Checksum of bytes as a manifest states it."""
+    """Return the checksum of these bytes, as a manifest writes it."""
     return crc_text(zlib.crc32(data))
 
 

@@ -1,4 +1,4 @@
-"""Read a trail's files: nothing is handed out that its manifest does not vouch for."""
+"""This module reads a trail's files and returns nothing that does not match size and checksum of the manifest."""
 
 from __future__ import annotations
 
@@ -24,20 +24,23 @@ LOST = "If it is lost for good: `ddlrepl activate --new-trail` begins another tr
 
 
 class RowReader:
-    """The reading half of a trail."""
+    """A row reader is the reading half of a trail."""
 
     place: Place
 
     def verify(self, file: RowFile | Blob) -> None:
-        """Raises TrailError TRL-101 (missing), TRL-102 (wrong size), TRL-103 (checksum), naming the file."""
+        """Check a file; raise TrailError TRL-101 (missing), TRL-102 (wrong size) or TRL-103 (checksum)."""
         self._checked(file.blob if isinstance(file, RowFile) else file)
 
     def bytes_of(self, blob: Blob) -> bytes:
-        """A whole file, verified."""
+        """Return the bytes of a whole file, verified."""
         return bytes(self._checked(blob))
 
     def rows(self, file: RowFile, low: LogKey, high: LogKey, columns: Sequence[str] | None = None) -> pa.Table:
-        """The changes with low <= (lsn, seq) < high in log order. columns: names in the file, all when None."""
+        """Return the changes of a row file with low <= (lsn, seq) < high, in log order.
+
+        columns: names in the file, all when None.
+        """
         batches = list(self.batches(file, low, high, columns))
         if batches:
             return pa.concat_tables(batches)
@@ -48,7 +51,7 @@ class RowReader:
     def batches(
         self, file: RowFile, low: LogKey, high: LogKey, columns: Sequence[str] | None = None
     ) -> Iterator[pa.Table]:
-        """The same piece by piece, so that a large file never stands in memory as a whole."""
+        """Yield the changes with low <= (lsn, seq) < high in pieces, so that no large file is in memory as a whole."""
         if file.last < low or file.first >= high:
             return
         whole = file.first >= low and file.last < high
@@ -70,7 +73,7 @@ class RowReader:
                 yield kept.select(wanted)
 
     def check_size(self, blob: Blob) -> None:
-        """Raises TrailError TRL-101 or TRL-102."""
+        """Check that a file is there with its size; raise TrailError TRL-101 or TRL-102."""
         size = self.place.size(blob.path)
         if size is None:
             raise _missing(blob)
@@ -78,7 +81,7 @@ class RowReader:
             raise _wrong_size(blob, size)
 
     def open(self, blob: Blob) -> pa.BufferReader:
-        """A whole file to read from, verified; a local one is mapped, not read into memory."""
+        """Open a whole file for reading, verified; a local one is mapped, not read into memory."""
         return pa.BufferReader(self._checked(blob))
 
     def _checked(self, blob: Blob) -> Any:
@@ -117,7 +120,7 @@ class RowReader:
 
 
 def begins_at(path: str) -> Lsn | None:
-    """Where the segment begins that a file is of; None for a file of kept rows."""
+    """Return where the segment begins that a file belongs to; None for a file of archived rows."""
     found = OF_A_SEGMENT.match(path)
     return Lsn(int(found[2], 16)) if found else None
 

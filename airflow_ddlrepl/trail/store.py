@@ -1,4 +1,4 @@
-"""The trail of one channel: durable, ordered, replayable segments on a disk or an object store.
+"""The trail of one channel stores durable, ordered log segments that can be read again, on a disk or an object store.
 
 <url>/<channel>/trail.json                         whose trail this is
 <url>/<channel>/e<epoch>/segments/<low>.json       manifests; a segment exists when its manifest does
@@ -41,7 +41,7 @@ _CHANNEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 class Trail(RowReader):
-    """Reads and writes one channel's trail.
+    """A trail reads and writes the captured segments of one channel.
 
     url: a folder: a local path, file://… or an object store such as s3://bucket/prefix; its options
     come from the environment. Raises TrailError TRL-104 when the folder belongs to another channel.
@@ -56,19 +56,20 @@ class Trail(RowReader):
         self._claim()
 
     def create(self, path: str) -> Sink:
-        """A new file, to be written piece by piece; it counts only once a manifest names it."""
+        """Open a new file to write piece by piece; it counts only once a manifest names it."""
         return self.place.create(path)
 
     def write(self, path: str, data: bytes | bytearray | memoryview) -> Blob:
-        """A whole file at once."""
+        """Write a whole file at once, and return its path, size and checksum."""
         sink = self.create(path)
         sink.write(data)
         sink.close()
         return sink.blob
 
     def publish(self, segment: Segment, still_ours: Callable[[], object] = lambda: None) -> Segment:
-        """Make the segment exist. Returns the one that stands: an earlier run's when there was one already.
+        """Write a segment's manifest, from which on the segment exists, and return the segment that counts.
 
+        That is an earlier run's segment when there was one already.
         still_ours: called last before the manifest is put; raises when this run has lost the channel.
         Raises TrailError when a file that the segment names is missing or has another size.
         """
@@ -97,7 +98,7 @@ class Trail(RowReader):
         return table_state
 
     def replace(self, segment: Segment) -> None:
-        """The segment in the place of one of the same window, whose files go.
+        """Put a segment in the place of one of the same window, whose other files are deleted.
 
         Raises TrailError TRL-101 or TRL-102 when a file that it names is not there or not whole.
         """
@@ -107,18 +108,18 @@ class Trail(RowReader):
         self.tidy(segment)
 
     def check(self, segment: Segment) -> None:
-        """Raises TrailError TRL-101 or TRL-102 when a file that the segment names is missing or has another size."""
+        """Check a segment's files; raise TrailError TRL-101 or TRL-102 when one is missing or has another size."""
         for blob in segment.blobs():
             self.check_size(blob)
 
     def discard(self, epoch: int, low: Lsn, token: int) -> None:
-        """Remove the files that this run wrote for a segment that it never published."""
+        """Delete the files that this run wrote for a segment that it never published."""
         for path in self.place.walk(data_folder(epoch, low)):
             if path.rpartition("/")[2].split("-")[1:2] == [str(token)]:
                 self.place.remove(path)
 
     def find(self, epoch: int, low: Lsn) -> Segment | None:
-        """The segment that starts at the position, None when there is none."""
+        """Return the segment that starts at the position, None when there is none."""
         path = manifest_path(epoch, low)
         data = self.place.read(path)
         if data is None:
@@ -137,7 +138,7 @@ class Trail(RowReader):
         return segment
 
     def segment(self, epoch: int, low: Lsn) -> Segment:
-        """The captured segment that starts at the position. Raises TrailError TRL-101 when its manifest is gone."""
+        """Return the captured segment that starts at the position; raise TrailError TRL-101 when it has no manifest."""
         found = self.find(epoch, low)
         if found is None:
             raise TrailError(
@@ -149,13 +150,13 @@ class Trail(RowReader):
         return found
 
     def segments(self, epoch: int) -> list[Segment]:
-        """Every segment of an epoch, in log order."""
+        """Return every segment of an epoch, in log order."""
         folder = f"e{epoch}/segments"
         lows = [Lsn(int(path.rsplit("/", 1)[1][:-5], 16)) for path in self.place.walk(folder) if path.endswith(".json")]
         return [segment for low in sorted(lows) if (segment := self.find(epoch, low))]
 
     def events(self, segment: Segment) -> list[Event]:
-        """What stands between the rows (DDL, truncates, messages), in log order."""
+        """Return the segment's control records (DDL, truncates, messages), in log order."""
         found: list[Event] = []
         for part in segment.parts:
             if part.control:
@@ -163,14 +164,17 @@ class Trail(RowReader):
         return found
 
     def transactions(self, segment: Segment) -> pa.Table:
-        """The window's transactions in commit order: lsn, xid, committed (µs since 1970), origin, changes."""
+        """Return the segment's transactions in commit order.
+
+        Columns: lsn, xid, committed (µs since 1970), origin, changes.
+        """
         tables = [
             pq.read_table(pa.BufferReader(self.bytes_of(p.transactions))) for p in segment.parts if p.transactions
         ]
         return pa.concat_tables([TRANSACTIONS.empty_table(), *tables])
 
     def expire(self, before: Lsn) -> int:
-        """Delete the segments that end at or before the position, in every epoch. Returns how many.
+        """Delete the segments that end at or before the position, in every epoch, and return how many.
 
         The manifest goes first: a crash leaves files that no manifest names, which go with the next call.
         """
@@ -193,21 +197,24 @@ class Trail(RowReader):
         return gone
 
     def forget(self, before: int) -> int:
-        """Delete everything of the epochs before this one. Returns how many files that was."""
+        """Delete everything of the epochs before this one, and return how many files that was."""
         old = [path for path in self.place.walk() if (m := re.match(r"e(\d+)/", path)) and int(m[1]) < before]
         for path in old:
             self.place.remove(path)
         return len(old)
 
     def tidy(self, segment: Segment) -> None:
-        """Delete what killed runs wrote for a segment's window. It must be published: nobody else's can be, then."""
+        """Delete the files that killed runs wrote for a segment's window.
+
+        The segment must be published: nobody else's can be, then.
+        """
         named = {blob.path for blob in segment.blobs()}
         for path in self.place.walk(data_folder(segment.epoch, segment.low)):
             if path not in named:
                 self.place.remove(path)
 
     def sweep(self, older_than: float) -> list[str]:
-        """Delete what no manifest names and is older than so many seconds: leftovers of killed runs.
+        """Delete the files of killed runs: those that no manifest names and that are older than so many seconds.
 
         older_than must be longer than any capture task may take. Returns the deleted paths.
         """
@@ -255,16 +262,20 @@ class Trail(RowReader):
 
 
 def manifest_path(epoch: int, low: Lsn) -> str:
+    """Return the path of the manifest of the segment that starts at `low`."""
     return f"e{epoch}/segments/{low:016x}.json"
 
 
 def data_folder(epoch: int, low: Lsn) -> str:
-    """Where the files of the segment that starts at `low` go."""
+    """Return the folder of the files of the segment that starts at `low`."""
     return f"e{epoch}/data/{low:016x}"
 
 
 def inspected_of(trail: Trail, epoch: int, low: Lsn) -> Blob | None:
-    """The file of a segment with what was found by inspection; as it is there when no manifest vouches for it."""
+    """Return the file of a segment with what an inspection found, None where there is none.
+
+    Without a manifest to vouch for it, the file is returned as it is there.
+    """
     try:
         segment = trail.find(epoch, low)
     except TrailError:

@@ -1,7 +1,7 @@
-"""Write one part of a segment while memory stays flat.
+"""This module writes one part of a segment with bounded memory.
 
 Rows are buffered per table layout; the largest buffer is flushed as a Parquet row group when all
-buffers together exceed a budget. A layout that stops being current has its file closed. What few rows many tables
+buffers together exceed a budget. A layout that stops being current has its file closed. The few rows that many tables
 have at the end go into one file (trail.pack).
 """
 
@@ -38,7 +38,7 @@ OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the log describes a table's rows at a moment; rows of one file share one."""
+    """A layout is how the log describes a table's rows at a moment; the rows of one file share one."""
 
     table_id: int
     schema: str
@@ -48,7 +48,7 @@ class Layout:
 
 
 class PartWriter:
-    """Takes a part's rows, events and transactions in log order; `finish` says what was written.
+    """A part writer takes a part's rows, events and transactions in log order and writes their files.
 
     Files carry the run's token and a random name: a killed run and its successor never write the same file.
     """
@@ -69,7 +69,7 @@ class PartWriter:
         self._changes = 0
 
     def rows(self, layout: Layout, batch: pa.RecordBatch) -> None:
-        """Row changes of one table, later than all that came before for it."""
+        """Add row changes of one table, later than all that came before for it."""
         writer = self._open.get(layout.table_id)
         if writer is not None and writer.layout is not layout and writer.layout != layout:
             self._close(writer)
@@ -86,18 +86,18 @@ class PartWriter:
             self._flush(max(self._open.values(), key=lambda w: w.buffered))
 
     def event(self, event: Event) -> None:
-        """The next control record."""
+        """Add the next control record."""
         if self._control is None:
             self._control = self._trail.create(self._new("control.jsonl"))
         self._control.write(json.dumps(event.to_json(), separators=(",", ":")).encode() + b"\n")
         self._events += 1
 
     def transactions(self, batch: pa.RecordBatch) -> None:
-        """Transactions in commit order, schema TRANSACTIONS."""
+        """Add transactions in commit order, with the schema TRANSACTIONS."""
         self._transactions.add(batch)
 
     def finish(self, low: Lsn, high: Lsn, bytes_read: int) -> Part:
-        """Close every file; nothing is visible to readers until a manifest names the part."""
+        """Close every file and return the part; readers see nothing of it until a manifest names it."""
         small = [writer for writer in self._open.values() if writer.is_small]
         if len(small) >= LEAST_PIECES:
             self._pack = self._trail.create(self._new("pack.arrows"))
@@ -124,7 +124,7 @@ class PartWriter:
         )
 
     def discard(self) -> None:
-        """Remove what was written so far: the part failed."""
+        """Delete what was written so far, because the part failed."""
         for writer in self._open.values():
             writer.abandon()
         for sink in (self._control, self._pack):

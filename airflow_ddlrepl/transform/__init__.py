@@ -1,1 +1,1 @@
-"""Transform: from the source's shape of a table to the one that a target is to have."""
+"""Transform turns the source's shape of a table into the shape that the channel file wants at a target."""

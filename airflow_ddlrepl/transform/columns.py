@@ -1,4 +1,4 @@
-"""column_properties: columns that are called otherwise at a target, or are not there. Pure.
+"""This module applies `column_properties`: columns that have another name at a target, or are absent there. Pure.
 
 What builds on a column follows by the same schema changes that a source would make: `RenameColumn`, `DropColumn`.
 """
@@ -23,12 +23,12 @@ Properties = Sequence[ColumnProperty]
 
 
 def names(table: Table, properties: Properties) -> dict[str, str | None]:
-    """What the source's columns are called at the target; None: not there."""
+    """Return the target's name of each of the source's columns; None: the column is absent there."""
     return {column.name: _name(column, properties) for column in table.columns}
 
 
 def without_absent(table: Table, properties: Properties) -> Table:
-    """The table as rows are read from it: the source's names, no column that the target is not to have.
+    """Return the table as its rows are read: with the source's names, without columns that the target is not to have.
 
     Raises Unsupported ADP-141 for a column of the key, ADP-142 for one that another one or the partitions build on.
     """
@@ -45,7 +45,7 @@ def without_absent(table: Table, properties: Properties) -> Table:
 
 
 def shaped(table: Table, properties: Properties) -> Table:
-    """The table as it is to be at the target, but for its own name.
+    """Return the table as it should be at the target, but under the source's table name.
 
     Raises what `without_absent` raises, ADP-143 where two columns would have one name, and ADP-144 where an
     expression does not tell what in it is the column.
@@ -62,9 +62,9 @@ def shaped(table: Table, properties: Properties) -> Table:
 
 
 def with_unveiled(shape: Table, source: Table, after: Table) -> Table:
-    """The shape with those columns of the source's table that it hides, and that the one after it shows.
+    """Return the target's shape with the columns that it hides of the source's table, and that the next shape shows.
 
-    Their values are in no change of the log. shape: `source` as the target had it.
+    Their values are in no change of the log. shape: `source` as the target had it. after: the next shape.
     """
     there, shown = {column.id for column in shape.columns}, {column.id: column.name for column in after.columns}
     taken = {column.name for column in shape.columns}

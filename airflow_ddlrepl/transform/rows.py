@@ -1,4 +1,4 @@
-"""restrict: does a condition mean the same for a table's rows at the source and at a target? Pure.
+"""This module checks that a condition in `restrict` means the same for a table's rows at source and target. Pure.
 
 Only what compares alike on every server may be in it: built-in types whose order and equality hang on no setting.
 """
@@ -47,7 +47,7 @@ _WRITE = "write the condition in `restrict` over columns of built-in types"
 
 
 def columns_of(condition: Part, table: Table) -> tuple[Column, ...]:
-    """The columns that the condition names. table: as the source has it.
+    """Return the columns that the condition names; `table` is the source's shape.
 
     Raises Unsupported ADP-147 for one that is not there, ADP-148 for what may not be the same on two servers.
     """

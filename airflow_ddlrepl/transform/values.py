@@ -1,6 +1,7 @@
-"""transform: a function of somebody's own gives the values that some columns have at a target. Knows no server.
+"""This module calls the user's function of `transform`, which computes a target's values of some columns.
 
-It gets what it looks at as text, a batch of rows at a time, and gives text.
+The function gets the columns that it reads as text, a batch of rows at a time, and returns text. No server is known
+here.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.null())
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A function for one table's rows; picklable. function: module:function. gives, reads: the source's columns."""
+    """A transform is the function for one table's rows; it can be pickled.
+
+    function: module:function. gives, reads: the source's columns.
+    """
 
     function: str
     gives: tuple[str, ...]
@@ -36,7 +40,10 @@ class Transform:
 
 
 def given(said: str, table: Table) -> tuple[Column, ...]:
-    """The columns of the source's table that a transformation gives. said: `config.properties.values_in`."""
+    """Return the columns of the source's table that a transformation computes.
+
+    said: the JSON text of `config.properties.values_in`.
+    """
     if not said:
         return ()
     patterns = json.loads(said)["columns"]
@@ -44,10 +51,10 @@ def given(said: str, table: Table) -> tuple[Column, ...]:
 
 
 def transform_of(said: str, table: Table) -> Transform | None:
-    """What becomes of the rows of the source's table; None where the transformation gives none of its columns.
+    """Return the transform of the source's table; None where the transformation computes none of its columns.
 
-    What is computed is not looked at: the log does not carry it. Raises Unsupported ADP-155 for a column of the key,
-    or one that is computed, that is to be given.
+    Generated columns are not read: the log does not carry them. Raises Unsupported ADP-155 for a column of the key or a
+    generated one among the columns to compute.
     """
     gives = given(said, table)
     if not gives:
@@ -69,7 +76,7 @@ def transform_of(said: str, table: Table) -> Transform | None:
 
 
 def only(transform: Transform | None, columns: Sequence[str]) -> Transform | None:
-    """The same for these columns; None where it gives none of them."""
+    """Return the transform for these columns alone; None where it computes none of them."""
     gives = tuple(name for name in transform.gives if name in columns) if transform else ()
     return replace(transform, gives=gives) if transform and gives else None
 
@@ -79,7 +86,7 @@ def _is_one(column: Column, patterns: Sequence[str]) -> bool:
 
 
 def function_of(name: str, table: TableName | None = None) -> Callable[[pa.RecordBatch], Any]:
-    """The function, imported where this runs. Raises Unsupported ADP-156."""
+    """Return the user's function, imported in this process; raise Unsupported ADP-156 when it can't be."""
     module, _, called = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), called)
@@ -101,7 +108,7 @@ def _unknown(name: str, table: TableName | None, why: str) -> Unsupported:
 
 
 def values(transform: Transform, rows: pa.Table, table: TableName) -> dict[str, pa.ChunkedArray]:
-    """What the function gives for each row, as strings by column. rows: what it reads, as strings.
+    """Return what the function computes for each row, as strings by column; `rows` has what it reads, as strings.
 
     Raises TargetError INT-114 where it raises, or gives something else; ADP-156 where it is not there.
     """
@@ -114,7 +121,7 @@ def values(transform: Transform, rows: pa.Table, table: TableName) -> dict[str, 
 
 
 def batches(rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Of no more rows than a function gets at once; none of no rows."""
+    """Yield the rows in batches of no more than a function gets at once; yield nothing where there are none."""
     for at in range(0, rows.num_rows, BATCH_ROWS):
         part = rows.slice(at, BATCH_ROWS).combine_chunks()
         yield part.to_batches()[0]

@@ -1,4 +1,4 @@
-"""What every kind of schema change is: a value that turns one shape of a table into the next."""
+"""A schema change is a value that turns one shape of a table into the next one."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from airflow_ddlrepl.model.table import Table
 
 
 class SchemaChange(ABC):
-    """One difference between two shapes of a table. Prints as `kind what`, e.g. `rename_column a -> b`."""
+    """A schema change is one difference between two shapes of a table; it prints as `rename_column a -> b`."""
 
     __slots__ = ()
     kind: ClassVar[str]
 
     @abstractmethod
     def apply(self, shape: Table | None) -> Table | None:
-        """The shape afterwards."""
+        """Return the table's shape after the change; None: the table does not exist before or after it."""
 
     @abstractmethod
     def describe(self) -> str:
-        """What changes, in a few words; without the kind."""
+        """Return what changes in a few words, without the name of the kind."""
 
     @property
     def hazards(self) -> tuple[str, ...]:
-        """What a person should know before it runs at a target."""
+        """Return warnings that a person should read before the change runs at a target."""
         return ()
 
     def __str__(self) -> str:
@@ -32,15 +32,16 @@ class SchemaChange(ABC):
 
 
 class TableChange(SchemaChange):
-    """A change of a table that exists before and after."""
+    """A table change alters a table that exists before and after it."""
 
     __slots__ = ()
 
     def apply(self, shape: Table | None) -> Table:
+        """Return the table's shape after the change; raise ValueError where there is no table."""
         if shape is None:
             raise ValueError(f"{self} needs a table")
         return self.alter(shape)
 
     @abstractmethod
     def alter(self, table: Table) -> Table:
-        """The table afterwards."""
+        """Return the table's shape after the change."""

@@ -1,4 +1,4 @@
-"""Small edits of frozen shapes, and what two shapes must share to be called equal."""
+"""These functions edit frozen table shapes and normalize them, so that equal shapes compare as equal."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 
 def edit_column(table: Table, column_id: int, **changes: Any) -> Table:
-    """The table with one column changed."""
+    """Return the table with some attributes of one column replaced."""
     columns = tuple(replace(c, **changes) if c.id == column_id else c for c in table.columns)
     return table.with_(columns=columns)
 
 
 def shared_columns(old: Table, new: Table) -> tuple[tuple[Column, Column], ...]:
-    """Pairs of columns that are the same column in both shapes, in the new order."""
+    """Return pairs (before, after) of the columns that both shapes have by identity, in the new order."""
     before = {c.id: c for c in old.columns}
     return tuple((before[c.id], c) for c in new.columns if c.id in before)
 
 
 def free_name(wish: str, taken: Container[str]) -> str:
-    """The wish, or the wish with a number, cut so that it fits PostgreSQL's 63 bytes."""
+    """Return the wished name, with a number where it is taken, cut so that it fits PostgreSQL's 63 bytes."""
     for n in range(10_000):
         suffix = f"_{n}" if n else ""
         name = wish.encode()[: 63 - len(suffix)].decode(errors="ignore") + suffix
@@ -37,16 +37,16 @@ def free_name(wish: str, taken: Container[str]) -> str:
     raise ValueError(f"no free name like {wish!r}")
 
 
-def renames_in_order(renames: Mapping[int, tuple[str, str]], table_state: frozenset[str]) -> list[tuple[int, str, str]]:
-    """Single renames (id, from, to) that never meet a name in use: swaps go through a free name.
+def renames_in_order(renames: Mapping[int, tuple[str, str]], in_use: frozenset[str]) -> list[tuple[int, str, str]]:
+    """Return single renames (id, from, to) that never meet a name in use; a swap goes through a free name.
 
-    table_state: every name in use at the start. Raises Unsupported ADP-112 when two would have one name at the end.
+    in_use: every name in use at the start. Raises Unsupported ADP-112 when two parts would have one name at the end.
     """
-    stays = table_state - {source for source, _ in renames.values()}
+    stays = in_use - {source for source, _ in renames.values()}
     for name, count in Counter([*stays, *(to for _, to in renames.values())]).items():
         if count > 1:
             raise Unsupported(f"two parts would be called {name}", code="ADP-112")
-    names = set(table_state)
+    names = set(in_use)
     waiting = {i: pair for i, pair in renames.items() if pair[0] != pair[1]}
     done: list[tuple[int, str, str]] = []
     while waiting:
@@ -66,7 +66,7 @@ def renames_in_order(renames: Mapping[int, tuple[str, str]], table_state: frozen
 
 
 def settled(table: Table) -> Table:
-    """The shape without what no target needs to follow; two shapes are equal when these are.
+    """Return the shape without what no target needs to follow; two shapes count as equal when these results are equal.
 
     Left out: the values that rows older than a column show (they vanish when the server rewrites the
     table), names of keys, the current name of the partition's parent, spelling and order of types.

@@ -1,1 +1,1 @@
-"""Schema changes of columns."""
+"""These schema changes add, drop, rename or alter a column of a table."""

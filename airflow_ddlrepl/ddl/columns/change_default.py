@@ -1,4 +1,4 @@
-"""ALTER COLUMN … SET DEFAULT, DROP DEFAULT: what new rows get; rows that stand keep what they have."""
+"""ALTER COLUMN … SET DEFAULT, DROP DEFAULT change what new rows get; existing rows keep their values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeDefault(TableChange):
-    """Expressions as the catalog prints them; None: no default."""
+    """A column gets another default; `old` and `new` are expressions as the catalog prints them, None: no default."""
 
     kind: ClassVar[str] = "change_default"
     id: int
@@ -22,21 +22,23 @@ class ChangeDefault(TableChange):
     new: str | None
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the column's new default."""
         return edit_column(table, self.id, default=self.new)
 
     def describe(self) -> str:
+        """Return the column's name with the old and the new default."""
         return f"{self.name} {self.old or 'none'} -> {self.new or 'none'}"
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeDefault]:
-    """Of plain columns; a generated column's expression is another kind."""
+    """Yield a change for each plain column whose default differs; a generated column's expression is another kind."""
     for before, after in shared_columns(old, new):
         if before.default != after.default and not before.generated and not after.generated:
             yield ChangeDefault(after.id, after.name, before.default, after.default)
 
 
 def spot_in_the_way(old: Table, new: Table) -> Iterator[ChangeDefault]:
-    """Defaults that must go before the column's type can change."""
+    """Yield a change that drops a default wherever it must go before the column's type can change."""
     for before, after in shared_columns(old, new):
         if before.default is None or before.generated or before.type.oid == after.type.oid:
             continue

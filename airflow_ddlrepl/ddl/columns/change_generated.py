@@ -1,4 +1,4 @@
-"""ALTER COLUMN … SET EXPRESSION, DROP EXPRESSION."""
+"""ALTER COLUMN … SET EXPRESSION, DROP EXPRESSION change how a column is generated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from airflow_ddlrepl.model.table import Column, Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeGenerated(TableChange):
-    """How the column gets its values: generated is "stored", "virtual" or "", expression belongs to it."""
+    """A column becomes generated, becomes plain, or gets another generation expression.
+
+    generated: "stored", "virtual" or "" afterwards. expression: the generation expression that belongs to it.
+    """
 
     kind: ClassVar[str] = "change_generated"
     id: int
@@ -25,10 +28,12 @@ class ChangeGenerated(TableChange):
     expression: str | None
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the column generated in the new way."""
         return edit_column(table, self.id, generated=self.generated, default=self.expression)
 
     def describe(self) -> str:
-        return f"{self.name} {_say(self.old.generated, self.old.default)} -> {_say(self.generated, self.expression)}"
+        """Return the column's name and how its values come about before and after."""
+        return f"{self.name} {_text(self.old.generated, self.old.default)} -> {_text(self.generated, self.expression)}"
 
 
 def _expression(column: Column) -> str | None:
@@ -39,24 +44,27 @@ def _compared(column: Column) -> str:
     return canonical(_expression(column) or "")
 
 
-def _say(generated: str, expression: str | None) -> str:
+def _text(generated: str, expression: str | None) -> str:
     return f"{generated} {expression}" if generated else "plain"
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeGenerated]:
-    """Columns that are generated before or after, and differ in how."""
+    """Yield a change for each column that is generated in one of the shapes, and not in the same way in both."""
     for before, after in shared_columns(old, new):
         if (before.generated, _compared(before)) != (after.generated, _compared(after)):
             yield ChangeGenerated(after.id, after.name, before, after.generated, _expression(after))
 
 
 def spot_in_the_way(old: Table, new: Table) -> Iterator[ChangeGenerated]:
-    """Columns that become plain for a while, so that what they are computed from can change; `spot` ends it."""
+    """Yield changes that make generated columns plain until the columns they are computed from have changed.
+
+    A later `spot` makes them generated again.
+    """
     for now in in_the_way(old, new):
         before = old.column(now.id)
         yield ChangeGenerated(now.id, before.name, before, "", None)
 
 
 def spot_dropped(old: Table, new: Table) -> Iterator[ChangeGenerated]:
-    """Columns that become plain: before their type, default or inputs change."""
+    """Yield the changes that make a generated column plain; they come before changes of its type, default or inputs."""
     yield from (change for change in spot(old, new) if not change.generated)

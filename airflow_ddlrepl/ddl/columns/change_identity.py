@@ -1,4 +1,4 @@
-"""ALTER COLUMN … ADD/SET/DROP GENERATED … AS IDENTITY."""
+"""ALTER COLUMN … ADD/SET/DROP GENERATED … AS IDENTITY change whether a column is an identity column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeIdentity(TableChange):
-    """ "always", "by default" or "" before and after."""
+    """A column becomes an identity column, or stops being one; `old`, `new`: "always", "by default" or ""."""
 
     kind: ClassVar[str] = "change_identity"
     id: int
@@ -22,19 +22,21 @@ class ChangeIdentity(TableChange):
     new: str
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the column's new identity property."""
         return edit_column(table, self.id, identity=self.new)
 
     def describe(self) -> str:
+        """Return the column's name with its identity property before and after."""
         return f"{self.name} {self.old or 'none'} -> {self.new or 'none'}"
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeIdentity]:
-    """Columns that both shapes have."""
+    """Yield a change for each column of both shapes whose identity property differs."""
     for before, after in shared_columns(old, new):
         if before.identity != after.identity:
             yield ChangeIdentity(after.id, after.name, before.identity, after.identity)
 
 
 def spot_dropped(old: Table, new: Table) -> Iterator[ChangeIdentity]:
-    """Only those that lose it: it must go before NOT NULL can."""
+    """Yield the changes of columns that stop being identity columns; they come before NOT NULL can be dropped."""
     yield from (change for change in spot(old, new) if not change.new)

@@ -1,4 +1,4 @@
-"""ALTER COLUMN … SET NOT NULL, DROP NOT NULL."""
+"""ALTER COLUMN … SET NOT NULL, DROP NOT NULL change whether a column takes NULL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeNullability(TableChange):
-    """May the column hold NULL from now on?"""
+    """A column takes NULL from now on (`nullable`), or refuses it."""
 
     kind: ClassVar[str] = "change_nullability"
     id: int
@@ -21,14 +21,16 @@ class ChangeNullability(TableChange):
     nullable: bool
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the column nullable or not."""
         return edit_column(table, self.id, nullable=self.nullable)
 
     def describe(self) -> str:
+        """Return the column's name with "null" or "not null"."""
         return f"{self.name} {'null' if self.nullable else 'not null'}"
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeNullability]:
-    """Columns that both shapes have."""
+    """Yield a change for each column of both shapes that takes NULL in only one of them."""
     for before, after in shared_columns(old, new):
         if before.nullable != after.nullable:
             yield ChangeNullability(after.id, after.name, after.nullable)

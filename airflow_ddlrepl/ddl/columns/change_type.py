@@ -1,4 +1,4 @@
-"""ALTER COLUMN … TYPE: wider, narrower, or converted."""
+"""ALTER COLUMN … TYPE changes a column's type: to a wider or narrower one, or to another one by conversion."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from airflow_ddlrepl.model.types import DataType
 
 
 class Extent(StrEnum):
-    """widen: every old value is valid and unchanged. narrow: the way back from that. convert: all else."""
+    """The extent of a type change says what may happen to the values that rows already have.
+
+    widen: every old value is valid and unchanged. narrow: the reverse of a widening. collate: only the collation
+    changes. convert: all else.
+    """
 
     WIDEN = "widen"
     NARROW = "narrow"
@@ -25,7 +29,7 @@ class Extent(StrEnum):
 
 
 class Using(StrEnum):
-    """How a target gets the new values of rows that stand.
+    """A target gets the new values of its existing rows in one of these ways.
 
     assign: by the server's own assignment cast, as the source did. explicit: by an explicit cast, best effort.
     by_text: over the value's text. empty: there are no rows.
@@ -39,7 +43,10 @@ class Using(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeType(TableChange):
-    """Type, collation or both. Prints as widen, narrow, change_type."""
+    """A column gets another type, another collation or both.
+
+    It prints its extent (widen, narrow, convert, collate) behind the types.
+    """
 
     kind: ClassVar[str] = "change_type"
     id: int
@@ -50,10 +57,12 @@ class ChangeType(TableChange):
     using: Using = Using.ASSIGN
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the column's new type and collation."""
         return edit_column(table, self.id, type=self.type, collation=self.collation)
 
     @property
     def extent(self) -> Extent:
+        """Return what may happen to existing values: widen, narrow, convert or collate."""
         if self.is_respelled:
             return Extent.COLLATE
         if widens(self.old.type, self.type):
@@ -62,22 +71,24 @@ class ChangeType(TableChange):
 
     @property
     def is_respelled(self) -> bool:
-        """Only the collation differs."""
+        """Return whether the type is the same one, so that only the collation or the spelling can differ."""
         return self.old.type.oid == self.type.oid and canonical(self.old.type.text) == canonical(self.type.text)
 
     def describe(self) -> str:
+        """Return the column's name, both types, the new collation and the extent."""
         collation = f" collate {self.collation}" if self.collation else ""
         return f"{self.name} {self.old.type.text} -> {self.type.text}{collation} ({self.extent})"
 
     @property
     def hazards(self) -> tuple[str, ...]:
+        """Return a warning where the new type may round, cut or refuse values."""
         if self.extent in (Extent.WIDEN, Extent.COLLATE) or element(self.type) == TEXT:
             return ()
         return (f"column {self.name}: the new type may round, cut or refuse values",)
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeType]:
-    """Columns that both shapes have; how the server spells the type does not count."""
+    """Yield a change for each column of both shapes whose type or collation differs; its spelling does not count."""
     for before, after in shared_columns(old, new):
         change = ChangeType(after.id, after.name, before, after.type, after.collation)
         same = change.is_respelled and before.type.typmod == after.type.typmod

@@ -1,4 +1,7 @@
-"""Columns inside expressions, as the catalog prints them: generation expressions and partition keys."""
+"""These functions find and rename columns inside generation expressions and partition keys.
+
+The expressions are texts as the catalog prints them.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +23,20 @@ _FIELDS = re.compile(
 
 
 def mentions(expression: str, name: str) -> bool:
-    """May the expression use the column? Also true where only a function or type is called so."""
+    """Return whether the expression may use the column; also true where only a function or type has that name."""
     return any(_is(token, name) for token in tokens(expression))
 
 
 def is_sure(expression: str, name: str) -> bool:
-    """Is everything in the expression that has the column's name the column?"""
+    """Return whether everything in the expression that has the column's name is the column."""
     found = list(tokens(expression))
     return all(_is_column(found, at) for at, token in enumerate(found) if _is(token, name))
 
 
 def renamed(expression: str, old: str, new: str) -> str:
-    """Every name `old` replaced, all else as it was.
+    """Return the expression with every name `old` replaced, and all else as it was.
 
-    What is no column but has its name is replaced, too: run it only where `is_sure`, else it is to be compared.
+    What is no column but has its name is replaced, too: call it only where `is_sure`, else compare the result.
     """
     parts: list[str] = []
     after = 0

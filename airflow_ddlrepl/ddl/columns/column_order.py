@@ -1,4 +1,4 @@
-"""The order in which a table's columns can be added, altered and dropped: an expression needs its columns.
+"""This module orders changes of a table's columns so that each expression finds the columns it uses.
 
 A generated column may use plain columns of its table, never another generated one.
 """
@@ -14,17 +14,17 @@ from airflow_ddlrepl.model.table import Column, Table
 
 
 def to_add(columns: Iterable[Column]) -> list[Column]:
-    """Return new columns in the order in which they can be added: generated ones after those that they are made of."""
+    """Return new columns in the order in which they can be added: generated ones after the columns they use."""
     return sorted(columns, key=lambda column: bool(column.generated))
 
 
 def to_drop(columns: Iterable[Column]) -> list[Column]:
-    """Return columns in the order in which they can be dropped: generated ones before those that they are made of."""
+    """Return columns in the order in which they can be dropped: generated ones before the columns they use."""
     return sorted(columns, key=lambda column: not column.generated)
 
 
 def in_the_way(old: Table, new: Table) -> Iterator[Column]:
-    """Yield the new form of generated columns that keep their inputs from becoming what they are in `new`.
+    """Yield the new form of the generated columns that block a change of the columns they use.
 
     The server drops, retypes or computes no column that a generated one uses, and can't give a generated column a type
     that its present expression does not have. What only has the name of such an input counts as one: the generated

@@ -1,4 +1,4 @@
-"""ALTER TABLE … DROP COLUMN."""
+"""ALTER TABLE … DROP COLUMN drops a column of a table."""
 
 from __future__ import annotations
 
@@ -13,24 +13,30 @@ from airflow_ddlrepl.model.table import Column, Table
 
 @dataclass(frozen=True, slots=True)
 class DropColumn(TableChange):
-    """The column as it was; a key that uses it goes with it."""
+    """A table loses a column, and every key that uses it; `column` is the column as it was."""
 
     kind: ClassVar[str] = "drop_column"
     column: Column
 
     def alter(self, table: Table) -> Table:
+        """Return the table without the column and without keys that use it."""
         left = table.with_(columns=tuple(c for c in table.columns if c.id != self.column.id))
         return left.with_keys_of({c.id for c in left.columns})
 
     def describe(self) -> str:
+        """Return the column's name."""
         return self.column.name
 
     @property
     def hazards(self) -> tuple[str, ...]:
+        """Return the warning that the column's values are lost at the target."""
         return (f"the values of column {self.column.name} are lost at the target",)
 
 
 def spot(old: Table, new: Table) -> Iterator[DropColumn]:
-    """Columns whose identity is gone; generated ones first, for they may depend on the others."""
+    """Yield a DropColumn for each column that only the old shape has by identity.
+
+    Generated columns come first, for they may depend on the others.
+    """
     staying = {c.id for c in new.columns}
     yield from (DropColumn(column) for column in to_drop(c for c in old.columns if c.id not in staying))

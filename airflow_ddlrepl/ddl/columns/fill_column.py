@@ -1,4 +1,7 @@
-"""Give the rows that stand one known value in a column. Follows from a change at the target, never spotted."""
+"""A fill sets a column to one known value in all existing rows of a target's table.
+
+It follows from another change at the target; it is never found between two shapes.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,16 @@ from airflow_ddlrepl.model.table import Column, Table
 
 @dataclass(frozen=True, slots=True)
 class FillColumn(TableChange):
-    """value: as text, of the column's type."""
+    """All existing rows get one value in a column; `value` is a text of the column's type."""
 
     kind: ClassVar[str] = "fill_column"
     column: Column
     value: str
 
     def alter(self, table: Table) -> Table:
+        """Return the table unchanged: only rows change."""
         return table
 
     def describe(self) -> str:
+        """Return the column's name and the value."""
         return f"{self.column.name} = {self.value}"

@@ -1,4 +1,4 @@
-"""ALTER TABLE … RENAME COLUMN: the same identity under another name, never drop + add."""
+"""ALTER TABLE … RENAME COLUMN gives a column another name; it is never a drop and an add."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn(TableChange):
-    """One rename; a swap of two names is three of them."""
+    """A column gets another name; a swap of two names is three renames."""
 
     kind: ClassVar[str] = "rename_column"
     id: int
@@ -22,7 +22,7 @@ class RenameColumn(TableChange):
     new: str
 
     def alter(self, table: Table) -> Table:
-        """Expressions and the partition key follow, as the server makes them follow."""
+        """Return the table with the new name, also inside generation expressions and the partition key."""
         columns = tuple(
             replace(c, default=renamed(c.default, self.old, self.new)) if c.generated and c.default else c
             for c in table.columns
@@ -32,11 +32,12 @@ class RenameColumn(TableChange):
         return edit_column(table.with_(columns=columns, partition_key=partition_key), self.id, name=self.new)
 
     def describe(self) -> str:
+        """Return the old and the new name."""
         return f"{self.old} -> {self.new}"
 
 
 def spot(old: Table, new: Table) -> Iterator[RenameColumn]:
-    """In an order in which no name is taken twice."""
+    """Yield the renames in an order in which no name is taken twice."""
     renames = {before.id: (before.name, after.name) for before, after in shared_columns(old, new)}
-    table_state = frozenset(c.name for c in old.columns)
-    yield from (RenameColumn(*single) for single in renames_in_order(renames, table_state))
+    in_use = frozenset(c.name for c in old.columns)
+    yield from (RenameColumn(*single) for single in renames_in_order(renames, in_use))

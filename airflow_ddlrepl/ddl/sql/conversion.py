@@ -1,4 +1,4 @@
-"""How an ALTER TABLE statement converts its columns: by assignment, by a plain cast, or by who knows what."""
+"""This module reads from an ALTER TABLE statement how each of its columns is converted to a new type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, parts, tokens
 
 
 class Conversion(StrEnum):
-    """assign: no USING clause. cast: `USING c::type` of the column itself. by_text: `USING c::text::type`."""
+    """A conversion says how a statement computes a column's new values.
+
+    assign: it has no USING clause. cast: `USING c::type` of the column itself. by_text: `USING c::text::type`.
+    other: all else.
+    """
 
     ASSIGN = "assign"
     CAST = "cast"
@@ -21,7 +25,7 @@ _TEXT = (["text"], ["varchar"], ["character", "varying"])
 
 
 def conversions(statement: str) -> dict[str, Conversion]:
-    """Per column whose type the statement changes; empty where it is no ALTER TABLE."""
+    """Return the conversion of each column whose type the statement changes; empty where it is no ALTER TABLE."""
     words = [t for t in tokens(statement) if t != Token(Kind.SIGN, ";")]
     if [w.text for w in words[:2]] != ["alter", "table"]:
         return {}
@@ -29,7 +33,7 @@ def conversions(statement: str) -> dict[str, Conversion]:
 
 
 def computed(statement: str, plain: frozenset[str]) -> frozenset[str]:
-    """Columns that get their values by arithmetic on whole and decimal numbers, which is the same everywhere.
+    """Return the columns whose new values are arithmetic on whole and decimal numbers, the same on every server.
 
     plain: the table's columns of such types; names and numbers may stand with + - * / % and parentheses only.
     """

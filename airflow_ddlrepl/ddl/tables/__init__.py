@@ -1,1 +1,1 @@
-"""Schema changes of tables."""
+"""These schema changes create, drop, rename or alter a whole table."""

@@ -1,4 +1,4 @@
-"""ALTER TABLE … ATTACH PARTITION: a table becomes part of a partitioned one. Its rows stay where they are."""
+"""ALTER TABLE … ATTACH PARTITION makes a table a partition of another one; its rows stay where they are."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from airflow_ddlrepl.model.table import Partition, Table
 
 @dataclass(frozen=True, slots=True)
 class AttachPartition(TableChange):
-    """Seen from the partition."""
+    """A table becomes a partition; the change belongs to the partition, not to its parent."""
 
     kind: ClassVar[str] = "attach_partition"
     partition: Partition
 
     def alter(self, table: Table) -> Table:
+        """Return the table as a partition."""
         return table.with_(partition=self.partition)
 
     def describe(self) -> str:
+        """Return the parent's name and the partition's bound."""
         return f"to {self.partition.of_name} {self.partition.bound}"
 
 
 def spot(old: Table, new: Table) -> Iterator[AttachPartition]:
-    """After a table with another parent or bound was detached."""
+    """Yield a change when only the new shape is a partition."""
     if old.partition is None and new.partition is not None:
         yield AttachPartition(new.partition)

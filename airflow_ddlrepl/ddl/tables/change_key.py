@@ -1,4 +1,8 @@
-"""The replication key: primary key or the unique index that stands in for it; a deferrable primary key beside it."""
+"""ALTER TABLE … ADD/DROP PRIMARY KEY and UNIQUE change the key that tells a table's rows apart.
+
+The replication key is the primary key or the unique index that stands in for it; a deferrable primary key stands
+beside it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from airflow_ddlrepl.model.table import Key, Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeKey(TableChange):
-    """columns: the names of the key's columns at that moment, for people."""
+    """A table gets, loses or changes a key; `columns` are the names of the new key's columns, for people."""
 
     kind: ClassVar[str] = "change_key"
     old: Key | None
@@ -20,15 +24,17 @@ class ChangeKey(TableChange):
     columns: tuple[str, ...] = ()
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the new key."""
         return table.with_(deferrable_key=self.new) if self.is_deferrable else table.with_(key=self.new)
 
     @property
     def is_deferrable(self) -> bool:
-        """Is it about the primary key that is no replication key?"""
+        """Return whether the change is about the deferrable primary key, which is never the replication key."""
         key = self.new or self.old
         return key is not None and bool(key.deferrable)
 
     def describe(self) -> str:
+        """Return the new key's sort and columns, or "dropped"."""
         if self.new is None:
             return "deferrable dropped" if self.is_deferrable else "dropped"
         how = f" deferrable initially {self.new.deferrable}" if self.new.deferrable else ""
@@ -36,19 +42,23 @@ class ChangeKey(TableChange):
 
     @property
     def hazards(self) -> tuple[str, ...]:
+        """Return a warning where the table has no replication key afterwards."""
         if self.new is not None or self.is_deferrable:
             return ()
         return ("a table without a key is compared and applied by whole rows",)
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeKey]:
-    """Columns, their order, the sort of key or when it is checked differ; the key's name does not count."""
+    """Yield a change for each key that differs in its columns, their order, its sort or when it is checked.
+
+    The key's name does not count.
+    """
     for before, after in _pairs(old, new):
         yield ChangeKey(before, after, tuple(new.column(i).name for i in after.columns) if after else ())
 
 
 def spot_dropped(old: Table, new: Table) -> Iterator[ChangeKey]:
-    """The old key goes first, so that its columns may go or become nullable."""
+    """Yield the changes that drop an old key first, so that its columns can be dropped or become nullable."""
     yield from (ChangeKey(before, None) for before, _ in _pairs(old, new) if before is not None)
 
 

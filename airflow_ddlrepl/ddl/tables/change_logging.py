@@ -1,4 +1,4 @@
-"""ALTER TABLE … SET LOGGED, SET UNLOGGED: does the table write to the log at all?"""
+"""ALTER TABLE … SET LOGGED, SET UNLOGGED change whether the source writes the table's changes to its log."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeLogging(TableChange):
-    """An unlogged table's rows never reach a target by the log."""
+    """A table becomes logged or unlogged; the log never carries rows of an unlogged table to a target."""
 
     kind: ClassVar[str] = "change_logging"
     unlogged: bool
 
     def alter(self, table: Table) -> Table:
+        """Return the table logged or unlogged."""
         return table.with_(unlogged=self.unlogged)
 
     def describe(self) -> str:
+        """Return "unlogged" or "logged"."""
         return "unlogged" if self.unlogged else "logged"
 
     @property
     def hazards(self) -> tuple[str, ...]:
+        """Return a warning where the table becomes unlogged."""
         return ("from here on the table's changes are not in the log",) if self.unlogged else ()
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeLogging]:
-    """It differs."""
+    """Yield a change when only one of the shapes is unlogged."""
     if old.unlogged != new.unlogged:
         yield ChangeLogging(new.unlogged)

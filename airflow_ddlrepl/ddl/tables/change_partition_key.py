@@ -1,4 +1,4 @@
-"""A table becomes partitioned, stops being so, or is partitioned in another way. No server can alter that in place."""
+"""This change makes a table partitioned, ends that, or partitions it otherwise; no server can alter it in place."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangePartitionKey(TableChange):
-    """Texts like `RANGE (day)`; None: not partitioned."""
+    """A table gets another partition key, a text like `RANGE (day)`; None: the table is not partitioned."""
 
     kind: ClassVar[str] = "change_partition_key"
     old: str | None
     new: str | None
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the new partition key."""
         return table.with_(partition_key=self.new)
 
     def describe(self) -> str:
+        """Return the old and the new partition key."""
         return f"{self.old or 'none'} -> {self.new or 'none'}"
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangePartitionKey]:
-    """Partition keys differ."""
+    """Yield a change when the partition keys differ."""
     if not partitioned_alike(old, new):
         yield ChangePartitionKey(old.partition_key, new.partition_key)
 
 
 def partitioned_alike(one: Table, other: Table) -> bool:
-    """In the same way, however it is spelled; or both not at all."""
+    """Return whether both tables are partitioned in the same way, however it is spelled, or both not at all."""
     return canonical(one.partition_key or "") == canonical(other.partition_key or "")

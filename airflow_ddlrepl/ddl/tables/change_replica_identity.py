@@ -1,4 +1,4 @@
-"""ALTER TABLE … REPLICA IDENTITY: what the log tells of old rows. Nothing to do at a target."""
+"""ALTER TABLE … REPLICA IDENTITY changes which old values the log carries; a target has nothing to do."""
 
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ from airflow_ddlrepl.model.table import Identity, Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeReplicaIdentity(TableChange):
-    """Matters to the decoder only."""
+    """A source table gets another replica identity, which only decides what the log carries of old rows."""
 
     kind: ClassVar[str] = "change_replica_identity"
     old: Identity
     new: Identity
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the new replica identity."""
         return table.with_(identity=self.new)
 
     def describe(self) -> str:
+        """Return the old and the new replica identity."""
         return f"{self.old} -> {self.new}"
 
     @property
     def hazards(self) -> tuple[str, ...]:
+        """Return a warning where the server refuses UPDATE and DELETE from now on."""
         if self.new is Identity.NOTHING:
             return ("REPLICA IDENTITY NOTHING: the server refuses UPDATE and DELETE on the published table",)
         return ()
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeReplicaIdentity]:
-    """It differs."""
+    """Yield a change when the replica identities differ."""
     if old.identity != new.identity:
         yield ChangeReplicaIdentity(old.identity, new.identity)

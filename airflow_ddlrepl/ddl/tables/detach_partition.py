@@ -1,4 +1,4 @@
-"""ALTER TABLE … DETACH PARTITION: a partition becomes a table of its own and keeps its rows."""
+"""ALTER TABLE … DETACH PARTITION makes a partition a table of its own; it keeps its rows."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from airflow_ddlrepl.model.table import Partition, Table
 
 @dataclass(frozen=True, slots=True)
 class DetachPartition(TableChange):
-    """Seen from the partition."""
+    """A partition leaves its partitioned table; the change belongs to the partition, not to its parent."""
 
     kind: ClassVar[str] = "detach_partition"
     partition: Partition
 
     def alter(self, table: Table) -> Table:
+        """Return the table as no partition."""
         return table.with_(partition=None)
 
     def describe(self) -> str:
+        """Return the parent's name."""
         return f"from {self.partition.of_name}"
 
 
 def spot(old: Table, new: Table) -> Iterator[DetachPartition]:
-    """No parent any more, another one, or another bound."""
+    """Yield a change when the old shape is a partition, and the new one has no parent, another one or another bound."""
     if old.partition is None:
         return
     if new.partition is None or (old.partition.of, old.partition.bound) != (new.partition.of, new.partition.bound):

@@ -1,4 +1,4 @@
-"""DROP TABLE: a table that is gone."""
+"""DROP TABLE removes a table."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class DropTable(SchemaChange):
-    """The table as it was."""
+    """A table is dropped; `table` is its last shape."""
 
     kind: ClassVar[str] = "drop_table"
     table: Table
 
     def apply(self, shape: Table | None) -> None:
+        """Return None: there is no table afterwards."""
         return None
 
     def describe(self) -> str:
+        """Return the table's name."""
         return str(self.table.name)
 
     @property
     def hazards(self) -> tuple[str, ...]:
+        """Return the warning that all rows are gone at the source."""
         return (f"{self.table.name} is gone at the source with all its rows",)
 
 
 def spot(old: Table | None, new: Table | None) -> Iterator[DropTable]:
-    """Gone, or replaced by another table."""
+    """Yield a DropTable when the table is gone, or another table has taken its place."""
     if old is not None and (new is None or old.id != new.id):
         yield DropTable(old)

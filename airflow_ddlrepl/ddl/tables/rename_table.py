@@ -1,4 +1,4 @@
-"""ALTER TABLE … RENAME TO, and … SET SCHEMA: the same table under another name."""
+"""ALTER TABLE … RENAME TO and SET SCHEMA give a table another name or schema."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class RenameTable(TableChange):
-    """Schema, name or both."""
+    """A table gets another name, another schema or both."""
 
     kind: ClassVar[str] = "rename_table"
     old: TableName
     new: TableName
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the new name."""
         return table.with_(name=self.new)
 
     def describe(self) -> str:
+        """Return the old and the new name."""
         return f"{self.old} -> {self.new}"
 
 
 def spot(old: Table, new: Table) -> Iterator[RenameTable]:
-    """Names differ."""
+    """Yield a change when the names differ."""
     if old.name != new.name:
         yield RenameTable(old.name, new.name)

@@ -1,4 +1,4 @@
-"""TRUNCATE: all rows go, the shape stays. Found in the log, never between two shapes."""
+"""TRUNCATE removes all rows and leaves the shape; it is found in the log, never between two shapes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Truncate(TableChange):
-    """The log names every table that was emptied, so CASCADE is never repeated at a target."""
+    """All rows of a table are removed; the log names every emptied table, so a target never repeats CASCADE."""
 
     kind: ClassVar[str] = "truncate"
     restart_identity: bool = False
 
     def alter(self, table: Table) -> Table:
+        """Return the table unchanged: only rows go."""
         return table
 
     def describe(self) -> str:
+        """Return "restart identity" where the statement said so, else nothing."""
         return "restart identity" if self.restart_identity else ""
 
     @property
     def hazards(self) -> tuple[str, ...]:
+        """Return the warning that all rows of the table go."""
         return ("all rows of the table go",)

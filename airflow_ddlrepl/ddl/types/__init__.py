@@ -1,1 +1,1 @@
-"""Schema changes of types, and casts between types."""
+"""These schema changes create, rename or alter types, and these tables say what casts between types do."""

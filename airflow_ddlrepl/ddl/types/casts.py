@@ -1,6 +1,6 @@
-"""What PostgreSQL's own casts do to values: nothing, the same everywhere, or who knows.
+"""This module says what PostgreSQL's own casts do to values: keep them, convert them alike everywhere, or unknown.
 
-Types by oid: those of pg_catalog have the same oid on every server.
+Types are named by oid: those of pg_catalog have the same oid on every server.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _EXPLICIT = {
 
 
 class Cast(StrEnum):
-    """What the cast without USING does."""
+    """A cast without a USING clause gives values that are the same on every server, or are not."""
 
     SAME_EVERYWHERE = "same everywhere"
     BY_TIME_ZONE = "depends on the session's time zone"
@@ -65,7 +65,7 @@ class Cast(StrEnum):
 
 
 def cast(old: DataType, new: DataType) -> Cast:
-    """Would ALTER … TYPE without USING give the same values on another server?"""
+    """Return, as a Cast, whether ALTER … TYPE without USING gives the same values on another server."""
     a, b = element(old), element(new)
     if _is_array(old) != _is_array(new):
         return Cast.UNKNOWN
@@ -77,20 +77,23 @@ def cast(old: DataType, new: DataType) -> Cast:
 
 
 def explicit_cast(old: DataType, new: DataType) -> Cast:
-    """The same for `USING c::type`. Texts of dates and times depend on DateStyle."""
+    """Return, as a Cast, whether `USING c::type` gives the same values on another server.
+
+    A cast between text and a date or time depends on DateStyle: it is not known to.
+    """
     to_enum = old.oid in (TEXT, VARCHAR) and new.kind is TypeKind.ENUM
     return Cast.SAME_EVERYWHERE if to_enum or (old.oid, new.oid) in _EXPLICIT else cast(old, new)
 
 
 def cast_by_text(old: DataType, new: DataType) -> Cast:
-    """The same for `USING c::text::type`."""
+    """Return, as a Cast, whether `USING c::text::type` gives the same values on another server."""
     text = DataType("text", "pg_catalog", "text", oid=TEXT)
     both = (explicit_cast(old, text), explicit_cast(text, new))
     return Cast.SAME_EVERYWHERE if set(both) == {Cast.SAME_EVERYWHERE} else Cast.UNKNOWN
 
 
 def widens(old: DataType, new: DataType) -> bool:
-    """Is every value of the old type valid in the new one, and the same value?"""
+    """Return whether every value of the old type is valid in the new type, and is the same value there."""
     if _is_array(old) != _is_array(new):
         return False
     a, b = element(old), element(new)
@@ -102,7 +105,7 @@ def widens(old: DataType, new: DataType) -> bool:
 
 
 def element(of: DataType) -> int:
-    """The oid of the type, of an array that of its elements."""
+    """Return the oid of the type's elements where it is an array, else of the type itself."""
     return _ELEMENT.get(of.oid, of.oid)
 
 
@@ -127,6 +130,6 @@ def _holds_integers(oid: int, typmod: int) -> bool:
 
 
 def numeric_size(typmod: int) -> tuple[int, int]:
-    """Precision and scale of numeric(p,s); the scale may be negative."""
+    """Return precision and scale of numeric(p,s) from its type modifier; the scale may be negative."""
     packed = typmod - 4
     return packed >> 16 & 0xFFFF, ((packed & 0x7FF) ^ 1024) - 1024

@@ -1,4 +1,4 @@
-"""ALTER TYPE, ALTER DOMAIN: the type of a column changes inside, the column does not."""
+"""ALTER TYPE and ALTER DOMAIN change a type's definition, but not the columns that use it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
 @dataclass(frozen=True, slots=True)
 class ChangeTypeDefinition(TableChange):
-    """The single edits lead from old to new."""
+    """A type's definition changes by single edits that a server can make in place."""
 
     kind: ClassVar[str] = "change_type_definition"
     old: TypeDefinition
@@ -23,39 +23,47 @@ class ChangeTypeDefinition(TableChange):
     edits: tuple[TypeEdit, ...]
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the type's new definition."""
         return _with_definition(table, self.new)
 
     def describe(self) -> str:
-        return f"{self.new.schema}.{self.new.name}: {', '.join(_say(e) for e in self.edits)}"
+        """Return the type's name and the edits."""
+        return f"{self.new.schema}.{self.new.name}: {', '.join(_text(e) for e in self.edits)}"
 
     @property
     def needs_commit(self) -> bool:
-        """A new enum label can't be used before the transaction that adds it has committed."""
+        """Return whether the change adds an enum label, which can't be used before its transaction has committed."""
         return any(isinstance(e, AddLabel) for e in self.edits)
 
     @property
     def hazards(self) -> tuple[str, ...]:
+        """Return a warning for each attribute that is dropped."""
         gone = [e.name for e in self.edits if isinstance(e, DropAttribute)]
         return tuple(f"the values of attribute {name} of {self.new.name} are lost at the target" for name in gone)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplaceType(TableChange):
-    """An enum whose labels went, moved or changed in a way that can't be told: a new type under the old name."""
+    """An enum gets labels that no edit explains (some went, moved or changed), so a new type takes its name."""
 
     kind: ClassVar[str] = "replace_type"
     old: TypeDefinition
     new: TypeDefinition
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the type's new definition."""
         return _with_definition(table, self.new)
 
     def describe(self) -> str:
+        """Return the type's name with its labels before and after."""
         return f"{self.new.schema}.{self.new.name} ({', '.join(self.old.labels)}) -> ({', '.join(self.new.labels)})"
 
 
 def spot(old: Table, new: Table) -> Iterator[ChangeTypeDefinition | ReplaceType]:
-    """Same identity, another definition; a difference that no edit explains is left to Opaque, save for enums."""
+    """Yield a change for each type of both shapes, matched by oid, whose definition differs.
+
+    A difference that no edit explains is left to `opaque`, but for enums, which are replaced.
+    """
     before = {t.oid: t for t in old.types}
     for after in new.types:
         was = before.get(after.oid)
@@ -72,7 +80,7 @@ def _with_definition(table: Table, definition: TypeDefinition) -> Table:
     return table.with_(types=tuple(definition if t.oid == definition.oid else t for t in table.types))
 
 
-def _say(edit: TypeEdit) -> str:
+def _text(edit: TypeEdit) -> str:
     words = re.sub(r"(?<=.)([A-Z])", r" \1", type(edit).__name__).lower()
     if isinstance(edit, AddAttribute):
         return f"{words} {edit.attribute.name} {edit.attribute.type}"

@@ -1,4 +1,4 @@
-"""CREATE TYPE, CREATE DOMAIN: a type that the table's columns use from now on; and the one they use no more."""
+"""CREATE TYPE and CREATE DOMAIN make a type that a table's columns use; a table can also stop using one."""
 
 from __future__ import annotations
 
@@ -13,39 +13,43 @@ from airflow_ddlrepl.model.types import TypeDefinition
 
 @dataclass(frozen=True, slots=True)
 class CreateType(TableChange):
-    """The type is new to this table; the target may have it already."""
+    """A table uses a type for the first time; the target may have the type already."""
 
     kind: ClassVar[str] = "create_type"
     definition: TypeDefinition
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the type's definition."""
         return table.with_(types=(*table.types, self.definition))
 
     def describe(self) -> str:
+        """Return the type's kind and name."""
         return f"{self.definition.kind} {self.definition.schema}.{self.definition.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetType(TableChange):
-    """No column uses the type any more. The type itself may live on."""
+    """No column of the table uses the type any more; the type itself may live on."""
 
     kind: ClassVar[str] = "forget_type"
     definition: TypeDefinition
 
     def alter(self, table: Table) -> Table:
+        """Return the table without the type's definition."""
         return table.with_(types=tuple(t for t in table.types if t.oid != self.definition.oid))
 
     def describe(self) -> str:
+        """Return the type's name."""
         return f"{self.definition.schema}.{self.definition.name}"
 
 
 def spot(old: Table, new: Table) -> Iterator[CreateType]:
-    """Types whose identity is new, dependencies first."""
+    """Yield a CreateType for each type that only the new shape uses, dependencies first."""
     known = {t.oid for t in old.types}
     yield from (CreateType(t) for t in new.types if t.oid not in known)
 
 
 def spot_forgotten(old: Table, new: Table) -> Iterator[ForgetType]:
-    """Types that only the old shape used, users first."""
+    """Yield a ForgetType for each type that only the old shape uses, the types that use others first."""
     used = {t.oid for t in new.types}
     yield from (ForgetType(t) for t in reversed(old.types) if t.oid not in used)

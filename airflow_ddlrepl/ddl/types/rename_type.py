@@ -1,4 +1,4 @@
-"""ALTER TYPE … RENAME TO, … SET SCHEMA: every column that uses the type spells it anew, no value changes."""
+"""ALTER TYPE … RENAME TO and SET SCHEMA give a type another name; columns spell it differently, no value changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 @dataclass(frozen=True, slots=True)
 class RenameType(TableChange):
-    """columns: per column id the new spelling of its type and of its default."""
+    """A type gets another name; `columns` has, per column id, the new spelling of its type and of its default."""
 
     kind: ClassVar[str] = "rename_type"
     oid: int
@@ -25,6 +25,7 @@ class RenameType(TableChange):
     columns: tuple[tuple[int, DataType, str | None], ...]
 
     def alter(self, table: Table) -> Table:
+        """Return the table with the new name wherever the type is spelled."""
         spelled = {i: (of, default) for i, of, default in self.columns}
         columns = tuple(
             replace(c, type=spelled[c.id][0], default=spelled[c.id][1]) if c.id in spelled else c for c in table.columns
@@ -42,11 +43,12 @@ class RenameType(TableChange):
         )
 
     def describe(self) -> str:
+        """Return the old and the new name."""
         return f"{'.'.join(self.old)} -> {'.'.join(self.new)}"
 
 
 def spot(old: Table, new: Table) -> Iterator[RenameType]:
-    """Same identity, another name."""
+    """Yield a change for each type of both shapes, matched by oid, whose schema or name differs."""
     before = {t.oid: t for t in old.types}
     for after in new.types:
         was = before.get(after.oid)

@@ -1,4 +1,4 @@
-"""What can differ inside the definition of one type, as single edits that a server can make in place."""
+"""A type edit is one difference between two definitions of a type that a server can make in place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from airflow_ddlrepl.model.types import Attribute, TypeDefinition, TypeKind
 
 @dataclass(frozen=True, slots=True)
 class AddLabel:
-    """An enum label. place: "before", "after" or "" (the first label of an empty enum); beside: which label."""
+    """An enum gets a label.
+
+    place: "before", "after" or "" (the first label of an empty enum). beside: the label that it is placed beside.
+    """
 
     label: str
     place: str
@@ -21,7 +24,7 @@ class AddLabel:
 
 @dataclass(frozen=True, slots=True)
 class RenameLabel:
-    """Rows that hold the label show the new one."""
+    """An enum's label gets another name; rows that hold it show the new one."""
 
     old: str
     new: str
@@ -29,21 +32,21 @@ class RenameLabel:
 
 @dataclass(frozen=True, slots=True)
 class AddAttribute:
-    """Values that stand get NULL in it."""
+    """A composite type gets an attribute; existing values have NULL in it."""
 
     attribute: Attribute
 
 
 @dataclass(frozen=True, slots=True)
 class DropAttribute:
-    """Values that stand lose it."""
+    """A composite type loses an attribute, and existing values lose its part."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RenameAttribute:
-    """Same identity, another name."""
+    """An attribute of a composite type gets another name."""
 
     old: str
     new: str
@@ -51,7 +54,7 @@ class RenameAttribute:
 
 @dataclass(frozen=True, slots=True)
 class AddConstraint:
-    """Of a domain."""
+    """A domain gets a CHECK constraint."""
 
     name: str
     text: str
@@ -59,21 +62,21 @@ class AddConstraint:
 
 @dataclass(frozen=True, slots=True)
 class DropConstraint:
-    """Of a domain."""
+    """A domain loses a CHECK constraint."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetNotNull:
-    """Of a domain."""
+    """A domain starts or stops to refuse NULL."""
 
     not_null: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SetDefault:
-    """Of a domain."""
+    """A domain gets another default; None: it has none any more."""
 
     default: str | None
 
@@ -92,7 +95,10 @@ TypeEdit = (
 
 
 def edits(old: TypeDefinition, new: TypeDefinition) -> tuple[TypeEdit, ...] | None:
-    """From one definition to the other in this order; None when no server can alter that in place."""
+    """Return the edits that lead from one definition of a type to another, in order.
+
+    None: no server can alter that in place.
+    """
     if old.kind != new.kind or old.collation != new.collation or _base(old) != _base(new):
         return None
     find = _FIND.get(new.kind)
@@ -134,8 +140,8 @@ def _attributes(old: TypeDefinition, new: TypeDefinition) -> list[TypeEdit] | No
     if any(canonical(before[i].type) != canonical(after[i].type) for i in both):
         return None
     found: list[TypeEdit] = [DropAttribute(a.name) for i, a in before.items() if i not in after]
-    table_state = frozenset(before[i].name for i in both)
-    renames = renames_in_order({i: (before[i].name, after[i].name) for i in both}, table_state)
+    in_use = frozenset(before[i].name for i in both)
+    renames = renames_in_order({i: (before[i].name, after[i].name) for i in both}, in_use)
     found += [RenameAttribute(a, b) for _, a, b in renames]
     return found + [AddAttribute(a) for i, a in after.items() if i not in before]
 
