@@ -13,7 +13,7 @@ from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinitio
 from airflow_ddlrepl.model.table import Identity, Table
 
 
-def doubt(before: Table, now: Table) -> str:
+def why_ambiguous(before: Table, now: Table) -> str:
     """Return why rows written meanwhile may have either shape, or one in between; "" when the log shows which.
 
     The log shows each row's columns by name and type, in order, computed ones among them or not. It doesn't show that a
@@ -25,14 +25,14 @@ def doubt(before: Table, now: Table) -> str:
 
 def _why(change: SchemaChange, before: Table, now: Table) -> str:
     if isinstance(change, ChangeTypeDefinition | ReplaceType):
-        return "a type changed at a moment that the log does not tell"
+        return "a type changed at a moment that the log does not show"
     if isinstance(change, ChangeNullability) and change.nullable:
-        return f"column {change.name} takes NULL since a moment that the log does not tell"
+        return f"column {change.name} takes NULL since a moment that the log does not show"
     if isinstance(change, ChangeKey) and change.old is not None:
-        told = before.identity is now.identity is Identity.DEFAULT
-        return "" if told else "the key changed at a moment that the log does not tell"
+        is_shown = before.identity is now.identity is Identity.DEFAULT
+        return "" if is_shown else "the key changed at a moment that the log does not show"
     if isinstance(change, ChangeGenerated) and change.old.generated == "stored" and not change.generated:
-        return f"column {change.old.name} is computed no more, since a moment that the log does not tell"
+        return f"column {change.old.name} is computed no more, since a moment that the log does not show"
     return ""
 
 

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.capture.ambiguity import doubt
+from airflow_ddlrepl.capture.ambiguity import why_ambiguous
 from airflow_ddlrepl.capture.enroll import belongs, shape_of
-from airflow_ddlrepl.capture.rename_order import untangle
-from airflow_ddlrepl.capture.row_layouts import reshaped, unreadable
+from airflow_ddlrepl.capture.rename_order import in_rename_order
+from airflow_ddlrepl.capture.row_layouts import reshape_event, unreadable_event
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -65,12 +65,14 @@ def unexplained(
         shape = shapes.pop(table_id)
         found.append(_dropped(_left(shape, gone) or key, table_id, shape.name))
     news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, joins)]
-    places = Counter(t.id for t in untangle(shapes, news)) if news else Counter[int]()
-    for table in untangle(shapes, news) if news else ():
+    places = Counter(t.id for t in in_rename_order(shapes, news)) if news else Counter[int]()
+    for table in in_rename_order(shapes, news) if news else ():
         places[table.id] -= 1
         before = shapes.get(table.id)
         place = LogKey(key.lsn, key.seq - places[table.id])
-        found.append(_new(place, table) if before is None else reshaped(_left(before, gone) or place, before, table))
+        found.append(
+            _new(place, table) if before is None else reshape_event(_left(before, gone) or place, before, table)
+        )
         shapes[table.id] = table
     late = (t for t in inspection.tables if t.id in inspection.late and t.id not in busy)
     found += [_new(key, table) for table in late if shape_of(latest, table.id) is not None]
@@ -83,7 +85,7 @@ def sees_all(inspection: Inspection, events: Iterable[Event]) -> bool:
     return not inspection.locked and all(inspection.snapshot.sees(e.key.lsn, e.xid) for e in changes)
 
 
-def seen_at(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
+def with_snapshot(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
     """Return these records with what the inspection saw, where they do not have what a statement saw.
 
     A statement with an older snapshot may not have seen the change.
@@ -91,7 +93,7 @@ def seen_at(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
     return [replace(event, settings={"snapshot": str(inspection.snapshot), **event.settings}) for event in found]
 
 
-def doubtful(
+def ambiguous_shapes(
     changes: Iterable[tuple[Table, Table]], has_rows: Container[int], since: Lsn, low: Lsn, high: Lsn
 ) -> list[Event]:
     """Return RELATION records for changed shapes that leave open which shape the rows of a table had.
@@ -101,10 +103,10 @@ def doubtful(
     """
     found: dict[int, str] = {}
     for before, now in changes:
-        if now.id in has_rows and (why := doubt(before, now)):
+        if now.id in has_rows and (why := why_ambiguous(before, now)):
             found.setdefault(now.id, why)
     return [
-        unreadable(table_id, LogKey(start, START_OF_TRANSACTION), Lsn(high - 1), why)
+        unreadable_event(table_id, LogKey(start, START_OF_TRANSACTION), Lsn(high - 1), why)
         for table_id, why in found.items()
         for start in sorted({since, low})
     ]

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import zip_longest
 
 from airflow_ddlrepl.capture.merge_shapes import merge, merge_fields
-from airflow_ddlrepl.capture.row_layouts import reshaped
+from airflow_ddlrepl.capture.row_layouts import reshape_event
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.respell import with_definitions
 from airflow_ddlrepl.model.change import Event, EventKind
@@ -64,7 +64,7 @@ def _silent(event: Event, book: _Book) -> Iterator[tuple[Table, Event]]:
         if newest and newest.table:
             is_own = newest.key.lsn == event.key.lsn
             place = LogKey(event.key.lsn, event.key.seq - 1 if is_own else START_OF_TRANSACTION)
-            yield newest.table, replace(reshaped(place, newest.table, table, event.xid), settings=settings)
+            yield newest.table, replace(reshape_event(place, newest.table, table, event.xid), settings=settings)
 
 
 def _known_otherwise(table: Table, book: _Book) -> Revision | None:
@@ -74,7 +74,7 @@ def _known_otherwise(table: Table, book: _Book) -> Revision | None:
 
 
 class _Book:
-    """What is known of every table, and what the events of a window add."""
+    """The revisions that are known of every table, and those that the events of a window add."""
 
     def __init__(self, known: Mapping[int, Revision], past: Past, joins: Joins) -> None:
         self.latest = dict(known)
@@ -113,10 +113,10 @@ class _Book:
         self._added[table_id].append(revision)
         for definition in table.types if table else ():
             self._users[definition.oid].add(table_id)
-            told = self.told[definition.oid]
-            if told and told[-1][0].key.lsn == event.key.lsn:
-                told.pop()
-            told.append((revision, definition))
+            type_history = self.type_history[definition.oid]
+            if type_history and type_history[-1][0].key.lsn == event.key.lsn:
+                type_history.pop()
+            type_history.append((revision, definition))
 
     def history(self, table_id: int) -> list[Revision]:
         newest = self._known.get(table_id)
@@ -124,36 +124,39 @@ class _Book:
         return [*older, *self._added[table_id]]
 
     def history_of(self, type_id: int) -> Iterator[tuple[Revision, TypeDefinition]]:
-        """All that the tables that use the type, or have used it, tell of it."""
+        """Yield the type's definition in each revision of the tables that use it or have used it."""
         for revision in (r for i in self._users[type_id] for r in self.history(i)):
             for definition in revision.table.types if revision.table else ():
                 if definition.oid == type_id:
                     yield revision, definition
 
     @cached_property
-    def told(self) -> dict[int, list[tuple[Revision, TypeDefinition]]]:
-        """Of each type (by id), in order: what the newest known revision of each table says, and the last one of each
-        transaction that adds some.
+    def type_history(self) -> dict[int, list[tuple[Revision, TypeDefinition]]]:
+        """Return the definitions of each type (by id), in order, with the revisions that have them.
+
+        These are the newest known revision of each table, and the last one of each transaction that adds some.
         """
-        told: dict[int, list[tuple[Revision, TypeDefinition]]] = defaultdict(list)
+        type_history: dict[int, list[tuple[Revision, TypeDefinition]]] = defaultdict(list)
         for revision in sorted(self.latest.values(), key=lambda revision: revision.key):
             for definition in revision.table.types if revision.table else ():
-                told[definition.oid].append((revision, definition))
-        return told
+                type_history[definition.oid].append((revision, definition))
+        return type_history
 
     @cached_property
     def _users(self) -> dict[int, set[int]]:
-        return defaultdict(set, {i: {r.table_id for r, _ in told} for i, told in self.told.items()})
+        return defaultdict(
+            set, {i: {r.table_id for r, _ in type_history} for i, type_history in self.type_history.items()}
+        )
 
 
 def snapshot_of(event: Event) -> Snapshot | None:
     """Return what the statement's transaction, or the inspection, saw; None where the record does not have it."""
-    told = event.settings.get("snapshot")
-    return Snapshot.parse(told) if told else None
+    text = event.settings.get("snapshot")
+    return Snapshot.parse(text) if text else None
 
 
 def _made_by(event: Event) -> tuple[int | None, Snapshot | None]:
-    """The transaction, where the record tells it; of a change that was inspected, what the inspection had seen."""
+    """Return the xid of the transaction where the record has it; of an inspected change, what the inspection saw."""
     snapshot = snapshot_of(event)
     if snapshot is None or event.is_inspected:
         return None, snapshot
@@ -161,7 +164,7 @@ def _made_by(event: Event) -> tuple[int | None, Snapshot | None]:
 
 
 def _shapes(event: Event, book: _Book) -> Iterator[Table]:
-    """What the event tells of its tables, each put together when it is asked for."""
+    """Yield the shape that each of the event's tables has after it, merged with changes that the statement missed."""
     types = _unseen_types(event, book)
     for seen in event.tables:
         table = _now(seen, event, book, types)
@@ -170,10 +173,11 @@ def _shapes(event: Event, book: _Book) -> Iterator[Table]:
 
 
 def _now(seen: Table, event: Event, book: _Book, types: Mapping[int, TypeDefinition]) -> Table | None:
-    """The shape of a table that a statement saw, with what committed before it unseen; None: the table is gone by then.
+    """Return a table's shape after a statement, with the changes that committed before it but that it did not see.
 
-    A statement about a type tells the shapes of all tables that use it without a lock on them, and one in a REPEATABLE
-    READ transaction tells what its snapshot shows: so other transactions can have changed the table.
+    None: the table is gone by then. A statement about a type records the shapes of all tables that use it without a
+    lock on them, and one in a REPEATABLE READ transaction records what its snapshot shows: so other transactions can
+    have changed the table.
     """
     snapshot = snapshot_of(event)
     if snapshot is None or event.is_inspected:
@@ -197,13 +201,13 @@ def _now(seen: Table, event: Event, book: _Book, types: Mapping[int, TypeDefinit
 
 
 def _unseen_types(event: Event, book: _Book) -> dict[int, TypeDefinition]:
-    """Types (by id) that other transactions had changed unseen, put together with what the statement tells of them."""
+    """Return types (by id) that other transactions changed unseen, merged with how the statement records them."""
     snapshot = snapshot_of(event)
     if snapshot is None or event.is_inspected:
         return {}
     found: dict[int, TypeDefinition] = {}
     for own in {t.oid: t for table in event.tables for t in table.types}.values():
-        others = ((r, t) for r, t in reversed(book.told[own.oid]) if r.key.lsn != event.key.lsn)
+        others = ((r, t) for r, t in reversed(book.type_history[own.oid]) if r.key.lsn != event.key.lsn)
         revision, theirs = next(others, (None, own))
         if revision is None or revision.is_in(snapshot):
             continue

@@ -69,7 +69,7 @@ class Rows(Protocol):
         ...
 
 
-def foreign_layouts(
+def unexplained_layouts(
     files: Sequence[Rows],
     shape_at: Callable[[int, LogKey], Table | None],
     present: dict[int, Table],
@@ -78,7 +78,7 @@ def foreign_layouts(
     """Return an event for each file of rows that the revision valid at its first row doesn't explain.
 
     When the catalog shows just this layout, the table's new shape, still under its old name (ambiguous: the
-    statement that made it is unknown); else a RELATION record, which asks for a refresh of that table.
+    statement that made it is unknown); else a RELATION record, which requests a refresh of that table.
     present: the tables as the catalog shows them. xid_at: the transaction that commits at a position.
     """
     found: list[Event] = []
@@ -90,13 +90,15 @@ def foreign_layouts(
             continue
         if now is not None and fits(file, now) and _has_key_of(file, now):
             explained[file.table_id] = now = now.with_(name=shape.name)
-            found.append(reshaped(file.first, shape, now, xid_at(file.first.lsn)))
+            found.append(reshape_event(file.first, shape, now, xid_at(file.first.lsn)))
         else:
-            found.append(unreadable(file.table_id, file.first, Lsn(file.last.lsn), SINGLE_ROW, xid_at(file.last.lsn)))
+            found.append(
+                unreadable_event(file.table_id, file.first, Lsn(file.last.lsn), SINGLE_ROW, xid_at(file.last.lsn))
+            )
     return found
 
 
-def reshaped(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event:
+def reshape_event(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event:
     """Return an event for a shape that an inspection found.
 
     It lists the table as `rewritten` when the server has rewritten its rows since `before`.
@@ -108,7 +110,7 @@ def reshaped(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event:
     )  # fmt: skip
 
 
-def unreadable(table_id: int, key: LogKey, until: Lsn, why: str, xid: int = 0) -> Event:
+def unreadable_event(table_id: int, key: LogKey, until: Lsn, why: str, xid: int = 0) -> Event:
     """Return an event from which on rows can't be told apart.
 
     The table needs a refresh that has seen the transaction at `until`.
@@ -139,7 +141,7 @@ def _explains(shape: Table, file: Rows, now: Table | None) -> bool:
 
 
 def _has_key_of(file: Rows, shape: Table) -> bool:
-    """Does the log mark the columns that this shape has as its key? Only told under the default replica identity."""
+    """Does the log mark just this shape's key columns? It marks them under the default replica identity only."""
     if file.identity is not Identity.DEFAULT or shape.identity is not Identity.DEFAULT:
         return True
     key = {c.name for c in shape.key_columns()} if shape.key and shape.key.is_primary else set()

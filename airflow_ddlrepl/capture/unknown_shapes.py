@@ -12,7 +12,9 @@ from airflow_ddlrepl.model.revision import Revision
 WITHOUT_LOCK = frozenset({"ALTER TYPE", "ALTER DOMAIN", "ALTER SCHEMA", "ALTER EXTENSION"})
 
 
-def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]], at: Lsn, end: Lsn) -> dict[int, str]:
+def unknown_shapes(
+    events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]], at: Lsn, end: Lsn
+) -> dict[int, str]:
     """Return why the shapes of tables (by id) at a position are not known; tables whose shape is known are not in it.
 
     events: from the inspection of the catalog before the position to the one after it, which was at `end`. revisions:
@@ -27,18 +29,20 @@ def untold(events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]],
         valid = next((r for r in reversed(history) if r.key.lsn < at), None)
         if valid and valid.table and valid.table.types and (table_id, valid.key) in by_rows:
             since = Lsn(valid.key.lsn)
-            found[table_id] = f"since {since} its rows tell its columns, not their types; these are known at {end}"
+            found[table_id] = f"since {since} its rows show its columns, not their types; these are known at {end}"
             continue
         later = next((r for r in history if r.key.lsn >= at), None)
         if later is None or later.key.lsn >= end:
             continue
-        told = f"what became of the table was told at {Lsn(later.key.lsn)}"
+        later_on = f"its shape is known again from {Lsn(later.key.lsn)} on"
         if gap is not None:
-            found[table_id] = f"the schema change at {Lsn(gap.key.lsn)} is not in the log ({gap.statement}): {told}"
+            found[table_id] = f"the schema change at {Lsn(gap.key.lsn)} is not in the log ({gap.statement}): {later_on}"
         elif (blind := _blind(changes, table_id, history)) is not None:
-            found[table_id] = f"the schema change at {Lsn(blind.key.lsn)} did not see all that came before it: {told}"
+            found[table_id] = (
+                f"the schema change at {Lsn(blind.key.lsn)} did not see all that came before it: {later_on}"
+            )
         elif later.is_ambiguous:
-            found[table_id] = f"nothing in the log tells when it changed: {told}"
+            found[table_id] = f"nothing in the log shows when it changed: {later_on}"
     return found
 
 
@@ -48,7 +52,7 @@ def _is_by_rows(event: Event) -> bool:
 
 
 def _blind(changes: Iterable[Event], table_id: int, history: Sequence[Revision]) -> Event | None:
-    """The statement about the table that nothing later tells whole, and that did not see an older change of it.
+    """Return the statement about the table that did not see an older change of it, and that no later one makes up for.
 
     Its transaction is a REPEATABLE READ one. Statements about a type hold no lock on the table, and change nothing of
     it but the type: what they did not see is put together with that.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 MINIMUM_PAGES = 4096  # 32 MB of PostgreSQL's 8 kB pages
-PAGES_ALONE = 128
+LARGE_CHUNK_PAGES = 128
 
 
 class Chunk(NamedTuple):
@@ -21,7 +21,7 @@ class Chunk(NamedTuple):
     high: int | None
 
 
-def cut(pages: Mapping[int, int], parallelism: int) -> list[Chunk]:
+def cut_chunks(pages: Mapping[int, int], parallelism: int) -> list[Chunk]:
     """Return chunks of about equal size over all tables (pages by table id), the largest first; each table has one."""
     share = max(MINIMUM_PAGES, -(-sum(pages.values()) // max(parallelism * 2, 1)))
     found: list[tuple[int, Chunk]] = []
@@ -34,13 +34,13 @@ def cut(pages: Mapping[int, int], parallelism: int) -> list[Chunk]:
     return [chunk for _, chunk in sorted(found, key=lambda item: -item[0])]
 
 
-def together(sizes: Sequence[int], parallelism: int) -> list[list[int]]:
+def group_chunks(sizes: Sequence[int], parallelism: int) -> list[list[int]]:
     """Return which chunks one task loads: each large one alone, the small ones evenly spread.
 
     sizes: pages per chunk. A chunk is named by its place among them.
     """
-    large = [[place] for place, pages in enumerate(sizes) if pages > PAGES_ALONE]
-    small = [place for place, pages in enumerate(sizes) if pages <= PAGES_ALONE]
+    large = [[place] for place, pages in enumerate(sizes) if pages > LARGE_CHUNK_PAGES]
+    small = [place for place, pages in enumerate(sizes) if pages <= LARGE_CHUNK_PAGES]
     spread = [small[i :: max(1, parallelism)] for i in range(max(1, parallelism))]
     return [*large, *(group for group in spread if group)]
 

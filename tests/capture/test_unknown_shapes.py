@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_ddlrepl.capture.enroll import enroll
-from airflow_ddlrepl.capture.unknown_shapes import untold
+from airflow_ddlrepl.capture.unknown_shapes import unknown_shapes
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
@@ -39,7 +39,7 @@ FOUND = replace(ddl(90, 0, "110:110:", shape(1, 5)), is_inspected=True)
 
 def told(at: int, *events: Event) -> str:
     revisions: list[Revision] = enroll(events, {}, lambda _: True, lambda _: [])
-    return untold(events, {1: revisions}, Lsn(at), END).get(1, "")
+    return unknown_shapes(events, {1: revisions}, Lsn(at), END).get(1, "")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def told(at: int, *events: Event) -> str:
         ([FIRST, GAP, WHOLE], "0/1E is not in the log (lock timeout)"),
         ([FIRST, MORE, BLIND, WHOLE], "0/1E did not see all"),
         ([FIRST, MORE, BLIND, FOUND], "0/1E did not see all"),
-        ([FIRST, OF_NO_TABLE, FOUND], "nothing in the log tells when it changed"),
+        ([FIRST, OF_NO_TABLE, FOUND], "nothing in the log shows when it changed"),
     ],
 )
 def test_a_shape_is_open_until_something_tells_it_whole(events: list[Event], reason: str) -> None:
@@ -82,7 +82,7 @@ def test_a_statement_that_saw_everything_tells_the_table_whole() -> None:
 
 def test_without_statements_in_the_log_nothing_tells_when_a_found_change_was_made() -> None:
     known = replace(FIRST, is_inspected=True)
-    assert told(35, known, FOUND).startswith("nothing in the log tells when it changed")
+    assert told(35, known, FOUND).startswith("nothing in the log shows when it changed")
     assert told(35, known, FOUND).endswith(f"at {Lsn(90)}")
     assert told(91, known, FOUND) == ""
 
@@ -91,7 +91,7 @@ def test_rows_that_showed_columns_do_not_show_what_their_types_were() -> None:
     """The catalog was looked at later: a type of users' may have had another name until then."""
     moved = shape(1, 2).with_(types=(TypeDefinition(20001, "s", "mood", TypeKind.ENUM, labels=("a",)),))
     by_rows = replace(FOUND, key=LogKey(30, 2), xid=101, tables=(moved,))
-    assert told(25, FIRST, by_rows).startswith("nothing in the log tells when it changed")
+    assert told(25, FIRST, by_rows).startswith("nothing in the log shows when it changed")
     assert told(35, FIRST, by_rows).endswith(f"not their types; these are known at {END}")
     assert told(45, FIRST, by_rows, WHOLE) == ""
     assert told(35, FIRST, replace(by_rows, tables=(shape(1, 2),))) == ""

@@ -26,7 +26,7 @@ from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.refresh.chunks import together
+from airflow_ddlrepl.refresh.chunks import group_chunks
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -82,7 +82,7 @@ def _compared(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport
         by_target.setdefault(task.target_dsn, []).append(place)
     bundles = []
     for places in by_target.values():
-        groups = together([pages[tasks[place].source.id] for place in places], run.runner.parallelism)
+        groups = group_chunks([pages[tasks[place].source.id] for place in places], run.runner.parallelism)
         for group in groups:
             bundles += [[places[i] for i in group[at : at + AT_ONCE]] for at in range(0, len(group), AT_ONCE)]
     found = run.runner.map(

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 
-from airflow_ddlrepl.capture.drift import Inspection, doubtful, unexplained
+from airflow_ddlrepl.capture.drift import Inspection, ambiguous_shapes, unexplained
 from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, valid_at
-from airflow_ddlrepl.capture.row_layouts import foreign_layouts
+from airflow_ddlrepl.capture.row_layouts import unexplained_layouts
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect_unlocked
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event
@@ -79,7 +79,7 @@ def find_drift(
 
     files = [file for file in segment.files() if file.table_id in history]
     xids = _Xids(run, segment)
-    drift = foreign_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at)
+    drift = unexplained_layouts(files, shape_at, {t.id: t for t in inspection.tables}, xids.at)
     changes = [(before, now) for before, change in silent for now in change.tables]
     if is_last:
         latest = {i: revisions[-1] for i, revisions in history.items()}
@@ -91,7 +91,7 @@ def find_drift(
     since = min(run.repository.position(run.channel.name, INSPECTED) or segment.low, segment.low)
     has_rows = {file.table_id for file in files} if since == segment.low else set(history)
     drift = [change for _, change in silent] + drift
-    return doubtful(changes, has_rows, since, segment.low, segment.high) + drift
+    return ambiguous_shapes(changes, has_rows, since, segment.low, segment.high) + drift
 
 
 class _Xids:

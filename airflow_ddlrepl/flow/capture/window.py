@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.capture.drift import Inspection, seen_at, sees_all
+from airflow_ddlrepl.capture.drift import Inspection, sees_all, with_snapshot
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
 from airflow_ddlrepl.engines.postgres.log.capture_range import (
     NeedsText,
@@ -89,7 +89,7 @@ def _read(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection, *, is_la
     segment = replace(segment, is_inspected=is_last and sees_all(inspection, events))
     if not drift:
         return segment
-    return replace(segment, parts=(*parts, _drift_part(run, segment, seen_at(inspection, drift))))
+    return replace(segment, parts=(*parts, _drift_part(run, segment, with_snapshot(inspection, drift))))
 
 
 @contextmanager

@@ -62,7 +62,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
+from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, group_chunks, pages_of
 from airflow_ddlrepl.repository.rows import RefreshRow
 from airflow_ddlrepl.transform.values import Transform, only
 
@@ -313,7 +313,7 @@ class Refresh:
         tasks = [  # a table that is one chunk is finished with it
             replace(task, after=self.finish(table)) if often[table.id] == 1 else task for table, _, task in work
         ]
-        groups = together([share for _, share, _ in work], self.context.runner.parallelism)
+        groups = group_chunks([share for _, share, _ in work], self.context.runner.parallelism)
         bundles = [tuple(tasks[place] for place in group) for group in groups]
         with needing(size, f"of the source's tables are loaded into target {self.target.name}"):
             loaded = self.context.runner.map(load_chunks, bundles, "refresh", size=size)
@@ -331,7 +331,7 @@ class Refresh:
         """Each chunk: its table, its pages, the task that loads it."""
         by_id = {t.id: t for t in tables}
         pages = {i: n for i, n in self.source.pages.items() if i in by_id}
-        chunks = cut(pages, self.context.runner.parallelism)
+        chunks = cut_chunks(pages, self.context.runner.parallelism)
         return [(by_id[c.table_id], pages_of(c, pages), self._task(by_id[c.table_id], c)) for c in chunks]
 
     def _task(self, table: Table, chunk: Chunk) -> LoadTask:

@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of
+from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, pages_of
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -66,7 +66,7 @@ def read_again(
             "SELECT pg_relation_size(%s::regclass)", [qualified(task.beside or task.table)]
         ).fetchone()
         pages[table_id] = -(-int(row[0]) // PAGE_BYTES) if row else 0
-    chunks = cut(pages, parallelism) if pages else []
+    chunks = cut_chunks(pages, parallelism) if pages else []
     return [(c.table_id, pages_of(c, pages), _part(tasks[c.table_id], c)) for c in chunks]
 
 

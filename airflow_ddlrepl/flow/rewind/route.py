@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.capture.unknown_shapes import untold
+from airflow_ddlrepl.capture.unknown_shapes import unknown_shapes
 from airflow_ddlrepl.config.base.name_pattern import is_selected
 from airflow_ddlrepl.engines.postgres.target.state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
@@ -181,7 +181,7 @@ def _untold(run: RunContext, high: Lsn, histories: Mapping[int, Sequence[Revisio
         return {}
     events = sorted((e for s in segments for e in run.trail.events(s)), key=lambda e: e.key)
     late = {i: e.key.lsn for e in events if e.is_inspected and e.key.lsn >= high for i in e.filled}
-    return untold(events, histories, high, segments[-1].high) | {
+    return unknown_shapes(events, histories, high, segments[-1].high) | {
         i: f"it was not published all the time before {Lsn(lsn)}" for i, lsn in late.items() if i in histories
     }
 

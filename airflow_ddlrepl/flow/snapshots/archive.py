@@ -18,7 +18,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.refresh.chunks import Chunk, cut, pages_of, together
+from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, group_chunks, pages_of
 from airflow_ddlrepl.trail.loads import Load, LoadedTable, load_folder, load_name, publish, readable_loads, sweep_loads
 from airflow_ddlrepl.trail.manifest import Blob
 
@@ -36,10 +36,10 @@ def save(run: RunContext, source: SourceSnapshot, position: Lsn, why: str, but: 
     sweep_loads(run.trail, run.epoch, run.token)
     name = load_name(position, run.token, why)
     leaves = {t.id: t for t in tables if not t.is_partitioned}
-    chunks = cut({i: n for i, n in source.pages.items() if i in leaves}, run.runner.parallelism)
+    chunks = cut_chunks({i: n for i, n in source.pages.items() if i in leaves}, run.runner.parallelism)
     size = sum(source.pages[i] for i in leaves) * PAGE_BYTES
     tasks = [_task(run, source, leaves[chunk.table_id], chunk, name) for chunk in chunks]
-    groups = together([pages_of(chunk, source.pages) for chunk in chunks], run.runner.parallelism)
+    groups = group_chunks([pages_of(chunk, source.pages) for chunk in chunks], run.runner.parallelism)
     work = [tuple(tasks[place] for place in group) for group in groups]
     with needing(size, "of the source's tables are kept in the trail"):
         results = run.runner.map(save_chunks, work, "keep the rows", size=size)

@@ -78,7 +78,7 @@ def test_a_rewind_to_before_the_statement_is_refused(
     after = here(replica)
     replica.at_source("INSERT INTO u VALUES (2)")
     captured(replica)
-    refuses(replica, between, "nothing in the log tells when it changed")
+    refuses(replica, between, "nothing in the log shows when it changed")
     for position, wanted in ((first, ["id", "v"]), (after, columns)):
         replica.rewind(position)
         assert [name for (name,) in read(past, COLUMNS)] == wanted

@@ -209,7 +209,7 @@ def test_a_change_that_only_the_inspection_tells(databases: Any, past: str, tmp_
     between = here(replica)
     replica.at_source("INSERT INTO u VALUES (2)")
     last = captured(replica)
-    refuses(replica, between, "nothing in the log tells when it changed")
+    refuses(replica, between, "nothing in the log shows when it changed")
     columns = "SELECT count(*) FROM information_schema.columns WHERE table_name = 't'"
     for position, number in ((first, 2), (last, 1)):
         replica.rewind(position)
