@@ -34,7 +34,7 @@ def unknown_shapes(
         later = next((r for r in history if r.key.lsn >= at), None)
         if later is None or later.key.lsn >= end:
             continue
-        later_on = f"its shape is known again from {Lsn(later.key.lsn)} on"
+        later_on = f"its shape is known again at {Lsn(later.key.lsn)}"
         if gap is not None:
             found[table_id] = f"the schema change at {Lsn(gap.key.lsn)} is not in the log ({gap.statement}): {later_on}"
         elif (blind := _blind(changes, table_id, history)) is not None:
