@@ -134,3 +134,24 @@ def test_a_location_that_would_be_shown_with_its_password_is_refused(location: s
     with pytest.raises(ConfigError, match=r"f.yaml:2: source.location: a URL holds no spaces") as caught:
         read_channel(f'channel: a\nsource: {{location: "{location}", tables: ["*.*"]}}\ntargets: []\n', "f.yaml")
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "message"),
+    [
+        (None, 0o600, "No such file"),
+        (b"\xff", 0o600, "not UTF-8 text"),
+        (b"erp=postgresql://a@h/d", 0o644, "can be read by others"),
+        (b'{"erp": }', 0o600, "not valid JSON"),
+    ],
+)
+def test_a_file_of_connections_that_can_not_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, mode: int, message: str
+) -> None:
+    file = tmp_path / "connections"
+    if content is not None:
+        file.write_bytes(content)
+        file.chmod(mode)
+    monkeypatch.setenv("DDLREPL_CONNECTIONS_FILE", str(file))
+    with pytest.raises(ConfigError, match=f"CFG-105.*{message}"):
+        resolve("erp")
