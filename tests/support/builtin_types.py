@@ -46,6 +46,7 @@ NAMES_OF_ONE_SERVER = {
     "regdatabase": ["template1", "-"],
     "aclitem": ["postgres=arwdDxt/postgres", "=r/postgres", "pg_monitor=r*w/postgres"],
 }
+NOT_RECEIVED_EMPTY = ("int2vector", "oidvector", "tsquery")
 DOMAINS: Mapping[str, Make] = {
     "cardinal_number": lambda rng: str(rng.choice([0, 1, 2147483647])),
     "yes_or_no": lambda rng: rng.choice(["YES", "NO"]),
@@ -101,7 +102,7 @@ def find(connection: Connection[Any], version: int) -> Found:
         make: Make = known[element or name] if (element or name) in known else known[base]
         if element:
             make = partial(array, element=make, delimiter=delimiter)
-        is_text = (element or name) in NAMES_OF_ONE_SERVER or element_kind == "d"
+        is_text = (element or name) in (*NAMES_OF_ONE_SERVER, *NOT_RECEIVED_EMPTY) or element_kind == "d"
         kinds.append(Kind(spelled, name, make, "%s::text" if "aclitem" in name else f"encode({send}, 'hex')", is_text))
     return Found(tuple(kinds + _modified(kinds)), left_out)
 

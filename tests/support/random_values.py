@@ -304,8 +304,8 @@ def makers(version: int) -> dict[str, Make]:
     numbers |= {"float4": real(True), "float8": real(False), "bool": lambda rng: rng.choice("tf")}
     numbers |= {"money": lambda rng: f"{rng.choice(['-', ''])}{rng.randrange(1 << 62) / 100:.2f}"}
     numbers |= {"oid": unsigned(32), "xid": unsigned(32), "cid": unsigned(32), "xid8": unsigned(64)}
-    numbers["int2vector"] = lambda rng: " ".join(integer(16)(rng) for _ in range(rng.randrange(1, 5)))
-    numbers["oidvector"] = lambda rng: " ".join(unsigned(32)(rng) for _ in range(rng.randrange(1, 5)))
+    numbers["int2vector"] = lambda rng: " ".join(integer(16)(rng) for _ in range(rng.randrange(5)))
+    numbers["oidvector"] = lambda rng: " ".join(unsigned(32)(rng) for _ in range(rng.randrange(5)))
     numbers["tid"] = lambda rng: f"({unsigned(32)(rng)},{unsigned(16)(rng)})"
     numbers["pg_lsn"] = lambda rng: f"{rng.getrandbits(32):X}/{rng.getrandbits(rng.choice([1, 32])):X}"
     times: dict[str, Make] = {"date": day, "time": clock, "timestamp": moment, "timestamptz": zoned}
@@ -318,7 +318,11 @@ def makers(version: int) -> dict[str, Make]:
     shapes |= {"circle": lambda rng: f"<{pair(rng)},{rng.choice(['0', 'Infinity', 'NaN', '1e-300', '7.25'])}>"}
     codes: dict[str, Make] = {"inet": network(False), "cidr": network(True), "bit": bits(1, 1), "varbit": bits(0, 77)}
     codes |= {"macaddr": hexes(6, ":"), "macaddr8": hexes(8, ":"), "uuid": hexes(16, "")}
-    codes |= {"tsvector": tsvector, "tsquery": tsquery, "jsonpath": lambda rng: rng.choice(VALUES["jsonpath"])}
+    codes |= {
+        "tsvector": tsvector,
+        "tsquery": lambda rng: tsquery(rng) if rng.random() < 0.9 else "",
+        "jsonpath": lambda rng: rng.choice(VALUES["jsonpath"]),
+    }
     ranges = {f"{name}range": ranged(of) for name, of in ORDERED.items()}
     many = {f"{name}multirange": multiranged(of) for name, of in ORDERED.items()}
     return {**strings, **numbers, **times, **shapes, **codes, **ranges, **many}

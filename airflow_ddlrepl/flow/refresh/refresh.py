@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -25,10 +24,10 @@ from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
-from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, forget_marks, load_chunks
+from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, forget_marks
+from airflow_ddlrepl.engines.postgres.load.load_tables import Work, load_tables
 from airflow_ddlrepl.engines.postgres.load.swap import (
     FinishTask,
-    finish_shadow,
     finish_sql,
     make_shadow,
     place_parent,
@@ -39,7 +38,7 @@ from airflow_ddlrepl.engines.postgres.log.capture_range import binary_safe
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, SourceSnapshot, source_snapshot
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
@@ -62,7 +61,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, group_chunks, pages_of
+from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, pages_of
 from airflow_ddlrepl.repository.rows import RefreshRow
 from airflow_ddlrepl.transform.values import Transform, only
 
@@ -92,12 +91,16 @@ def refresh(context: RunContext, patterns: Sequence[str] = (), options: RefreshO
             asked[target.name] = {row.table_id: row for row in waiting}
     for name, loaded in _each(context, asked):
         with isolation.one(name):
-            for table_state, count in loaded():
+            done, refused = loaded()
+            for table_state, count in done:
                 rows[str(table_state.name)] = count
                 row = asked[name].get(table_state.table_id)
                 reasons[str(table_state.name)] = row.reason if row else ""
             reach("refresh.placed")
             record(context, name)
+            for error in refused:
+                with isolation.one(name):
+                    raise error
     isolation.end()
     return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
 
@@ -123,7 +126,8 @@ def _pending(table_states: Mapping[int, TableState]) -> dict[int, TableState]:
     return {i: s for i, s in table_states.items() if s.state in state.WAITING}
 
 
-Done = list[tuple[TableState, int]]
+Done = tuple[list[tuple[TableState, int]], list[TargetError]]
+"""Tables that were loaded, each with its rows; and why others were not."""
 
 
 def _each(context: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) -> list[tuple[str, Callable[[], Done]]]:
@@ -155,18 +159,24 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
     claim(context, target)
     with writing(context, target) as connection:
         if not state.is_waiting(connection, context.channel.name):
-            return []
+            return [], []
         now = state.read_state(connection, context.channel.name)
         with source_snapshot(context.source_dsn, list(_pending(now.table_states)), context.timeline) as source:
             saved.save(context, source, now.lsn, target)
             options = {t.id: options_of(context, target, t.name, asked.get(t.id)) for t in source.tables}
             here = replace(source, tables=tuple(in_step(context, target, now.lsn, now.table_states, source.tables)))
-            return Refresh(context, target, connection, here, now.table_states, options=options).run()
+            refused: list[TargetError] = []
+            states = now.table_states
+            done = Refresh(context, target, connection, here, states, options=options, refused=refused).run()
+            return done, refused
 
 
 @dataclass
 class Refresh:
-    """One target's refresh of some tables under one snapshot. options: by table; a bulk load where there are none."""
+    """One target's refresh of some tables under one snapshot. options: by table; a bulk load where there are none.
+
+    refused: takes the errors of tables that the target can't load, while the others go on; None: the first is raised.
+    """
 
     context: RunContext
     into: str
@@ -174,6 +184,7 @@ class Refresh:
     source: SourceSnapshot
     table_states: Mapping[int, TableState]
     options: Mapping[int, RefreshOptions] = field(default_factory=dict, kw_only=True)
+    refused: list[TargetError] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self.target = self.context.channel.target(self.into)
@@ -208,9 +219,10 @@ class Refresh:
         reach("refresh.shadow")
         counts = self._load(leaves)
         reach("refresh.loaded")
-        self._place(leaves, counts)
+        loaded = [table for table in leaves if table.id in counts]
+        self._place(loaded, counts)
         forget_marks(self.connection)
-        return done + [(self.after[table.id], counts[table.id]) for table in leaves]
+        return done + [(self.after[table.id], counts[table.id]) for table in loaded]
 
     def _renewed(self, tables: Sequence[Table]) -> list[str]:
         """What brings types up to date, each statement once. One that does not stand yet comes with its tables."""
@@ -305,30 +317,18 @@ class Refresh:
         return finish_sql(self.after[table.id].shape, self.shadow(table))
 
     def _load(self, tables: Sequence[Table]) -> dict[int, int]:
-        pages = {table.id: self.source.pages[table.id] for table in tables}
-        work = self.work(tables)
-        often = Counter(table.id for table, _, _ in work)
-        counts = dict.fromkeys(pages, 0)
-        size = sum(pages.values()) * PAGE_BYTES
-        tasks = [  # a table that is one chunk is finished with it
-            replace(task, after=self.finish(table)) if often[table.id] == 1 else task for table, _, task in work
-        ]
-        groups = group_chunks([share for _, share, _ in work], self.context.runner.parallelism)
-        bundles = [tuple(tasks[place] for place in group) for group in groups]
-        with needing(size, f"of the source's tables are loaded into target {self.target.name}"):
-            loaded = self.context.runner.map(load_chunks, bundles, "refresh", size=size)
-        for group, found in zip(groups, loaded, strict=True):
-            for place, count in zip(group, found, strict=True):
-                counts[work[place][0].id] += count
-        large = [table for table in tables if often[table.id] > 1]
+        size = sum(self.source.pages[table.id] for table in tables) * PAGE_BYTES
         dsn = self.context.target_dsn(self.target.name)
-        rest = [FinishTask(dsn, self.after[t.id].name, self.shadow(t), self.finish(t)) for t in large]
-        with ThreadPoolExecutor(max(1, self.context.runner.parallelism)) as pool:  # the target works, we wait
-            list(pool.map(finish_shadow, rest))
-        return counts
+        finishing = {t.id: FinishTask(dsn, self.after[t.id].name, self.shadow(t), self.finish(t)) for t in tables}
+        with needing(size, f"of the source's tables are loaded into target {self.target.name}"):
+            loads = load_tables(self.context.runner, self.work(tables), finishing, size)
+        if self.refused is None:
+            loads.raise_refused()
+        else:
+            self.refused += loads.refused.values()
+        return loads.rows
 
-    def work(self, tables: Sequence[Table]) -> list[tuple[Table, int, LoadTask]]:
-        """Each chunk: its table, its pages, the task that loads it."""
+    def work(self, tables: Sequence[Table]) -> list[Work]:
         by_id = {t.id: t for t in tables}
         pages = {i: n for i, n in self.source.pages.items() if i in by_id}
         chunks = cut_chunks(pages, self.context.runner.parallelism)

@@ -81,7 +81,10 @@ class Restore(Refresh):
                 if table.id in shapes
                 for task in self._kept_tasks(table, places[table.id], self._columns(table, shapes[table.id]))
             ]
-            self.context.runner.map(load_chunks, [(task,) for task in tasks], "restore", size=self._size(shapes))
+            bundles = [(task,) for task in tasks]
+            for (chunk,) in self.context.runner.map(load_chunks, bundles, "restore", size=self._size(shapes)):
+                if chunk.error is not None:
+                    raise chunk.error
             return super()._load(tables)
 
     def _size(self, of: Iterable[int]) -> int:

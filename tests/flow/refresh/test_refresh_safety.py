@@ -205,8 +205,10 @@ def chunk(databases: Any) -> Iterator[LoadTask]:
 
 
 def load_chunk(task: LoadTask) -> int:
-    (rows,) = load_chunks((task,))
-    return rows
+    (loaded,) = load_chunks((task,))
+    if loaded.error is not None:
+        raise loaded.error
+    return loaded.rows
 
 
 def _ids(dsn: str) -> list[int]:

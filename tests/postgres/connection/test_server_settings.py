@@ -129,7 +129,7 @@ def test_statements_and_transactions_that_take_long(databases: Any) -> None:
     names = ["statement_timeout", *(["transaction_timeout"] if databases.server.version >= 17 else [])]
     here = f"{databases.target}?options={'%20'.join(f'-c{name}%3D200' for name in names)}"
     wait = "SELECT pg_sleep(0.5)"
-    with loading(here, "t") as cursor:
+    with loading(here, lambda: TableName("public", "t")) as cursor:
         cursor.execute(wait)
         cursor.fetchall()
     finish_shadow(FinishTask(here, TableName("public", "t"), TableName("ddlrepl", "r"), (wait,)))

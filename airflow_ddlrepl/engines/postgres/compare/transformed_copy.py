@@ -17,6 +17,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.ddl.columns import define
+from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.transformed_rows import Rows, transformed_rows
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
@@ -50,7 +51,7 @@ def transformed_copy(
         of = Rows(source.name, wanted=wanted)
         rows = transformed_rows(source_dsn, of, [name for name, _ in pairs], transform, source.name)
         feed(connection, copy_in(NAME, [name for _, name in pairs], binary=False), rows)
-        connection.execute(f"ANALYZE {qualified(NAME)}".encode())
+        gather_statistics(connection, NAME)
         yield connection, held.with_(columns=tuple(column for column in held.columns if column.id in theirs))
 
 

@@ -1,12 +1,36 @@
-"""A table that a comparison can't read, and what mends it."""
+"""Values that a server does not take, and tables that a comparison can't read: which errors say so, what mends it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION
 from airflow_ddlrepl.errors import DdlReplError, SourceError, TargetError
 from airflow_ddlrepl.model.names import TableName
 
+NOT_A_VALUE = "22P02"
+# No such function, object, table, schema; several functions of the name: what types whose values are names say.
+_NOT_A_NAME = ("42883", "42704", "42P01", "3F000", "42725", "42602")
+MISSING_HERE = (
+    "a value names what the target does not have: create it there, or leave the column out (`column_properties`)"
+)
 OTHER_TYPE = "22"  # a class of SQLSTATE: data that a type does not take
+
+
+def is_unreadable(error: Any) -> bool:
+    """Return whether a value that is to be written is none of its type here: an enum's label, the name of an object.
+
+    error: of psycopg or ADBC, from a statement over staged rows. Where the statement itself names what is missing, the
+    server tells the place in it; where a trigger of somebody's does, its context.
+    """
+    state = getattr(error, "sqlstate", None)
+    if state in _NOT_A_NAME:
+        diagnosis = getattr(error, "diag", None)
+        details = dict(getattr(error, "details", None) or ())
+        names = ("statement_position", "context")
+        known = [getattr(diagnosis, name, None) or details.get(f"PG_DIAG_{name.upper()}") for name in names]
+        return not any(known)
+    return bool(state == NOT_A_VALUE)
 
 
 def unreadable(place: str, table: TableName, error: BaseException) -> DdlReplError:

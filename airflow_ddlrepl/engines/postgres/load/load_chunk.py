@@ -13,6 +13,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
+from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.transformed_rows import Rows, transformed_rows
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -21,6 +22,8 @@ from airflow_ddlrepl.trail.loads import read_chunk
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.transform.values import Transform
+
+REFUSED = "TGT-120"
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -41,7 +44,8 @@ class LoadTask:
 
     snapshot: exported at the source, valid while its exporter lives. columns: (name at the source, name in the
     shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it. after: statements that are
-    run and committed with the rows, for a table that is one chunk. kept: the rows are there, not at the source.
+    run and committed with the rows, for a table that is one chunk; then its statistics are gathered.
+    kept: the rows are there, not at the source.
     wanted: SQL that is true for the rows to load; empty: all. transform: what gives values of them on the way.
     beside: of the table that has the rows, where `source_dsn` leads to the target.
     """
@@ -64,13 +68,33 @@ class LoadTask:
     beside: TableName | None = None
 
 
-def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
-    """Rows loaded, per task, one after the other over one pair of connections; all of one refresh.
+@dataclass(frozen=True, slots=True)
+class LoadedChunk:
+    """What became of a chunk. rows: how many were loaded. warning: empty, or why the table has no statistics.
 
-    The rows and the chunk's mark are committed together: run twice, it loads once.
-    Raises SourceError SRC-170 when the source can't be read, TargetError TGT-120 when the target can't be written, and
-    what `values` of a transformation raises.
+    error: TGT-120, where the target refuses the chunk: none of its rows is loaded then.
     """
+
+    rows: int = 0
+    warning: str = ""
+    error: TargetError | None = None
+
+
+def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
+    """Load chunks of one refresh one after the other; a chunk that the target refuses stops no other.
+
+    The rows and the chunk's mark are committed together: run twice, it loads once. Raises SourceError SRC-170 when the
+    source can't be read, Unreachable or DiskFull when the target can't go on, and what `values` of a transformation
+    raises.
+    """
+    found: list[LoadedChunk] = []
+    while len(found) < len(tasks):
+        found += _up_to_a_refusal(tasks[len(found) :])
+    return found
+
+
+def _up_to_a_refusal(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
+    """Load over one pair of connections, which can't be used any more after a chunk that is refused."""
     first = tasks[0]
     name = session_name("refresh", first.chunk.partition("/")[0], first.token)
     with ExitStack() as stack:
@@ -84,17 +108,32 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[int]:
                 target.execute(SPELLING.encode())
                 target.execute("SET synchronous_commit = off")
                 target.commit()
-            return [_loaded(source, target, task) for task in tasks]
+            found: list[LoadedChunk] = []
+            for task in tasks:
+                found.append(_loaded(source, target, task))
+                if found[-1].error is not None:
+                    _discard(source, target)
+                    break
+            return found
         except BaseException:
-            if source is not None:
-                source.close()  # in the middle of a COPY nothing else ends it
-            target.close()
+            _discard(source, target)
             raise
 
 
-def _loaded(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> int:
-    with _refusals(task):
-        return _load(source, target, task)
+def _discard(source: Connection[Any] | None, target: Connection[Any]) -> None:
+    if source is not None:
+        source.close()  # in the middle of a COPY nothing else ends it
+    target.close()
+
+
+def _loaded(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> LoadedChunk:
+    try:
+        with _refusals(task):
+            return _load(source, target, task)
+    except TargetError as error:
+        if error.code != REFUSED:
+            raise
+        return LoadedChunk(error=error)
 
 
 @contextmanager
@@ -109,30 +148,31 @@ def _refusals(task: LoadTask) -> Iterator[None]:
             raise trouble from None
         raise TargetError(
             f"loading {task.shadow} failed: {' '.join(str(error).split())}",
-            code="TGT-120",
+            code=REFUSED,
             table=task.table,
             hint="the target's table is as it was; the next run starts this refresh over",
             retryable=True,
         ) from None
 
 
-def _load(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> int:
+def _load(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> LoadedChunk:
     mark = [_marks_of(target, task), task.chunk]
     try:
         target.execute("INSERT INTO ddlrepl.chunks VALUES (%s, %s, 0)", mark)
     except errors().UniqueViolation:
         target.rollback()
         row = target.execute("SELECT rows FROM ddlrepl.chunks WHERE token = %s AND chunk = %s", mark).fetchone()
-        return int(row[0]) if row else 0
+        return LoadedChunk(int(row[0]) if row else 0)
     into = copy_in(task.shadow, [name for _, name in task.columns], binary=task.binary)
     count = feed(target, into, _blocks(source, task))
     for statement in task.after:
         target.execute(statement.encode())
+    warning = gather_statistics(target, task.shadow) if task.after else ""
     reach("refresh.copied")
     target.execute("UPDATE ddlrepl.chunks SET rows = %s WHERE token = %s AND chunk = %s", [count, *mark])
     target.commit()
     reach("refresh.chunk")
-    return count
+    return LoadedChunk(count, warning)
 
 
 def _blocks(source: Connection[Any] | None, task: LoadTask) -> Iterator[bytes]:

@@ -27,7 +27,9 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl.keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl.types import create_schema, create_types
+from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadedChunk
 from airflow_ddlrepl.engines.postgres.load.row_by_row import Exchange, NotByRow, Written, write_differences
+from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.target_only_columns import (
     added_columns,
     carry_over,
@@ -75,8 +77,8 @@ def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) ->
 
 
 def finish_sql(table: Table, shadow: TableName) -> tuple[str, ...]:
-    """What a loaded shadow table still needs: its key and statistics."""
-    return ("SET maintenance_work_mem = '256MB'", *key_sql(table, shadow), f"ANALYZE {qualified(shadow)}")
+    """Return the statements that a loaded shadow table still needs: those of its key."""
+    return ("SET maintenance_work_mem = '256MB'", *key_sql(table, shadow))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,11 @@ class FinishTask:
     statements: tuple[str, ...]
 
 
-def finish_shadow(task: FinishTask) -> None:
-    """What it still needs; nothing that stands already is done again. Raises TargetError TGT-121."""
+def finish_shadow(task: FinishTask) -> LoadedChunk:
+    """Give a loaded shadow table its key and statistics; nothing that stands already is done again.
+
+    No rows are loaded here: what comes back is a warning, or the error TGT-121 where the rows take no key.
+    """
     import psycopg
 
     with session(task.target_dsn, application_name="ddlrepl refresh") as connection:
@@ -103,16 +108,18 @@ def finish_shadow(task: FinishTask) -> None:
             for statement in task.statements:
                 if statement not in done:
                     connection.execute(statement.encode())
+            return LoadedChunk(warning=gather_statistics(connection, task.shadow))
         except psycopg.Error as error:
             if (trouble := passing(error, "the target")) is not None:
                 raise trouble from None
-            raise TargetError(
+            refused = TargetError(
                 f"the loaded rows take no key: {' '.join(str(error).split())}",
                 code="TGT-121",
                 table=task.table,
                 hint="the target's table is as it was; the next run starts this refresh over",
                 retryable=True,
-            ) from None
+            )
+            return LoadedChunk(error=refused)
 
 
 def put_in_place(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import MAX_NAME_BYTES, literal, qualified, quote
+from airflow_ddlrepl.engines.postgres.connection.read_errors import MISSING_HERE, is_unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import CHAR, NUMERIC_OID, WRAPPED
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TargetError, UnreadableRows
 from airflow_ddlrepl.model.names import TableName
 
 BATCH_ROWS = 1 << 16
@@ -26,10 +27,11 @@ AT_ONCE = 1000  # of ten thousand tables a server can't take one question
 
 
 @contextmanager
-def loading(dsn: str, table: object, name: str = "ddlrepl integrate") -> Iterator[Any]:
-    """A cursor of one transaction on the target; committed at the end, rolled back on an error (INT-120).
+def loading(dsn: str, table: Callable[[], TableName], name: str = "ddlrepl integrate") -> Iterator[Any]:
+    """A cursor of one transaction on the target; committed at the end, rolled back on an error.
 
-    name: of the session, as pg_stat_activity shows it.
+    TargetError INT-120: the target refuses a statement. UnreadableRows INT-105: a value that it is to look at is none
+    there. table: the one that is at work when an error comes. name: of the session, as pg_stat_activity shows it.
     """
     connection = arrow_connection(dsn)
     try:
@@ -44,10 +46,17 @@ def loading(dsn: str, table: object, name: str = "ddlrepl integrate") -> Iterato
     except (connection.Error, pa.ArrowException) as error:
         if (trouble := passing(error, "the target")) is not None:
             raise trouble from None
+        if is_unreadable(error):
+            raise UnreadableRows(
+                f"the target refuses rows: {' '.join(str(error).split())}",
+                code="INT-105",
+                table=table(),
+                hint=MISSING_HERE,
+            ) from None
         raise TargetError(
             f"the target does not take the staged rows: {' '.join(str(error).split())}",
             code="INT-120",
-            table=table,
+            table=table(),
             hint="the target's log tells more; the task can be run again",
             retryable=True,
         ) from None
@@ -94,7 +103,8 @@ def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Ta
     ready = pa.table(arrays, names=[column for column, _ in columns])
     cursor.adbc_ingest(name, ready.to_reader(BATCH_ROWS), mode="append", db_schema_name=SCHEMA)
     if rows.num_rows >= ANALYZE_ROWS:
-        cursor.execute(f"ANALYZE {table}")
+        # Where the server can't, its plan is a guess, and the rows are the same.
+        cursor.execute(f"DO $do$ BEGIN ANALYZE {table}; EXCEPTION WHEN OTHERS THEN NULL; END $do$")
 
 
 def packed(values: pa.ChunkedArray, type_: str) -> pa.ChunkedArray:

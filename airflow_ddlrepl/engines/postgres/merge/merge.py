@@ -13,6 +13,7 @@ from typing import Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.read_errors import MISSING_HERE, NOT_A_VALUE, is_unreadable
 from airflow_ddlrepl.engines.postgres.merge import statements
 from airflow_ddlrepl.engines.postgres.merge.constraints import (
     GRANT,
@@ -28,7 +29,7 @@ from airflow_ddlrepl.errors import DdlReplError, TargetError, UnreadableRows
 from airflow_ddlrepl.model.names import TableName
 
 UNIQUE, EXCLUSION, FOREIGN_KEY = "23505", "23P01", "23503"
-UNREADABLE, NO_RIGHT, CHECK, BY_TRIGGER = "22P02", "42501", "23514", "P0001"
+NO_RIGHT, CHECK, BY_TRIGGER = "42501", "23514", "P0001"
 REPAIR = "see what differs: ddlrepl compare --repair; or load the table again: ddlrepl refresh --table"
 
 
@@ -227,11 +228,11 @@ def _refused(name: TableName | None, error: Any) -> DdlReplError:
             table=name,
             hint=f"replicate both tables, or let the target's foreign keys rest: {GRANT}",
         )
-    return (UnreadableRows if state == UNREADABLE else TargetError)(
+    return (UnreadableRows if is_unreadable(error) else TargetError)(
         f"the target refuses rows: {detail}",
         code="INT-105",
         table=name,
-        hint=_mend(state),
+        hint=MISSING_HERE if is_unreadable(error) and state != NOT_A_VALUE else _mend(state),
         retryable=state.startswith(("08", "40", "53", "55", "57")),
     )
 

@@ -41,7 +41,8 @@ def stage(task: StageTask) -> Staged:
     """Stages one task; what it returns is what `merge` needs.
 
     Raises TargetError INT-103 (key not in the target), INT-111 (an old row is missing), INT-112 to INT-114 (what
-    `restricted` and `transformed` raise), INT-120 (the target refuses the rows), TrailError for damaged files.
+    `restricted` and `transformed` raise), INT-120 (the target refuses the rows), UnreadableRows INT-105, TrailError
+    for damaged files.
     """
     return stage_all((task,))[0]
 
@@ -56,7 +57,8 @@ class _Stager:
     """The connection that tasks share, opened when rows are copied, and how much they may give yet."""
 
     def __init__(self, task: StageTask) -> None:
-        self._place = (task.location, task.target_name, session_name("integrate", task.channel, task.token))
+        self._table = task.target_name
+        self._place = (task.location, lambda: self._table, session_name("integrate", task.channel, task.token))
         self._trail = Trail(task.trail_url, task.channel)
         self._left = MOST_TOGETHER
         self._cursor: Any = None
@@ -76,6 +78,7 @@ class _Stager:
         return self._cursor
 
     def stage(self, task: StageTask) -> Staged:
+        self._table = task.target_name
         plan = _Plan(task)
         changes = plan.reader().read(self._trail)
         read = changes.num_rows

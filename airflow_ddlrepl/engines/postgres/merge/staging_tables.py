@@ -37,9 +37,10 @@ class Stage(StrEnum):
 class StagedColumn:
     """One column: its id at the source, names there and in the target, SQL type in staging.
 
-    cast: the type that its staged value is cast to, "" when assignment is enough. in_array: staged as a
-    one-element array (ADBC can't copy bytes into numeric). collation: of the target's column when it has
-    one of its own. operators: schema of its `=` when that is not pg_catalog. is_key; is_set: an UPDATE sets it.
+    cast: the type that its staged value is cast to, "" when assignment is enough. is_regclass: a text has to be read
+    as that type's input. in_array: staged as a one-element array (ADBC can't copy bytes into numeric). collation: of
+    the target's column when it has one of its own. operators: schema of its `=` when that is not pg_catalog.
+    is_key; is_set: an UPDATE sets it.
     """
 
     id: int
@@ -48,6 +49,7 @@ class StagedColumn:
     staging_type: str
     target_type: str
     cast: str = ""
+    is_regclass: bool = False
     collation: str = ""
     operators: str = ""
     in_array: bool = False
@@ -62,7 +64,7 @@ class StagedColumn:
         """SQL that reads the staged value."""
         plain = f"{alias}.{prefix}{self.id}"
         plain = f"({plain})[1]" if self.in_array else plain
-        if self.cast == "regclass":  # from text it takes no number, as a dropped table has it
+        if self.cast and self.is_regclass:  # its cast from text takes neither `-` nor a number, its input does
             plain = f"CAST({plain} AS bpchar)"
         return f"CAST({plain} AS {self.cast})" if self.cast else plain
 
@@ -153,6 +155,7 @@ def _staged(
         staging_type=staging_type,
         target_type=target.type.text,
         cast=_cast(staging_type, source.type, target.type),
+        is_regclass=underlying(target.type, types)[0] == "regclass",
         collation=target.collation or "",
         operators=schema_of(target.type, types),
         in_array=in_array,

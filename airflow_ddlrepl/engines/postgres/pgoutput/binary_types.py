@@ -3,7 +3,7 @@
 A type is binary-safe when its send format means the same on every server: the types of pg_catalog
 listed here with their arrays and ranges, and enums and domains over them. Everything else (composites,
 arrays and ranges of user-defined types, types of extensions, reg… types, whose values are object ids of
-one server) travels as text, and then the whole window does.
+one server, types whose empty value no server takes in that format) travels as text, and then the whole window does.
 """
 
 from __future__ import annotations
@@ -86,7 +86,11 @@ BUILTIN: dict[int, tuple[int, str]] = {
     5038: (5039, "pg_snapshot"),
     5069: (271, "xid8"),
 }
-SAFE_OIDS = frozenset(BUILTIN) | frozenset(array for array, _ in BUILTIN.values())
+NOT_RECEIVED_EMPTY = (22, 30, 3615)
+"""int2vector, oidvector and tsquery: PostgreSQL sends an empty one, and refuses it when it is received."""
+SAFE_OIDS = frozenset(
+    oid for plain, (array, _) in BUILTIN.items() if plain not in NOT_RECEIVED_EMPTY for oid in (plain, array)
+)
 INFORMATION_SCHEMA = {
     "cardinal_number": 23,
     "character_data": 1043,
@@ -173,7 +177,7 @@ def wire_types(tables: Iterable[Table]) -> dict[int, int]:
         definitions = {(one.schema, one.name): one for one in table.types}
         for column in table.columns:
             base = _wire_type(column.type, definitions)
-            if base is not None:
+            if base in SAFE_OIDS:
                 found[column.type.oid] = base
     return found
 
