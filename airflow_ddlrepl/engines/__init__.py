@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.config.sections.channel import Channel
+    from airflow_ddlrepl.engines.target import Target
     from airflow_ddlrepl.errors import DdlReplError
 
 _MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
@@ -24,6 +25,13 @@ class Engine(Protocol):
 
     def source(self, channel: Channel, location: str) -> Any:
         """Return the channel's source; it connects when it is asked something. location: as `resolve` gives it."""
+        ...
+
+    def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> Target:
+        """Connect to the channel's target or replay of that name. seconds: that the server has to answer, at most.
+
+        Raises Unreachable or ConfigError.
+        """
         ...
 
     def reusing_sessions(self) -> AbstractContextManager[None]:

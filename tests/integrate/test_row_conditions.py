@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from airflow_ddlrepl.config.condition import expression as parts
 from airflow_ddlrepl.config.condition.parser import TYPES, condition, spelled
-from airflow_ddlrepl.engines.postgres.merge.row_filter import is_true, restricted
+from airflow_ddlrepl.engines.postgres.connection.conditions import is_true
+from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
 from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import net_images

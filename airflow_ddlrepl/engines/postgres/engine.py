@@ -10,6 +10,7 @@ from airflow_ddlrepl.errors import DdlReplError
 if TYPE_CHECKING:
     from airflow_ddlrepl.config.sections.channel import Channel
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
+    from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
 
 
 class PostgresEngine:
@@ -19,6 +20,11 @@ class PostgresEngine:
         from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 
         return PostgresSource.of(channel, location)
+
+    def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> PostgresTarget:
+        from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
+
+        return PostgresTarget.open(location, channel.holder(name), channel.target(name).lock_timeout, seconds)
 
     def reusing_sessions(self) -> AbstractContextManager[None]:
         from airflow_ddlrepl.engines.postgres.connection.pool import reusing

@@ -10,9 +10,7 @@ from airflow_ddlrepl.config.base.moment import Start
 from airflow_ddlrepl.config.sections.policies import Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
-from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
-from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
 from airflow_ddlrepl.flow.capture.capture import capture
@@ -158,8 +156,7 @@ def deactivate(run: RunContext) -> Activated:
     position = run.repository.captured(run.channel.name) or Lsn(0)
     run.source.deactivate()
     for place in run.channel.targets_and_replays:
-        with session(run.target_dsn(place.name)) as connection:
-            state.forget(connection, run.channel.holder(place.name))
+        run.target(place.name).forget()
     run.repository.delete_channel(run.channel.name, run.token)
     return Activated(position)
 
@@ -205,7 +202,5 @@ def _takes_over(run: RunContext, target: str, position: Lsn) -> bool:
     if found is Readiness.FOREIGN:
         if run.channel.target(target).existing_tables is not ExistingTables.REPLACE:
             raise foreign(target, run.channel.name)
-        with session(run.target_dsn(target)) as connection:
-            state.create(connection)
-            state.restart(connection, run.channel.name, position, run.epoch, run.token)
+        run.target(target).take_over(position, run.fence)
     return found in (Readiness.FOREIGN, Readiness.OUTDATED)

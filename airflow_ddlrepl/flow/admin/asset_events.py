@@ -12,7 +12,7 @@ from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.ddl.diff import diff
-from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.target_state import WAITING, TargetState
 from airflow_ddlrepl.flow.admin.status import status
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
@@ -88,7 +88,7 @@ def _schema(run: RunContext, told: Told) -> dict[str, Any] | None:
     changed: list[Row] = []
     for target in ready_targets(run):
         before = {row["table_id"]: row for row in told.get("targets", {}).get(target.name, ())}
-        found = state.read_state(run.target_connection(target.name), run.channel.name)
+        found = run.target(target.name).state()
         targets[target.name] = list(_tables(found, history, before))
         changed += [{"target": target.name, **row} for row in _changed(before, targets[target.name], history)]
     before = told.get("targets", {})
@@ -96,10 +96,10 @@ def _schema(run: RunContext, told: Told) -> dict[str, Any] | None:
     return {"channel": run.channel.name, "changed": changed, "targets": targets} if changed else None
 
 
-def _tables(found: state.TargetState, history: History, before: Mapping[int, Row]) -> Iterator[Row]:
+def _tables(found: TargetState, history: History, before: Mapping[int, Row]) -> Iterator[Row]:
     """The tables of a target by name; one that waits for a refresh is what it was before."""
     for table_id, table_state in sorted(found.table_states.items(), key=lambda item: item[1].name):
-        if table_state.state not in state.WAITING:
+        if table_state.state not in WAITING:
             yield _table(table_state, found.lsn, history.get(table_id, ()))
         elif table_id in before:
             yield before[table_id]

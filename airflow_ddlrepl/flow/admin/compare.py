@@ -17,7 +17,6 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, wi
 from airflow_ddlrepl.engines.postgres.compare.digest import CompareTask, compare_tables
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import LOCK_TIMEOUT, PAGE_BYTES
-from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.flow.capture.left_out import left_out
 from airflow_ddlrepl.flow.mapping.row_filters import rows_wanted
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
@@ -40,7 +39,7 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     tasks: list[CompareTask] = []
     reports: list[TableReport] = []
     for target in run.channel.targets:
-        found = state.find_state(run.target_connection(target.name), run.channel.name)
+        found = run.target(target.name).find_state()
         table_states = found.table_states if found else {}
         client = client_at(run.channel, target.name)
         for table in _tables(run, patterns):
@@ -52,7 +51,7 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
                 name = run.channel.target_name(target.name, table.name)
                 reports.append(TableReport(table.name, name, structure=(missing,), waits=True))
                 continue
-            dsn = run.target_dsn(target.name)
+            dsn = run.target(target.name).location
             read = read_for(run.channel, target.name, table)
             wanted = seen_at(run.channel, target.name, table)
             rows = rows_wanted(run.channel, target.name, table)

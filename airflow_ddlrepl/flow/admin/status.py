@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut
-from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
@@ -192,7 +192,7 @@ def _target(
     try:
         if missing := what_is_missing(context, target.name):
             return {**_AWAY, "missing": missing}
-        found = state.read_state(context.target_connection(target.name), name)
+        found = context.target(target.name).state()
     except (ConfigError, Unreachable) as error:
         log.error("%s", error)
         return {**_AWAY, "unreachable": error.message}
@@ -210,7 +210,7 @@ def _target(
 
 
 def _tables(
-    found: state.TargetState, latest: dict[int, Revision], declined: Sequence[RefreshRow], missing: Sequence[LeftOut]
+    found: TargetState, latest: dict[int, Revision], declined: Sequence[RefreshRow], missing: Sequence[LeftOut]
 ) -> list[dict[str, Any]]:
     """missing: tables that are not in the stream; whatever stands at the target, they are not live."""
     aside = {one.table_id: _left_out(one) for one in missing}
@@ -230,7 +230,7 @@ def _tables(
 
 
 def _not_there(
-    channel: Channel, target: Target, found: state.TargetState, missing: Sequence[LeftOut]
+    channel: Channel, target: Target, found: TargetState, missing: Sequence[LeftOut]
 ) -> list[dict[str, Any]]:
     """Tables that are not in the stream, and that the target would take and does not have."""
     return [

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.plan_model import Executed
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.engines.postgres.target.apply import Applied
+from airflow_ddlrepl.engines.target_state import Applied
 from airflow_ddlrepl.errors import AlterRefused, TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.transaction import PendingLog, apply, pending_log, raise_stop, reason

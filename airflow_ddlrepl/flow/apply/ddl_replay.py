@@ -9,13 +9,12 @@ from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed
 from airflow_ddlrepl.ddl.sql.lexer import tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.types import casts
-from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.tables import ShapeAt, shape_before
 from airflow_ddlrepl.model.change import Event
@@ -34,6 +33,7 @@ class Texts:
     target: str
     shape_at: ShapeAt
     table_states: Mapping[int, TableState]
+    render: Renderer
 
     def planned(
         self, found: TablePlan, before: TableState | None, new: Table | None, event: Event, facts: TargetFacts
@@ -55,7 +55,7 @@ class Texts:
             facts.refusal,
             facts.existing is not None or facts.occupant is not None,
         )
-        return replayed(found, statement, PostgresDdl(facts.server_version))
+        return replayed(found, statement, self.render)
 
     def _names(self, event: Event) -> Mapping[int, TableName]:
         """What the tables of a statement were called before it; a new one as it is called."""

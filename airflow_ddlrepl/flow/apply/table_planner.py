@@ -11,10 +11,10 @@ from airflow_ddlrepl.adapt.plan.refused_alter import POLICY
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.program.builder import Planner
-from airflow_ddlrepl.adapt.target_facts import Refusal, TargetFacts
+from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts, publishes_generated
-from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
+from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
@@ -105,7 +105,7 @@ class _Planner:
         found = plan(
             _under(before.shape, table_states) if before else None,
             seen,
-            render=PostgresDdl(self.present.version),
+            render=self.renderer,
             evidence=known,
             policy=policy,
             facts=facts if policy.replays else replace(facts, refusal=refusal),
@@ -114,10 +114,14 @@ class _Planner:
         if event.kind is EventKind.PROPERTIES and before is not None:
             found = told(found, before, policy, said)
         if self._runs_text(policy, before, event):
-            texts = Texts(self.run.channel, self.target, self.shape_at, table_states)
+            texts = Texts(self.run.channel, self.target, self.shape_at, table_states, self.renderer)
             found = texts.planned(found, before, new, event, replace(facts, refusal=refusal))
         found = brought_anew(replace(found, properties=said), before, source_before, new, event.kind)
         return revalued(found, before, source_before, new)
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        return self.run.target(self.target).renderer()
 
     def _runs_text(self, policy: Policy, before: TableState | None, event: Event) -> bool:
         """Not on a table that waits for its first rows: it gets the shape that it has then."""

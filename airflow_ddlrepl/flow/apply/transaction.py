@@ -19,7 +19,6 @@ from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramSte
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.config.sections.policies import OnEnrollBreak
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.merge.stage import stage_all
 from airflow_ddlrepl.engines.postgres.merge.stage_task import (
     StageTask,
@@ -29,9 +28,8 @@ from airflow_ddlrepl.engines.postgres.merge.stage_task import (
     most_buckets,
     sections,
 )
-from airflow_ddlrepl.engines.postgres.target.apply import TRUNCATED, Applied, StagedSlice, run_program
-from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
-from airflow_ddlrepl.engines.postgres.target.state import read_state
+from airflow_ddlrepl.engines.target import ServerFacts
+from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, StagedSlice
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.discards import discarded
@@ -91,11 +89,9 @@ def pending_log(
 
     only: ids of the tables that it is about; None: all of the channel. refused: what the target has refused so far.
     """
-    connection = context.target_connection(target)
-    now = read_state(connection, context.channel.holder(target))
-    return pending_log_at(
-        context, target, ServerFacts(connection), now.lsn, now.table_states, ahead, until, only, refused
-    )
+    place = context.target(target)
+    now = place.state()
+    return pending_log_at(context, target, place.facts(), now.lsn, now.table_states, ahead, until, only, refused)
 
 
 def pending_log_at(
@@ -144,15 +140,14 @@ def _shape_at(history: Mapping[int, Sequence[Revision]]) -> Callable[[int, LogKe
 def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     """Run a program at its target: stage its rows, then everything in one transaction with the position."""
     context.check_lock()
-    sweep(context.target_connection(ahead.target), stage_stem(context.channel.holder(ahead.target)), context.token)
+    target = context.target(ahead.target)
+    target.sweep(context.token)
     files = _files_by_table(context, ahead, program)
     staged = _stage(context, ahead, program, files)
     left = discarded(context, ahead, program, files, partial(_skipped, context, ahead))
     reach("integrate.staged")
     context.check_lock()
-    place = (context.target_dsn(ahead.target), context.channel.holder(ahead.target))
-    records, wait = _records(context, program) + left.records, context.channel.target(ahead.target).lock_timeout
-    applied = run_program(*place, program, staged, records, epoch=context.epoch, token=context.token, lock_timeout=wait)
+    applied = target.apply(program, staged, [*_records(context, program), *left.records], context.fence)
     applied.discarded += left.counts
     applied.executed = [replace(one, target=ahead.target) for one in applied.executed]
     reach("integrate.committed")
@@ -215,10 +210,11 @@ def _tasks(
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
     buckets = most_buckets(piece.source, wanted, context.runner.parallelism) if wanted else 1
     transform = transform_of(piece.values, piece.whole or piece.source)
+    target = context.target(ahead.target)
     for section, run in enumerate(sections(wanted, buckets)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(
-            dsn=context.target_dsn(ahead.target),
+            dsn=target.location,
             trail_url=context.channel.trail,
             channel=context.channel.name,
             files=run,
@@ -227,18 +223,13 @@ def _tasks(
             table=piece.source,
             target=piece.target,
             target_name=piece.name,
-            stage_name=f"{stage_stem(context.channel.holder(ahead.target))}{context.token}_{name}",
+            stage_name=target.staging_name(context.token, name),
             skip_lsns=_skipped(context, ahead, piece),
             condition=piece.condition,
             whole=piece.whole if piece.condition or transform else None,
             transform=transform,
             token=context.token,
         )
-
-
-def stage_stem(channel: str) -> str:
-    """How the names of a channel's staging tables begin."""
-    return f"s_{hashlib.sha256(channel.encode()).hexdigest()[:8]}_"
 
 
 def _skipped(context: RunContext, ahead: PendingLog, piece: Slice | Discarded) -> frozenset[int]:

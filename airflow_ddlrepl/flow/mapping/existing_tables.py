@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from airflow_ddlrepl.config.sections.channel import Target
 from airflow_ddlrepl.config.sections.policies import ExistingTables
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
+from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 

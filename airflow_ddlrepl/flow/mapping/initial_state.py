@@ -8,7 +8,7 @@ from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Defaults
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
+from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.tables import seen_at
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table

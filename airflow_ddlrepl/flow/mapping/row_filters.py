@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import condition_in
-from airflow_ddlrepl.engines.postgres.merge.row_filter import full, is_true, require_readable
+from airflow_ddlrepl.engines.postgres.connection.conditions import full, is_true
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
-from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.rows import columns_of
 
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+Check = Callable[[Part, Table, Sequence[Column]], None]
+"""Would a server take a condition over a table, of which it looks at these columns? Raises Unsupported if not."""
 
 
 def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
@@ -61,8 +60,8 @@ _BY_ACTIVATION = "`ddlrepl activate` does it, too, unless the file says `replica
 _IN_OR_OUT = "a condition for its rows, and which of them come into it and go out of it would not be known"
 
 
-def require_restrictable(channel: Channel, target: str, tables: Iterable[Table], server: Connection[Any]) -> None:
-    """Can the target have the rows of these tables that the file says? server: one that reads the conditions.
+def require_restrictable(channel: Channel, target: str, tables: Iterable[Table], check: Check) -> None:
+    """Can the target have the rows of these tables that the file says? check: of a server that reads the conditions.
 
     Raises what `condition_at` and `require_whole_rows` raise, ADP-148 where the server can't read a condition.
     """
@@ -71,7 +70,7 @@ def require_restrictable(channel: Channel, target: str, tables: Iterable[Table],
         found = condition_at(channel, target, table) if decide(client, table.name, ChangeKind.TABLE).is_taken else None
         if found is not None:
             require_whole_rows(table, "restrict", _IN_OR_OUT)
-            require_readable(server, found, table, columns_of(found, table))
+            check(found, table, columns_of(found, table))
 
 
 def require_one_condition(channel: Channel, target: str, table: Table, parent: Table | None) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.flow.refresh.requests import suspend
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.outbox import record
@@ -19,11 +17,10 @@ def ask_for_reload(run: RunContext, target: str) -> None:
     """Mark the tables as waiting whose turn it is."""
     if not (due := _due(run, target)):
         return
-    with session(run.target_dsn(target)) as connection:
-        now = state.read_state(connection, run.channel.name)
-        live = {i: s for i, s in now.table_states.items() if i in due and s.state is TableStatus.LIVE}
-        waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
-        suspend(run, target, connection, waits, [RefreshAsked(i, RELOADED, now.lsn) for i in waits])
+    now = run.target(target).state()
+    live = {i: s for i, s in now.table_states.items() if i in due and s.state is TableStatus.LIVE}
+    waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
+    suspend(run, target, waits, [RefreshAsked(i, RELOADED, now.lsn) for i in waits])
     record(run, target)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.policy import policy_at
@@ -19,25 +17,13 @@ from airflow_ddlrepl.adapt.shape.type_changes import renewed
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
-from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
-from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
-from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
-from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, forget_marks
+from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
 from airflow_ddlrepl.engines.postgres.load.load_tables import Work, load_tables
-from airflow_ddlrepl.engines.postgres.load.swap import (
-    FinishTask,
-    finish_sql,
-    make_shadow,
-    place_parent,
-    put_in_place,
-    renew_types,
-)
+from airflow_ddlrepl.engines.postgres.load.swap import FinishTask
 from airflow_ddlrepl.engines.postgres.log.capture_range import binary_safe
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, SourceSnapshot, source_snapshot
-from airflow_ddlrepl.engines.postgres.target import state
-from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
+from airflow_ddlrepl.engines.target import Loader
+from airflow_ddlrepl.engines.target_state import WAITING, Placing
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
@@ -50,7 +36,7 @@ from airflow_ddlrepl.flow.refresh.readiness import in_step, namesake
 from airflow_ddlrepl.flow.refresh.requests import ask, options_of, targets_at_once
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
-from airflow_ddlrepl.flow.run.fencing import claim, writing
+from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.results import Refreshed
@@ -64,9 +50,6 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, pages_of
 from airflow_ddlrepl.repository.rows import RefreshRow
 from airflow_ddlrepl.transform.values import Transform, only
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 @stage("refresh")
@@ -110,11 +93,7 @@ def is_waiting(context: RunContext) -> bool:
     context.captured()
     if has_new_target(context):
         return True
-    for target in ready_targets(context):
-        with session(context.target_dsn(target.name)) as connection:
-            if state.is_waiting(connection, context.channel.name):
-                return True
-    return False
+    return any(context.target(target.name).is_waiting() for target in ready_targets(context))
 
 
 def has_loads(context: RunContext) -> bool:
@@ -123,7 +102,7 @@ def has_loads(context: RunContext) -> bool:
 
 
 def _pending(table_states: Mapping[int, TableState]) -> dict[int, TableState]:
-    return {i: s for i, s in table_states.items() if s.state in state.WAITING}
+    return {i: s for i, s in table_states.items() if s.state in WAITING}
 
 
 Done = tuple[list[tuple[TableState, int]], list[TargetError]]
@@ -157,17 +136,18 @@ class _Saved:
 def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapping[int, RefreshRow]) -> Done:
     """asked: by table."""
     claim(context, target)
-    with writing(context, target) as connection:
-        if not state.is_waiting(connection, context.channel.name):
-            return [], []
-        now = state.read_state(connection, context.channel.name)
+    place = context.target(target)
+    if not place.is_waiting():
+        return [], []
+    with place.loading(context.token) as loader:
+        now = place.state()
         with source_snapshot(context.source_dsn, list(_pending(now.table_states)), context.timeline) as source:
             saved.save(context, source, now.lsn, target)
             options = {t.id: options_of(context, target, t.name, asked.get(t.id)) for t in source.tables}
             here = replace(source, tables=tuple(in_step(context, target, now.lsn, now.table_states, source.tables)))
             refused: list[TargetError] = []
             states = now.table_states
-            done = Refresh(context, target, connection, here, states, options=options, refused=refused).run()
+            done = Refresh(context, target, loader, here, states, options=options, refused=refused).run()
             return done, refused
 
 
@@ -180,7 +160,7 @@ class Refresh:
 
     context: RunContext
     into: str
-    connection: Connection[Any]
+    loader: Loader
     source: SourceSnapshot
     table_states: Mapping[int, TableState]
     options: Mapping[int, RefreshOptions] = field(default_factory=dict, kw_only=True)
@@ -189,7 +169,8 @@ class Refresh:
     def __post_init__(self) -> None:
         self.target = self.context.channel.target(self.into)
         self.holder = self.context.channel.holder(self.into)
-        self.present = ServerFacts(self.connection)
+        self.present = self.loader.facts
+        self.renderer = self.context.target(self.into).renderer()
         self.wanted = {t.id: self.rows_wanted(t) for t in self.source.tables}
         self.after = {t.id: self._after(t) for t in self.source.tables}
         self.transforms = {t.id: self._transform(t) for t in self.source.tables}
@@ -197,31 +178,24 @@ class Refresh:
     def run(self) -> list[tuple[TableState, int]]:
         for table in self.source.tables:
             self._refuse_foreign(table)
-        sweep(self.connection, shadow_stem(self.holder), self.context.token)
+        self.context.target(self.into).sweep(self.context.token)
         parents = [t for t in self.source.tables if t.is_partitioned]
         leaves = [t for t in self.source.tables if not t.is_partitioned]
         done: list[tuple[TableState, int]] = []
         for table in sorted(parents, key=lambda t: _depth(t, self.source.tables)):
             self.context.check_lock()
-            place_parent(
-                self.connection,
-                self.holder,
-                self.after[table.id],
-                epoch=self.context.epoch,
-                token=self.context.token,
-                stood=self.stood(table),
-            )
+            self.loader.place_parent(self.after[table.id], self.stood(table), self.context.fence)
             done.append((self.after[table.id], 0))
         self.context.check_lock()
-        renew_types(self.connection, self._renewed(leaves))
+        self.loader.renew_types(self._renewed(leaves))
         for table in leaves:
-            make_shadow(self.connection, self.shadow_shape(table), self.shadow(table))
+            self.loader.make_shadow(self.shadow_shape(table), self.shadow(table))
         reach("refresh.shadow")
         counts = self._load(leaves)
         reach("refresh.loaded")
         loaded = [table for table in leaves if table.id in counts]
         self._place(loaded, counts)
-        forget_marks(self.connection)
+        self.loader.end()
         return done + [(self.after[table.id], counts[table.id]) for table in loaded]
 
     def _renewed(self, tables: Sequence[Table]) -> list[str]:
@@ -229,20 +203,19 @@ class Refresh:
         shapes = [one.shape for one in (*self.table_states.values(), *self.after.values())]
         there = self.present.types({TableName(of.schema, of.name) for shape in shapes for of in shape.types})
         known = {of.oid: of for table_state in self.table_states.values() for of in table_state.shape.types}
-        render, found = PostgresDdl(self.present.version), list[str]()
+        found = list[str]()
         for table in tables:
             own = {of.oid: of for of in self.table_states[table.id].shape.types}
-            found += renewed(self.after[table.id].shape, known | own, there, render)
+            found += renewed(self.after[table.id].shape, known | own, there, self.renderer)
         return list(dict.fromkeys(found))
 
     def _place(self, tables: Sequence[Table], counts: Mapping[int, int]) -> None:
         """A table that can't be placed is in nobody's way. It may be when others are: partitions that change bounds."""
-        dsn = self.context.target_dsn(self.target.name)
         refused: dict[int, CannotAdapt] = {}
         for table in tables:
             self.context.check_lock()
             try:
-                how = patiently(self._placer(table, counts[table.id]), self.connection, dsn)
+                how = self.loader.put_in_place(self._placing(table, counts[table.id]), self.context.fence)
                 log.info("refreshed %s: %d rows, %s", table.name, counts[table.id], how)
             except CannotAdapt as error:
                 refused[table.id] = error
@@ -275,7 +248,7 @@ class Refresh:
 
     def rows_wanted(self, table: Table) -> str:
         """Which of the source's rows are loaded, as SQL; empty: all. Raises what `require_restrictable` raises."""
-        require_restrictable(self.context.channel, self.into, [table], self.connection)
+        require_restrictable(self.context.channel, self.into, [table], self.context.target(self.into).check_condition)
         return rows_wanted(self.context.channel, self.into, table)
 
     def transform(self, table: Table) -> Transform | None:
@@ -306,7 +279,7 @@ class Refresh:
         refuse_foreign(self.target, self.present, name, table.name)
 
     def shadow(self, table: Table) -> TableName:
-        return TableName(SCHEMA, f"{shadow_stem(self.holder)}{self.context.token}_{table.id}")
+        return self.loader.shadow(table.id)
 
     def shadow_shape(self, table: Table) -> Table:
         """The shadow table's columns while it is loaded."""
@@ -314,11 +287,11 @@ class Refresh:
 
     def finish(self, table: Table) -> tuple[str, ...]:
         """What the loaded shadow table still needs."""
-        return finish_sql(self.after[table.id].shape, self.shadow(table))
+        return self.loader.finishing(self.after[table.id].shape, self.shadow(table))
 
     def _load(self, tables: Sequence[Table]) -> dict[int, int]:
         size = sum(self.source.pages[table.id] for table in tables) * PAGE_BYTES
-        dsn = self.context.target_dsn(self.target.name)
+        dsn = self.context.target(self.into).location
         finishing = {t.id: FinishTask(dsn, self.after[t.id].name, self.shadow(t), self.finish(t)) for t in tables}
         with needing(size, f"of the source's tables are loaded into target {self.target.name}"):
             loads = load_tables(self.context.runner, self.work(tables), finishing, size)
@@ -339,7 +312,7 @@ class Refresh:
         is_alike = all(theirs.type.text == ours.type.text for theirs, ours in loaded)
         return LoadTask(
             source_dsn=self.context.source_dsn,
-            target_dsn=self.context.target_dsn(self.target.name),
+            target_dsn=self.context.target(self.into).location,
             snapshot=self.source.name,
             table=table.name,
             shadow=self.shadow(table),
@@ -362,28 +335,18 @@ class Refresh:
         """Of columns that are not loaded nothing is to be given."""
         return only(self.transform(table), [theirs.name for theirs, _ in self._loaded(table)])
 
-    def _placer(self, table: Table, rows: int) -> Callable[[], str]:
-        table_state = self.after[table.id]
-        before = self.table_states[table.id]
+    def _placing(self, table: Table, rows: int) -> Placing:
+        table_state, before = self.after[table.id], self.table_states[table.id]
         ids = {c.id for c in self.read(table).columns}
-        kept = [c.name for c in table_state.shape.columns if c.id not in ids]
-
-        def place() -> str:
-            return put_in_place(
-                self.connection,
-                self.holder,
-                table_state,
-                self.shadow(table),
-                rows,
-                previous=table_state.name if before.state is TableStatus.NEW else before.name,
-                epoch=self.context.epoch,
-                token=self.context.token,
-                kept=kept,
-                stood=self.stood(table),
-                options=self.options.get(table.id, BULK),
-            )
-
-        return place
+        return Placing(
+            table_state,
+            self.shadow(table),
+            rows,
+            previous=table_state.name if before.state is TableStatus.NEW else before.name,
+            keeps=[c.name for c in table_state.shape.columns if c.id not in ids],
+            stood=self.stood(table),
+            options=self.options.get(table.id, BULK),
+        )
 
 
 def _depth(table: Table, tables: Sequence[Table]) -> int:
@@ -393,8 +356,3 @@ def _depth(table: Table, tables: Sequence[Table]) -> int:
     while at.partition is not None and at.partition.of in by_id:
         depth, at = depth + 1, by_id[at.partition.of]
     return depth
-
-
-def shadow_stem(channel: str) -> str:
-    """How the names of a channel's shadow tables begin."""
-    return f"r_{hashlib.sha256(channel.encode()).hexdigest()[:12]}_"

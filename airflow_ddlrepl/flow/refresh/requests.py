@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, RefreshOptions, read_options
-from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.target import state
-from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.target_state import WAITING, StateChange
 from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.outbox import record
@@ -21,9 +18,6 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.repository.rows import RefreshRow
 
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
-
 
 def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshOptions) -> None:
     """Mark tables as waiting. Raises ConfigError CFG-131 when no table of the channel matches.
@@ -32,23 +26,22 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
     """
     latest = run.repository.latest_revisions(run.channel.name)
     reason, how = BY_HAND if options == BULK else f"{BY_HAND}: {options}", str(options)
-    with session(run.target_dsn(target)) as connection:
-        now = state.read_state(connection, run.channel.name)
-        tables = {i: r.table for i, r in latest.items() if r.table is not None and i in now.table_states}
-        named = {i for i, table in tables.items() if any_matches(patterns, table.name)}
-        wanted = {i: now.table_states[i] for i in _and_partitions(tables, named)}
-        asked = {
-            i: replace(s, state=TableStatus.PENDING) if s.state is TableStatus.LIVE else s
-            for i, s in wanted.items()
-            if s.state in (TableStatus.LIVE, *state.WAITING)
-        }
-        if not named and not any(s.state in state.WAITING for s in now.table_states.values()):
-            raise ConfigError(
-                f"no table of the channel matches {', '.join(patterns)}",
-                code="CFG-131",
-                hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
-            )
-        suspend(run, target, connection, asked, [RefreshAsked(i, reason, now.lsn, True, how) for i in asked])
+    now = run.target(target).state()
+    tables = {i: r.table for i, r in latest.items() if r.table is not None and i in now.table_states}
+    named = {i for i, table in tables.items() if any_matches(patterns, table.name)}
+    wanted = {i: now.table_states[i] for i in _and_partitions(tables, named)}
+    asked = {
+        i: replace(s, state=TableStatus.PENDING) if s.state is TableStatus.LIVE else s
+        for i, s in wanted.items()
+        if s.state in (TableStatus.LIVE, *WAITING)
+    }
+    if not named and not any(s.state in WAITING for s in now.table_states.values()):
+        raise ConfigError(
+            f"no table of the channel matches {', '.join(patterns)}",
+            code="CFG-131",
+            hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
+        )
+    suspend(run, target, asked, [RefreshAsked(i, reason, now.lsn, True, how) for i in asked])
     record(run, target)
 
 
@@ -65,28 +58,17 @@ def suspend_unreadable(run: RunContext, target: str, error: UnreadableRows) -> b
 
     A transaction that was open while a label of an enum was renamed wrote rows that the log shows with the former one.
     """
-    with session(run.target_dsn(target)) as connection:
-        now = state.read_state(connection, run.channel.holder(target))
-        live = {i: s for i, s in now.table_states.items() if s.state is TableStatus.LIVE and str(s.name) == error.table}
-        waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
-        suspend(run, target, connection, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
+    now = run.target(target).state()
+    live = {i: s for i, s in now.table_states.items() if s.state is TableStatus.LIVE and str(s.name) == error.table}
+    waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
+    suspend(run, target, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
     record(run, target)
     return bool(waits)
 
 
-def suspend(
-    run: RunContext,
-    target: str,
-    connection: Connection[Any],
-    waits: Mapping[int, TableState],
-    asked: Sequence[RefreshAsked],
-) -> None:
-    """These tables wait for a refresh, in one transaction with what tells the repository of it."""
-    holder = run.channel.holder(target)
-    with connection.transaction(), connection.cursor() as cursor:
-        state.hold(cursor, holder, epoch=run.epoch, token=run.token)
-        state.write_standings(cursor, holder, waits)
-        leave(cursor, holder, asked)
+def suspend(run: RunContext, target: str, waits: Mapping[int, TableState], asked: Sequence[RefreshAsked]) -> None:
+    """Make these tables wait for a refresh, in one transaction with what tells the repository of it."""
+    run.target(target).change_state(StateChange(states=waits, records=asked), run.fence)
 
 
 def options_of(run: RunContext, target: str, table: TableName, asked: RefreshRow | None) -> RefreshOptions:

@@ -8,9 +8,7 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
-from airflow_ddlrepl.engines.postgres.target.rewind_area import NONE, Obstacles, in_the_way
-from airflow_ddlrepl.engines.postgres.target.state import read_state
+from airflow_ddlrepl.engines.target import Names, Obstacles, ServerFacts
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.apply.transaction import pending_log_at, reason
 from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
@@ -62,7 +60,7 @@ class RewindPlan:
     removed: list[str]
     stopped: str
     live: str = ""
-    in_the_way: Obstacles = NONE
+    in_the_way: Obstacles | None = None
 
     @property
     def is_possible(self) -> bool:
@@ -70,7 +68,7 @@ class RewindPlan:
 
     def refusal(self) -> DdlReplError | None:
         """Why the rewind can't be done: REW-105 for what is in the way, REW-102 for rows that can't be known."""
-        if self.in_the_way.found:
+        if self.in_the_way is not None and self.in_the_way.found:
             return self.in_the_way.error()
         if unsafe := [f"{table['table']}: {table['reason']}" for table in self.tables if table["verdict"] == UNSAFE]:
             why = f"the rows of some tables at {self.high} can't be known: {'; '.join(unsafe)}"
@@ -86,7 +84,7 @@ class RewindPlan:
             "segments": self.segments,
             "bytes": self.bytes,
             "removed": self.removed,
-            "in_the_way": [f"{kind} {name}" for kind, name in self.in_the_way.found],
+            "in_the_way": [f"{kind} {name}" for kind, name in self.in_the_way.found] if self.in_the_way else [],
             "stopped": self.stopped,
             "live": self.live,
         }
@@ -96,7 +94,7 @@ class RewindPlan:
             f"into {self.target}: the log from {self.low} to {self.high}, {self.segments} segments, {self.bytes} bytes",
             f"removed there first: {', '.join(self.removed) or 'nothing'}",
         ]
-        if self.in_the_way.found:
+        if self.in_the_way is not None and self.in_the_way.found:
             lines += str(self.in_the_way.error()).splitlines()
         for table in self.tables:
             rows = "no load" if table["rows"] is None else f"{table['rows']} rows loaded at {table['loaded_at']}"
@@ -110,7 +108,7 @@ class RewindPlan:
 
 def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPreview:
     """The plans of the whole course, as the replay will make them. Reads what `stretch` reads."""
-    present = EmptiedServerFacts(run.target_connection(into))
+    present = run.target(into).facts_when_emptied()
     table_states = waiting_tables(run, into, way, present)
     low, steps = way.low, list[ProgramStep]()
     why = dict(way.unsafe)
@@ -162,7 +160,7 @@ def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPrevi
     extent = run.repository.extent(run.channel.name, way.low, way.high)
     there = _there(run, into)
     names = names_on_the_way(run, into, way)
-    stands = in_the_way(run.target_connection(into), run.channel.holder(into), names, there)
+    stands = run.target(into).rewind_area.obstacles(names, there)
     removed = sorted(map(str, there))
     return RewindPlan(into, way.low, way.high, tables, *extent, removed, found.stopped, in_the_way=stands)
 
@@ -221,9 +219,7 @@ def _said(program: Program) -> str:
     return f"at {program.high}, before a change of {program.stop.name}: {whys}"
 
 
-def names_on_the_way(
-    run: RunContext, into: str, way: RewindRoute, present: Sequence[Table] = ()
-) -> tuple[set[TableName], set[TableName]]:
+def names_on_the_way(run: RunContext, into: str, way: RewindRoute, present: Sequence[Table] = ()) -> Names:
     """The names of tables and of types that a replay needs: of all shapes on the way, and where tables are kept aside.
 
     present: what is there already, and may have to go aside.
@@ -237,7 +233,7 @@ def names_on_the_way(
 def _there(run: RunContext, into: str) -> list[TableName]:
     """The tables that are cleared away first."""
     try:
-        found = read_state(run.target_connection(into), run.channel.holder(into))
+        found = run.target(into).state()
     except TargetError:
         return []
     return [one.name for one in found.table_states.values() if one.state is not TableStatus.NEW]

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
-from airflow_ddlrepl.engines.postgres.load.swap import make_shadow
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES
+from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, pages_of
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 def beside(shadow: TableName) -> TableName:
@@ -47,25 +41,18 @@ def require_kept(table: Table, reads: Sequence[str], columns: Sequence[str]) -> 
 
 
 @contextmanager
-def tables_beside(connection: Connection[Any], shapes: Mapping[TableName, Table]) -> Iterator[None]:
+def tables_beside(loader: Loader, shapes: Mapping[TableName, Table]) -> Iterator[None]:
     """Empty tables for kept rows, by name; gone at the end. Those of a run that fails are swept as shadows are."""
     for name, shape in shapes.items():
-        make_shadow(connection, shape, name)
+        loader.make_shadow(shape, name)
     yield
     if shapes:
-        connection.execute(f"DROP TABLE {', '.join(map(qualified, shapes))}".encode())
+        loader.drop(shapes)
 
 
-def read_again(
-    connection: Connection[Any], tasks: Mapping[int, LoadTask], parallelism: int
-) -> list[tuple[int, int, LoadTask]]:
+def read_again(loader: Loader, tasks: Mapping[int, LoadTask], parallelism: int) -> list[tuple[int, int, LoadTask]]:
     """What reads the rows that lie beside: the table's id, the pages, the task, per chunk. tasks: for whole tables."""
-    pages: dict[int, int] = {}
-    for table_id, task in tasks.items():
-        row = connection.execute(
-            "SELECT pg_relation_size(%s::regclass)", [qualified(task.beside or task.table)]
-        ).fetchone()
-        pages[table_id] = -(-int(row[0]) // PAGE_BYTES) if row else 0
+    pages = loader.sizes({i: task.beside or task.table for i, task in tasks.items()})
     chunks = cut_chunks(pages, parallelism) if pages else []
     return [(c.table_id, pages_of(c, pages), _part(tasks[c.table_id], c)) for c in chunks]
 

@@ -13,11 +13,8 @@ from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
-from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
-from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
-from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.connection.conditions import is_true
 from airflow_ddlrepl.engines.postgres.load.load_chunk import Kept, LoadTask, load_chunks
-from airflow_ddlrepl.engines.postgres.merge.row_filter import is_true, unlike
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
@@ -41,7 +38,7 @@ class Restore(Refresh):
         """Each chunk as it was kept; of rows that are read again, as they are read."""
         by_id = {table.id: table for table in tables}
         again = {i: self._reading(table) for i, table in by_id.items() if self._is_read(table)}
-        parts = read_again(self.connection, again, self.context.runner.parallelism)
+        parts = read_again(self.loader, again, self.context.runner.parallelism)
         found = [(by_id[i], pages, task) for i, pages, task in parts]
         for table in tables:
             if table.id not in again:
@@ -55,7 +52,7 @@ class Restore(Refresh):
         return [
             LoadTask(
                 source_dsn="",
-                target_dsn=self.context.target_dsn(self.target.name),
+                target_dsn=self.context.target(self.into).location,
                 snapshot="",
                 table=table.name,
                 shadow=into,
@@ -74,7 +71,7 @@ class Restore(Refresh):
         """Rows that a function gives values of are loaded beside as they were kept, and read from there."""
         shapes = {t.id: kept_shape(self._whole(t), self.kept[t.id].columns) for t in tables if self._is_read(t)}
         places = {table.id: beside(self.shadow(table)) for table in tables if table.id in shapes}
-        with tables_beside(self.connection, {places[i]: shape for i, shape in shapes.items()}):
+        with tables_beside(self.loader, {places[i]: shape for i, shape in shapes.items()}):
             tasks = [
                 task
                 for table in tables
@@ -99,7 +96,7 @@ class Restore(Refresh):
         require_kept(table, transform.reads if transform else (), self.kept[table.id].columns)
         return replace(
             self._task(table, Chunk(table.id, 0, 0, None)),
-            source_dsn=self.context.target_dsn(self.target.name),
+            source_dsn=self.context.target(self.into).location,
             beside=beside(self.shadow(table)),
             chunk=f"{self.holder}/{table.id}",
             wanted=is_true(condition) if condition else "",
@@ -122,7 +119,7 @@ class Restore(Refresh):
     def finish(self, table: Table) -> tuple[str, ...]:
         if self._is_read(table):
             return super().finish(table)
-        shape, render = self.shadow_shape(table).with_(name=self.shadow(table)), PostgresDdl(self.present.version)
+        shape, render = self.shadow_shape(table).with_(name=self.shadow(table)), self.renderer
         dropped = (render.sql(DropColumn(column), shape) for column in self._spare(table).values())
         widened = (render.sql(change, shape) for change in self._widened(table))
         return (*self._restricted(table), *chain.from_iterable((*dropped, *widened)), *super().finish(table))
@@ -142,8 +139,7 @@ class Restore(Refresh):
             return
         ours = {column.id: column for column in self.shadow_shape(table).columns}
         here = {column.name: (column, ours[column.id]) for column in table.columns if column.id in ours}
-        yield SPELLING
-        yield f"DELETE FROM {qualified(self.shadow(table))} WHERE {unlike(condition, here)}"
+        yield from self.loader.removing_unlike(self.shadow(table), condition, here)
 
     def _widened(self, table: Table) -> Iterator[SchemaChange]:
         wanted = self.after[table.id].shape

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.capture.unknown_shapes import unknown_shapes
 from airflow_ddlrepl.config.base.name_pattern import is_selected
-from airflow_ddlrepl.engines.postgres.target.state import WAITING
+from airflow_ddlrepl.engines.target_state import WAITING
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.snapshots.archive import is_whole, tables_at

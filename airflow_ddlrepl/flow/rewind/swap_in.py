@@ -9,17 +9,15 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
-from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import SourceSnapshot, source_snapshot
-from airflow_ddlrepl.engines.postgres.target.state import read_state
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import SourceSnapshot
+from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.refresh.refresh import Refresh
 from airflow_ddlrepl.flow.rewind.route import RewindRoute
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.flow.run.fencing import claim, writing
+from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.model.names import TableName
@@ -39,7 +37,7 @@ def as_target(run: RunContext, target: str) -> RunContext:
 
 def position_of_target(run: RunContext, target: str, moment: Lsn) -> Lsn:
     """Where a live target stands. Raises DdlReplError REW-106 when that is before the moment to go back to."""
-    high = read_state(run.target_connection(target), run.channel.name).lsn
+    high = run.target(target).state().lsn
     if high < moment:
         raise DdlReplError(
             f"target {target} has not come to {moment} yet: it is at {high}",
@@ -64,24 +62,27 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
     follow the source's, and what a refresh raises.
     """
     claim(run, target)
-    with writing(run, target) as connection:
-        before = read_state(connection, run.channel.name).table_states
-        built = read_state(run.target_connection(replay), run.channel.holder(replay)).table_states
+    built_at = run.target(replay)
+    with run.target(target).loading(run.token) as loader:
+        before = run.target(target).state().table_states
+        built = built_at.state().table_states
         wanted = {i: table_state for i, table_state in built.items() if _comes(table_state, before, way)}
         come = _at_target(run, target, replay, wanted, way)
-        present = ServerFacts(connection)
-        after = {i: _beside(run, target, way, present, table_state, before.get(i)) for i, table_state in come.items()}
+        after = {
+            i: _beside(run, target, way, loader.facts, table_state, before.get(i)) for i, table_state in come.items()
+        }
         _refuse_other_parents(before, after)
         _refuse_left_alone(run, target, before, after, way)
-        dsn, name = run.target_dsn(replay), session_name("refresh", run.channel.holder(replay), run.token)
-        with source_snapshot(dsn, _ids(run, replay, wanted), name=name) as place:
+        with built_at.snapshot([table_state.name for table_state in wanted.values()], run.token) as place:
             pages = _pages(place, wanted)
             source = SourceSnapshot(place.name, place.snapshot, tuple(s.shape for s in come.values()), pages)
             nothing = {
                 i: replace(table_state, state=TableStatus.NEW) for i, table_state in after.items() if i not in before
             }
             there = {i: table_state.name for i, table_state in wanted.items()}
-            placed = _Reinstate(run, target, connection, source, {**nothing, **before}, after, dsn, there).run()
+            placed = _Reinstate(
+                run, target, loader, source, {**nothing, **before}, after, built_at.location, there
+            ).run()
     reach("rewind.placed")
     record(run, target)
     _tell_differences(run, target, replay, [table_state.table_id for table_state, _ in placed])
@@ -180,17 +181,6 @@ def _refuse_left_alone(
                 hint="nothing was changed at the target: copy what is missing from the replay, or leave the table out"
                 " with --table; an AdaptDDL action on both sides lets it follow",
             )
-
-
-def _ids(run: RunContext, replay: str, wanted: Mapping[int, TableState]) -> list[int]:
-    """What the database of the replay calls its tables."""
-    names = [table_state.name for table_state in wanted.values()]
-    rows = run.target_connection(replay).execute(
-        "SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-        " JOIN unnest(%s::text[], %s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w.t",
-        [[name.schema for name in names], [name.name for name in names]],
-    )
-    return [row[0] for row in rows]
 
 
 def _pages(place: SourceSnapshot, wanted: Mapping[int, TableState]) -> dict[int, int]:

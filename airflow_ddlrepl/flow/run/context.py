@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.config.sections.scope import Scope
-from airflow_ddlrepl.engines.postgres.connection.connect import AGAIN_SECONDS, running, session
-from airflow_ddlrepl.engines.postgres.connection.pool import reusing
+from airflow_ddlrepl.engines import engine, reusing_sessions
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
+from airflow_ddlrepl.engines.target import Target as TargetPort
+from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Lsn
@@ -33,10 +34,10 @@ from airflow_ddlrepl.trail.store import Trail
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
-
 log = logging.getLogger("ddlrepl")
 UNREACHABLE = "CON-"  # how the codes of what does not answer begin
+AGAIN_SECONDS = 2
+"""How long a target has to answer that an earlier stage has found not to answer."""
 
 
 def _this_run() -> str:
@@ -60,7 +61,7 @@ class RunContext:
         self._kept: list[BaseException] = []
         self._is_claimed = False
         self.lineage: Lineage | None = None
-        self._connections: dict[str, Connection[Any]] = {}
+        self._targets: dict[str, TargetPort] = {}
         self._databases: dict[str, str] = {}
         self._sessions = ExitStack()
         self.failed_targets: dict[str, DdlReplError] = {}
@@ -109,9 +110,6 @@ class RunContext:
             self.repository.claim_source(self.channel.name, self.token, self.source.identity())
             self._is_claimed = True
 
-    def target_dsn(self, name: str) -> str:
-        return resolve(self.channel.target(name).location)
-
     def targets(self) -> Iterator[Target]:
         """The targets that answer. What is wrong with another one is in `failed_targets`, and the run's end raises it.
 
@@ -122,7 +120,7 @@ class RunContext:
             if target.name in self.failed_targets or target.name in self.away_targets:
                 continue
             try:
-                self.target_connection(target.name)
+                self.target(target.name)
                 self._require_own_database(target.name)
             except (Unreachable, ConfigError, TargetError) as error:
                 self._leave_out(target.name, error)
@@ -160,7 +158,7 @@ class RunContext:
         """It knows one position of a channel: what one target has got, the other would be taken to have."""
         if len(self.channel.targets) == 1 or name in self._databases:
             return
-        found = running(self.target_connection(name))
+        found = self.target(name).database()
         if found in self._databases.values():
             other = next(known for known, there in self._databases.items() if there == found)
             raise TargetError(
@@ -180,15 +178,25 @@ class RunContext:
         for error in self.failed_targets.values():
             self.keep_error(self.stage, error, error)
 
-    def target_connection(self, name: str) -> Connection[Any]:
-        """A connection for looking at a target, open as long as this cycle; in autocommit mode."""
-        if name not in self._connections or self._connections[name].closed:
+    def target(self, name: str) -> TargetPort:
+        """Return the target or replay of that name, connected; it stays so as long as this run.
+
+        Raises Unreachable or ConfigError, which name the target.
+        """
+        found = self._targets.get(name)
+        if found is None or found.is_closed:
+            seconds = AGAIN_SECONDS if name in self.reported_targets else None
             try:
-                limit = AGAIN_SECONDS if name in self.reported_targets else None
-                self._connections[name] = session(self.target_dsn(name), limit=limit)
+                location = resolve(self.channel.target(name).location)
+                found = self._targets[name] = engine(location).target(self.channel, name, location, seconds)
             except (Unreachable, ConfigError) as error:
                 raise about_target(name, error) from None
-        return self._connections[name]
+        return found
+
+    @property
+    def fence(self) -> Fence:
+        """What keeps the targets from taking anything of an earlier run."""
+        return Fence(self.epoch, self.token)
 
     @property
     def token(self) -> int:
@@ -265,13 +273,13 @@ class RunContext:
         return self.trail.transactions(self.trail.segment(segment.epoch, segment.low))
 
     def __enter__(self) -> Self:
-        self._sessions.enter_context(reusing())
+        self._sessions.enter_context(reusing_sessions())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._sessions.close()  # before they are closed: nobody wants them to be as good as new, nor asks a dead server
-        for connection in self._connections.values():
-            connection.close()
+        for target in self._targets.values():
+            target.close()
         if "source" in self.__dict__:
             self.source.close()
         if "repository" in self.__dict__:

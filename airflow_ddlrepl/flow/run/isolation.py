@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from airflow_ddlrepl.engines.postgres.connection.errors import explained
+from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.errors import (
     CannotAdapt,
     ControlStop,

@@ -6,7 +6,6 @@ recorded twice it is the same.
 
 from __future__ import annotations
 
-from airflow_ddlrepl.engines.postgres.target import outbox
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext
@@ -19,23 +18,23 @@ def record(run: RunContext, target: str) -> None:
 
     Raises RepositoryError REP-106 for a step that is done with other SQL: once, then it is forgotten.
     """
-    connection = run.target_connection(target)
-    found = outbox.left(connection, run.channel.holder(target))
-    for place, (_, one) in enumerate(found):
+    place = run.target(target)
+    found = place.outbox()
+    for last, (_, one) in enumerate(found):
         try:
             _write(run, target, one)
         except RepositoryError as error:
             if error.code == "REP-106":
-                outbox.remove(connection, [number for number, _ in found[: place + 1]])
+                place.acknowledge([number for number, _ in found[: last + 1]])
             raise
     if found:
         reach("record.repository")
-        outbox.remove(connection, [number for number, _ in found])
+        place.acknowledge([number for number, _ in found])
 
 
 def has_unrecorded(run: RunContext, target: str) -> bool:
     """Did a run that was killed leave something to record?"""
-    return bool(outbox.left(run.target_connection(target), run.channel.holder(target)))
+    return bool(run.target(target).outbox())
 
 
 def _write(run: RunContext, target: str, record: Record) -> None:

@@ -9,7 +9,7 @@ from functools import update_wrapper
 from typing import Concatenate, ParamSpec, TypeVar
 
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.engines.postgres.connection.errors import explained
+from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable

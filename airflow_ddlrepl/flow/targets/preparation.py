@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import dropped, kept_aside, makes_way
 from airflow_ddlrepl.adapt.plan_model import TablePlan
@@ -12,12 +11,8 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
-from airflow_ddlrepl.engines.postgres.connection.connect import running, session
-from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier
-from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
-from airflow_ddlrepl.engines.postgres.target import state
-from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.postgres.connection.connect import running
+from airflow_ddlrepl.engines.target_state import Fence, Move, StateChange
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.mapping.initial_state import as_enrolled, waiting
@@ -33,9 +28,6 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
-
-if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 
 @dataclass(frozen=True)
@@ -62,14 +54,14 @@ class Beginning:
 def require_preparable(run: RunContext, target: str, tables: Sequence[Table]) -> None:
     """Can the target have these tables as the channel file says? Raises Unsupported or TargetError TGT-106 if not."""
     require_possible(run.channel, target, tables)
-    require_restrictable(run.channel, target, tables, run.source.connection)
+    require_restrictable(run.channel, target, tables, run.source.check_condition)
     require_transformable(run.channel, target, tables)
     _require_elsewhere(run, target, tables)
 
 
 def _require_elsewhere(run: RunContext, target: str, tables: Sequence[Table]) -> None:
     """Raises TargetError TGT-106 where the target's table would be one of the source's."""
-    if running(run.target_connection(target)) != running(run.source.connection):
+    if run.target(target).database() != running(run.source.connection):
         return
     names, client = {table.name for table in tables}, client_at(run.channel, target)
     for table in tables:
@@ -89,38 +81,36 @@ def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
 
     A target that has no position gets it together with its tables: a run that is killed leaves both or neither.
     """
-    channel = run.channel.name
-    with session(run.target_dsn(target)) as connection:
-        end_earlier(connection, channel, run.token)  # they may hold the position
-        state.create(connection)
-        before = state.find_state(connection, channel)
-        if before is None:
-            run.repository.forget_target(channel, run.token, target)
-        else:
-            claim(run, target, min(before.epoch, begins.epoch))
-            before = state.read_state(connection, channel)
-            begins = replace(begins, starts_over=begins.starts_over or before.epoch != begins.epoch)
-        known = before.table_states if before else {}
-        pending = _waiting(run, target, begins, known, connection)
-        kept, removed = _gone(run, target, begins, known, connection)
-        aside = _out_of_the_way(run, target, begins, pending, connection)
-        with connection.transaction(), connection.cursor() as cursor:
-            _move(cursor, connection, run, begins, before)
-            for statement in (*kept.sql, *removed.sql, *aside.sql):
-                cursor.execute(statement.encode())
-            waits = {**pending, **kept.table_states, **aside.table_states}
-            state.write_standings(cursor, channel, waits, removed.table_states)
-            leave(cursor, channel, [RefreshAsked(i, begins.why, begins.position, how=str(BULK)) for i in pending])
+    channel, place = run.channel.name, run.target(target)
+    place.prepare(run.token)
+    before = place.find_state()
+    if before is None:
+        run.repository.forget_target(channel, run.token, target)
+    else:
+        claim(run, target, min(before.epoch, begins.epoch))
+        before = place.state()
+        begins = replace(begins, starts_over=begins.starts_over or before.epoch != begins.epoch)
+    known = before.table_states if before else {}
+    pending = _waiting(run, target, begins, known)
+    kept, removed = _gone(run, target, begins, known)
+    aside = _out_of_the_way(run, target, begins, pending)
+    to = begins.position if before is None or begins.starts_over else before.lsn
+    change = StateChange(
+        Move(to, before, restarts=before is not None and before.epoch != begins.epoch),
+        (*kept.sql, *removed.sql, *aside.sql),
+        {**pending, **kept.table_states, **aside.table_states},
+        removed.table_states.keys(),
+        [RefreshAsked(i, begins.why, begins.position, how=str(BULK)) for i in pending],
+    )
+    place.change_state(change, Fence(begins.epoch, run.token))
     reach("activate.target")
     record(run, target)
     return len(pending)
 
 
-def _waiting(
-    run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState], connection: Connection[Any]
-) -> dict[int, TableState]:
+def _waiting(run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState]) -> dict[int, TableState]:
     """The tables that wait for a refresh. known: those that the target has already."""
-    present, client = ServerFacts(connection), client_at(run.channel, target)
+    present, client = run.target(target).facts(), client_at(run.channel, target)
     history = run.repository.histories(run.channel.name)
     pending: dict[int, TableState] = {}
     for table in begins.tables:
@@ -149,14 +139,12 @@ def _dropped_later(run: RunContext, known: Mapping[int, TableState], there: Cont
     return {i: replace(table_state, state=TableStatus.PENDING, snapshot=None) for i, table_state in live.items()}
 
 
-def _out_of_the_way(
-    run: RunContext, target: str, begins: Beginning, pending: Mapping[int, TableState], connection: Connection[Any]
-) -> _Moved:
+def _out_of_the_way(run: RunContext, target: str, begins: Beginning, pending: Mapping[int, TableState]) -> _Moved:
     """Tables that stand under a name that is another one's by now: the log that told of it is skipped.
 
     They wait under a name of their own until a refresh gives them theirs.
     """
-    found, render = _Moved(), PostgresDdl(ServerFacts(connection).version)
+    found, render = _Moved(), run.target(target).renderer()
     owners = {run.channel.target_name(target, table.name): table.id for table in begins.tables}
     for table_id, table_state in pending.items():
         if table_state.state is TableStatus.PENDING and owners.get(table_state.name, table_id) != table_id:
@@ -175,16 +163,13 @@ class _Moved:
     sql: list[str] = field(default_factory=list)
 
 
-def _gone(
-    run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState], connection: Connection[Any]
-) -> tuple[_Moved, _Moved]:
+def _gone(run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState]) -> tuple[_Moved, _Moved]:
     """The tables that stand at a target which starts over, and were dropped at the source in the log that it skips.
 
     As on_drop_table says, they stay and are kept, or are removed; what is of another repository is only forgotten.
     """
     kept, removed = _Moved(), _Moved()
     latest, there = run.repository.latest_revisions(run.channel.name), {table.id for table in begins.tables}
-    present = ServerFacts(connection)
     for table_id, table_state in known.items() if begins.starts_over else ():
         revision = latest.get(table_id)
         if (
@@ -196,7 +181,7 @@ def _gone(
         if revision is None or table_state.state is TableStatus.NEW:
             removed.table_states[table_id] = table_state
             continue
-        plan = _dropped(run, target, table_state, present)
+        plan = _dropped(run, target, table_state)
         log.warning("%s was dropped at the source meanwhile: %s", table_state.name, "; ".join(plan.hazards))
         found = removed if plan.is_removed else kept
         found.table_states[table_id] = replace(
@@ -206,24 +191,11 @@ def _gone(
     return kept, removed
 
 
-def _dropped(run: RunContext, target: str, table_state: TableState, present: ServerFacts) -> TablePlan:
+def _dropped(run: RunContext, target: str, table_state: TableState) -> TablePlan:
+    place = run.target(target)
+    present = place.facts()
     histories = run.repository.histories(run.channel.name)
     name = next(one.table.name for one in reversed(histories[table_state.table_id]) if one.table is not None)
     facts = TargetFacts(name_before=table_state.name, server_version=present.version, extensions=present.extensions)
     policy = policy_at(run.channel, target, name)
-    return dropped(table_state.shape, NOTHING_KNOWN, policy, facts, PostgresDdl(present.version))
-
-
-def _move(
-    cursor: Any, connection: Connection[Any], run: RunContext, begins: Beginning, before: state.TargetState | None
-) -> None:
-    """Put the target's position where it begins, in the open transaction."""
-    channel, place = run.channel.name, {"epoch": begins.epoch, "token": run.token}
-    if before is None:
-        state.begin(cursor, channel, begins.position, begins.epoch, run.token)
-        return
-    state.hold(cursor, channel, epoch=before.epoch, token=run.token)
-    if before.epoch != begins.epoch:
-        state.restart(connection, channel, begins.position, begins.epoch, run.token)
-    elif begins.starts_over and before.lsn != begins.position:
-        state.advance(cursor, channel, before.lsn, begins.position, **place)
+    return dropped(table_state.shape, NOTHING_KNOWN, policy, facts, place.renderer())

@@ -11,7 +11,7 @@ from enum import Enum
 
 from airflow_ddlrepl.config.sections.channel import Target
 from airflow_ddlrepl.config.sections.policies import ExistingTables, NewTargets
-from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.target_state import forgotten
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.run.context import RunContext, about_target, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
@@ -40,12 +40,12 @@ class Readiness(Enum):
 def readiness(run: RunContext, target: str) -> Readiness:
     """Look at a target, changing nothing. Raises Unreachable when it does not answer."""
     name, is_known = run.channel.name, run.repository.knows_target(run.channel.name, target)
-    connection = run.target_connection(target)
-    found = state.find_position(connection, name)
+    place = run.target(target)
+    found = place.position()
     if found is None:
-        was_replay = is_known and state.find_position(connection, f"{name}@{target}") is not None
+        was_replay = is_known and place.position(f"{name}@{target}") is not None
         return Readiness.FORGOTTEN if is_known and not was_replay else Readiness.NEW
-    if not is_known and state.has_loaded(connection, name):
+    if not is_known and place.has_loaded():
         return Readiness.FOREIGN
     if run.repository.captured(name) is None:
         return Readiness.READY
@@ -132,8 +132,7 @@ def _prepared(run: RunContext, target: str, found: Readiness) -> str:
     tables, position = _tables(run), run.captured()
     require_preparable(run, target, tables)
     if found is Readiness.FOREIGN:
-        state.create(run.target_connection(target))
-        state.restart(run.target_connection(target), run.channel.name, position, run.epoch, run.token)
+        run.target(target).take_over(position, run.fence)
     starts_over = found is not Readiness.NEW
     count = prepare_target(run, target, Beginning(position, tables, run.epoch, starts_over=starts_over))
     log.info("target %s is %s: it begins at %s, %d tables wait for their rows", target, found.value, position, count)
@@ -165,7 +164,7 @@ def _refusal(run: RunContext, target: str, found: Readiness) -> TargetError | No
     """What a person has to do something about; None: nothing."""
     may_replace = run.channel.target(target).existing_tables is ExistingTables.REPLACE
     if found is Readiness.FORGOTTEN:
-        return state.forgotten(f"target {target}", run.channel.name)
+        return forgotten(f"target {target}", run.channel.name)
     if found is Readiness.FOREIGN and not may_replace:
         return foreign(target, run.channel.name)
     if found is Readiness.AHEAD:

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
@@ -44,7 +43,7 @@ def limit(run: RunContext, until: Until) -> Lsn:
     """The same. Raises DdlReplError CTL-111 when a target has gone past it."""
     high = position_of(run, until)
     for target in ready_targets(run):
-        state = read_state(run.target_connection(target.name), run.channel.name)
+        state = run.target(target.name).state()
         found = {f"target {target.name} is at": state.lsn}
         for table_state in state.table_states.values():
             if table_state.snapshot is not None:

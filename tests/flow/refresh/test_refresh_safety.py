@@ -17,6 +17,7 @@ import pytest
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection import copy, lock_retry
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.load import swap
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import SaveTask, save_chunks
 from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.load.swap import make_shadow
@@ -25,7 +26,6 @@ from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_sna
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
 from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh
-from airflow_ddlrepl.flow.refresh import refresh as refreshing
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
@@ -302,7 +302,7 @@ def test_a_failed_refresh_leaves_the_old_table_and_is_swept(replica: Replica, mo
         raise DdlReplError("no power", code="XXX-1")
 
     with monkeypatch.context() as patch:
-        patch.setattr(refreshing, "put_in_place", fail)
+        patch.setattr(swap, "put_in_place", fail)
         with pytest.raises(DdlReplError, match="no power"):
             replica.replicate()
     assert replica.rows("select count(*) from ddlrepl.tables where state = 'pending'") == [(1,)]

@@ -198,6 +198,6 @@ def test_the_end_of_a_run_asks_the_server_nothing(databases: Any, tmp_path: Path
     """It may be gone, and would be waited for; nobody wants the session to be as good as new any more."""
     file = channel_file(tmp_path, databases.source, databases.target)
     with flow.open_channel(file, InProcess()) as run:
-        target: Any = run.target_connection("warehouse")
-        before = target.uses
-    assert (target.closed, target.uses) == (True, before)
+        target: Any = run.target("warehouse")
+        before = target.connection.uses
+    assert (target.is_closed, target.connection.uses) == (True, before)

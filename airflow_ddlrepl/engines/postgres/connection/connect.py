@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 8
 """How long a server has to answer where the location's URL says nothing else (`connect_timeout`)."""
 
-AGAIN_SECONDS = 2
-"""How long one has that has not answered a short while ago."""
-
 # Else a run waits for hours for a server that is gone without a word; what the location's URL says comes first.
 _KEEPALIVE = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
 # Where nothing else is said: somebody's schema change that is never committed must not stop a run without a word.

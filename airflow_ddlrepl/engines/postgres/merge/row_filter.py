@@ -2,69 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from airflow_ddlrepl.config.condition.expression import Part, Spelling
+from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import spelled
+from airflow_ddlrepl.engines.postgres.connection.conditions import full, is_true
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
-from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
-from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
-from airflow_ddlrepl.errors import TargetError, Unsupported
+from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.keys import both_sides, sides
 from airflow_ddlrepl.integrate.migration import migrated
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table import Table
 
 if TYPE_CHECKING:
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
-
-
-def is_true(condition: Part, column: Callable[[str], str] = quote) -> str:
-    """SQL that is true or false, never NULL. column: what a column of the source is here."""
-    return f"({condition.sql(Spelling(column, literal))}) IS TRUE"
-
-
-def unlike(condition: Part, here: Mapping[str, tuple[Column, Column]]) -> str:
-    """SQL for the rows of a table of ours that the condition is not true for.
-
-    here: the source's column and the one that holds its values, by the source's name.
-    """
-
-    def value(name: str) -> str:
-        theirs, ours = here[name]
-        if theirs.type.text == ours.type.text:
-            return quote(ours.name)
-        return f"CAST(CAST({quote(ours.name)} AS text) AS {theirs.type.text})"
-
-    return f"({condition.sql(Spelling(value, literal))}) IS NOT TRUE"
-
-
-def require_readable(connection: Connection[Any], condition: Part, table: Table, columns: Sequence[Column]) -> None:
-    """Would a server take the condition? No row is looked at. Raises Unsupported ADP-148 with what it says."""
-    import psycopg
-
-    types = {column.name: column.type.text for column in columns}
-    empty = is_true(condition, lambda name: f"CAST(NULL AS {types[name]})")
-    try:
-        with connection.transaction(), connection.cursor() as cursor:
-            cursor.execute(SPELLING_HERE.encode())
-            cursor.execute(f"SELECT {empty}".encode())
-    except psycopg.Error as error:
-        if (trouble := passing(error)) is not None:
-            raise trouble from None
-        raise Unsupported(
-            f"the condition {spelled(condition)} can't be read: {' '.join(str(error).split())}",
-            code="ADP-148",
-            table=table.name,
-            hint="correct the condition in `restrict`",
-        ) from None
+    pass
 
 
 def restricted(
@@ -98,11 +56,6 @@ def restricted(
     was, now = np.zeros(len(op), bool), np.zeros(len(op), bool)
     now[new_at], was[old_at] = answers[: len(new_at)], answers[len(new_at) :]
     return migrated(changes, was, now)
-
-
-def full(table: TableName) -> str:
-    """The statement after which the log tells whole old rows."""
-    return f"ALTER TABLE {qualified(table)} REPLICA IDENTITY FULL"
 
 
 def _answers(

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.engines.postgres.connection.conditions import full
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
-from airflow_ddlrepl.engines.postgres.merge.row_filter import full
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.keys import both_sides, sides

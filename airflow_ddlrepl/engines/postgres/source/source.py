@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
+from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.scope import Scope
@@ -30,6 +31,7 @@ from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -167,6 +169,12 @@ class PostgresSource:
                 hint="`ddlrepl deactivate`; then `ddlrepl activate` with `existing_tables: replace` for the targets:"
                 " every table is loaded anew",
             )
+
+    def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
+        """Raise Unsupported ADP-148 where the server would not take the condition. No row is looked at."""
+        from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
+
+        require_readable(self.connection, condition, table, columns)
 
     def clock(self) -> datetime:
         """The moment now, as transactions that commit here are stamped with."""

@@ -6,16 +6,15 @@ a crash either everything of a program is there or nothing.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.ddl_replay import unlike
 from airflow_ddlrepl.adapt.plan.refused_alter import MEND
 from airflow_ddlrepl.adapt.plan_model import Executed, Expected, StepKind, TablePlan
-from airflow_ddlrepl.adapt.program.program import Program, ProgramStep, Slice
+from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import session
@@ -29,6 +28,7 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_standings
+from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
@@ -40,36 +40,6 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 if TYPE_CHECKING:
     import psycopg
     from psycopg import Cursor
-
-TRUNCATED = "no_truncate: the source's table was truncated, and the rows at the target stay"
-
-
-@dataclass
-class StagedSlice:
-    """A slice of a program with what was staged of it: sections in order, each a list of buckets."""
-
-    piece: Slice
-    sections: dict[int, list[Staged]]
-
-    def names(self) -> list[str]:
-        """Every staging table; each holds rows."""
-        return [name for buckets in self.sections.values() for staged in buckets for name in staged.stored]
-
-
-@dataclass
-class Applied:
-    """What a program did: rows by kind, changes by kind, statements run, warnings; notes: what each change means.
-
-    discarded: changes that the target does not take, by table and reason. executed: what was run for schema changes.
-    """
-
-    rows: Counter[str] = field(default_factory=Counter)
-    changes: Counter[str] = field(default_factory=Counter)
-    statements: int = 0
-    warnings: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    discarded: Counter[str] = field(default_factory=Counter)
-    executed: list[Executed] = field(default_factory=list)
 
 
 def run_program(
@@ -94,7 +64,7 @@ def run_program(
     def once() -> Applied:
         with connection.transaction(), connection.cursor() as cursor:
             advance(cursor, channel, program.low, program.high, epoch=epoch, token=token)
-            require_rows(cursor, [name for piece in staged for name in piece.names()])
+            require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, list(staged), prepare_session(cursor))
             for steps in _together(program.steps):
                 run.merge_before(steps)
@@ -110,6 +80,11 @@ def run_program(
     with session(dsn, application_name=session_name("integrate", channel, token)) as connection:
         limit(connection, lock_timeout)
         return patiently(once, connection, dsn)
+
+
+def _names(staged: StagedSlice) -> list[str]:
+    """Every staging table of a slice; each holds rows."""
+    return [name for buckets in staged.sections.values() for one in buckets for name in one.stored]
 
 
 def _together(steps: Iterable[ProgramStep]) -> Iterator[list[ProgramStep]]:

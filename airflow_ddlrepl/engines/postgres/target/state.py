@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier
 from airflow_ddlrepl.engines.postgres.target import outbox, rewind_area
+from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn, Snapshot
@@ -21,6 +21,8 @@ from airflow_ddlrepl.model.stored import stored
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
+    from psycopg import Cursor
+
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 CREATE = """
@@ -46,18 +48,7 @@ WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state 
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
 TABLES = ("position", "tables", "chunks", "unrecorded", *rewind_area.TABLES)
-WAITING = (TableStatus.PENDING, TableStatus.NEW)
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
-
-
-@dataclass(frozen=True, slots=True)
-class TargetState:
-    """lsn: everything that commits before it is applied. table_states: the channel's tables here, by source id."""
-
-    lsn: Lsn
-    epoch: int
-    token: int
-    table_states: Mapping[int, TableState]
 
 
 def create(connection: Connection[Any]) -> None:
@@ -103,22 +94,13 @@ def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
     )
 
 
-def restart(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+def restart(connection: Connection[Any] | Cursor[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> None:
     """Begin again at this position, whoever was here before: the channel's repository was made anew."""
     connection.execute(
         "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, epoch = %s, token = %s, updated = now() WHERE channel = %s",
         [str(lsn), epoch, token, channel],
     )
     connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
-
-
-@dataclass(frozen=True, slots=True)
-class TargetPosition:
-    """Where a target stands: everything that commits before lsn is applied, of an epoch, by the run of a token."""
-
-    lsn: Lsn
-    epoch: int
-    token: int
 
 
 def find_position(connection: Connection[Any], channel: str) -> TargetPosition | None:
@@ -146,17 +128,6 @@ def read_state(connection: Connection[Any], channel: str) -> TargetState:
     if found is None:
         raise forgotten(f"the target at {_place(connection)}", channel)
     return found
-
-
-def forgotten(target: str, channel: str) -> TargetError:
-    """The error for a target that knows nothing of the channel although it should. target: as a message names it."""
-    return TargetError(
-        f"{target} knows nothing of channel {channel}",
-        code="TGT-101",
-        hint="was it restored, its schema ddlrepl dropped, or does its location lead to another database now?"
-        " `ddlrepl activate` loads its tables again; where they hold rows still, set `existing_tables: replace` for it"
-        " first",
-    )
 
 
 def _place(connection: Connection[Any]) -> str:

@@ -1,0 +1,93 @@
+"""A refresh at a PostgreSQL target: the port `engines.target.Loader`, with one session that changes tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
+from airflow_ddlrepl.engines.postgres.connection.conditions import unlike
+from airflow_ddlrepl.engines.postgres.connection.lock_retry import patiently
+from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLING
+from airflow_ddlrepl.engines.postgres.load import swap
+from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES
+from airflow_ddlrepl.engines.target_state import Fence, Placing
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableState
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+
+@dataclass
+class PostgresLoader:
+    """connection: none of its statements waits for a lock for long, and `claim` of a later run ends it.
+
+    stem: how the names of its shadow tables begin.
+    """
+
+    location: str = field(repr=False)
+    holder: str
+    connection: Connection[Any]
+    stem: str
+
+    @cached_property
+    def facts(self) -> ServerFacts:
+        return ServerFacts(self.connection)
+
+    def shadow(self, table_id: int) -> TableName:
+        return TableName(SCHEMA, f"{self.stem}{table_id}")
+
+    def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> None:
+        swap.place_parent(self.connection, self.holder, state, epoch=fence.epoch, token=fence.token, stood=stood)
+
+    def renew_types(self, statements: Sequence[str]) -> None:
+        swap.renew_types(self.connection, statements)
+
+    def make_shadow(self, shape: Table, shadow: TableName) -> None:
+        swap.make_shadow(self.connection, shape, shadow)
+
+    def finishing(self, shape: Table, shadow: TableName) -> tuple[str, ...]:
+        return swap.finish_sql(shape, shadow)
+
+    def removing_unlike(
+        self, shadow: TableName, condition: Part, here: Mapping[str, tuple[Column, Column]]
+    ) -> tuple[str, ...]:
+        return SPELLING, f"DELETE FROM {qualified(shadow)} WHERE {unlike(condition, here)}"
+
+    def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
+        found = {}
+        for key, name in names.items():
+            row = self.connection.execute("SELECT pg_relation_size(%s::regclass)", [qualified(name)]).fetchone()
+            found[key] = -(-int(row[0]) // PAGE_BYTES) if row else 0
+        return found
+
+    def drop(self, names: Collection[TableName]) -> None:
+        self.connection.execute(f"DROP TABLE {', '.join(map(qualified, names))}".encode())
+
+    def put_in_place(self, placing: Placing, fence: Fence) -> str:
+        def place() -> str:
+            return swap.put_in_place(
+                self.connection,
+                self.holder,
+                placing.state,
+                placing.shadow,
+                placing.rows,
+                previous=placing.previous,
+                epoch=fence.epoch,
+                token=fence.token,
+                kept=placing.keeps,
+                stood=placing.stood,
+                options=placing.options,
+            )
+
+        return patiently(place, self.connection, self.location)
+
+    def end(self) -> None:
+        forget_marks(self.connection)

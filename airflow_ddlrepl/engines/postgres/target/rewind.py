@@ -1,0 +1,76 @@
+"""The place of a rewind in a PostgreSQL database: the port `engines.target.RewindArea`, each step one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.target import rewind_area, state
+from airflow_ddlrepl.engines.postgres.target.rewind_area import Obstacles
+from airflow_ddlrepl.engines.target import Names
+from airflow_ddlrepl.engines.target_state import Fence, TargetState
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+    from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
+
+
+@dataclass
+class PostgresRewindArea:
+    """What a rewind does to the place that it builds in. target: that place."""
+
+    target: PostgresTarget
+
+    def obstacles(self, names: Names, ours: Collection[TableName]) -> Obstacles:
+        return rewind_area.in_the_way(self.target.connection, self.target.holder, names, ours)
+
+    def begin(
+        self, low: Lsn, found: TargetState, waiting: Mapping[int, TableState], names: Names, fence: Fence
+    ) -> None:
+        holder = self.target.holder
+
+        def empty() -> None:
+            with self._held(connection, found.epoch, fence.token) as cursor:
+                rewind_area.clear(cursor, holder, found.table_states.values())
+                rewind_area.reserve(cursor, holder, *names)
+                state.write_standings(cursor, holder, waiting, found.table_states.keys() - waiting.keys())
+                state.restart(cursor, holder, low, fence.epoch, fence.token)
+
+        with self.target.writing(fence.token) as connection:
+            self.target.patiently(empty, connection)
+
+    def reserve(self, names: Names, fence: Fence) -> None:
+        with self._held(self.target.connection, fence.epoch, fence.token) as cursor:
+            rewind_area.reserve(cursor, self.target.holder, *names)
+
+    def finish(self, made_as: str, at: Lsn, gone: Mapping[int, TableState], fence: Fence) -> None:
+        holder = self.target.holder
+
+        def close() -> None:
+            with self._held(self.target.connection, fence.epoch, fence.token) as cursor:
+                rewind_area.drop_tables(cursor, [one.name for one in gone.values() if one.state is not TableStatus.NEW])
+                state.write_standings(cursor, holder, {}, gone)
+                rewind_area.finish(cursor, holder, made_as, at)
+
+        self.target.patiently(close, self.target.connection)
+
+    def finished(self, made_as: str) -> Lsn | None:
+        return rewind_area.finished(self.target.connection, self.target.holder, made_as)
+
+    def free(self, fence: Fence) -> None:
+        with self._held(self.target.connection, fence.epoch, fence.token) as cursor:
+            rewind_area.free(cursor, self.target.holder)
+
+    @contextmanager
+    def _held(self, connection: Connection[Any], epoch: int, token: int) -> Iterator[Cursor[Any]]:
+        """Open a transaction that no other run can come before. Raises Fenced LCK-102."""
+        with connection.transaction(), connection.cursor() as cursor:
+            state.hold(cursor, self.target.holder, epoch=epoch, token=token)
+            yield cursor

@@ -1,0 +1,213 @@
+"""A PostgreSQL database as a target: the port of `engines.target`, bound to the channel's name there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.adapt.program.program import Program
+from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.postgres.catalog.server_facts import EmptiedServerFacts, ServerFacts
+from airflow_ddlrepl.engines.postgres.connection.connect import running, session
+from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
+from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
+from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.target import outbox, state
+from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
+from airflow_ddlrepl.engines.postgres.target.rewind import PostgresRewindArea
+from airflow_ddlrepl.engines.target_state import (
+    Applied,
+    Capabilities,
+    Fence,
+    Move,
+    StagedSlice,
+    StateChange,
+    TargetPosition,
+    TargetState,
+)
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.record import Record
+from airflow_ddlrepl.model.table import Column, Table
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+    from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
+    from airflow_ddlrepl.engines.postgres.source.exported_snapshot import SourceSnapshot
+
+_IDS = """
+SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN unnest(%s::text[], %s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w.t
+"""
+
+
+@dataclass
+class PostgresTarget:
+    """One channel's tables and state in a database. connection: for looking, in autocommit mode.
+
+    holder: under which name the state is kept. lock_timeout: seconds that one try waits for one lock.
+    """
+
+    location: str = field(repr=False)
+    holder: str
+    lock_timeout: float
+    connection: Connection[Any]
+    capabilities = Capabilities(transactional_ddl=True, position_scope="target")
+
+    @classmethod
+    def open(cls, location: str, holder: str, lock_timeout: float, seconds: int | None = None) -> PostgresTarget:
+        """Connect. seconds: that the server has to answer, whatever the location says. Raises what `session` raises."""
+        return cls(location, holder, lock_timeout, session(location, limit=seconds))
+
+    @property
+    def is_closed(self) -> bool:
+        return self.connection.closed
+
+    @property
+    def rewind_area(self) -> PostgresRewindArea:
+        return PostgresRewindArea(self)
+
+    def database(self) -> str:
+        return running(self.connection)
+
+    def facts(self) -> ServerFacts:
+        return ServerFacts(self.connection)
+
+    def facts_when_emptied(self) -> ServerFacts:
+        return EmptiedServerFacts(self.connection)
+
+    def renderer(self) -> PostgresDdl:
+        return PostgresDdl(self.facts().version)
+
+    def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
+        from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
+
+        require_readable(self.connection, condition, table, columns)
+
+    def position(self, holder: str = "") -> TargetPosition | None:
+        return state.find_position(self.connection, holder or self.holder)
+
+    def find_state(self) -> TargetState | None:
+        return state.find_state(self.connection, self.holder)
+
+    def state(self) -> TargetState:
+        return state.read_state(self.connection, self.holder)
+
+    def has_loaded(self) -> bool:
+        return state.has_loaded(self.connection, self.holder)
+
+    def is_waiting(self) -> bool:
+        return state.is_waiting(self.connection, self.holder)
+
+    def prepare(self, token: int) -> None:
+        with session(self.location) as connection:
+            end_earlier(connection, self.holder, token)  # they may hold the position
+            state.create(connection)
+
+    def take_over(self, at: Lsn, fence: Fence) -> None:
+        with session(self.location) as connection:
+            state.create(connection)
+            state.restart(connection, self.holder, at, fence.epoch, fence.token)
+
+    def claim(self, fence: Fence) -> None:
+        limit(self.connection, self.lock_timeout)
+        known = {"epoch": fence.epoch, "token": fence.token}
+        self.patiently(partial(state.claim, self.connection, self.holder, **known), self.connection)
+
+    def change_state(self, change: StateChange, fence: Fence) -> None:
+        with session(self.location) as connection, connection.transaction(), connection.cursor() as cursor:
+            _move(cursor, self.holder, change.move, fence)
+            for statement in change.statements:
+                cursor.execute(statement.encode())
+            state.write_standings(cursor, self.holder, change.states, change.gone)
+            outbox.leave(cursor, self.holder, change.records)
+
+    def sweep(self, token: int) -> None:
+        for stem in (_staging_stem(self.holder), _shadow_stem(self.holder)):
+            sweep(self.connection, stem, token)
+
+    def staging_name(self, token: int, name: str) -> str:
+        return f"{_staging_stem(self.holder)}{token}_{name}"
+
+    def apply(
+        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[Record], fence: Fence
+    ) -> Applied:
+        from airflow_ddlrepl.engines.postgres.target.apply import run_program
+
+        return run_program(
+            self.location,
+            self.holder,
+            program,
+            staged,
+            records,
+            epoch=fence.epoch,
+            token=fence.token,
+            lock_timeout=self.lock_timeout,
+        )
+
+    @contextmanager
+    def loading(self, token: int) -> Iterator[PostgresLoader]:
+        from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
+
+        with self.writing(token) as connection:
+            yield PostgresLoader(self.location, self.holder, connection, f"{_shadow_stem(self.holder)}{token}_")
+
+    @contextmanager
+    def writing(self, token: int) -> Iterator[Connection[Any]]:
+        """A session that changes tables: none of its statements waits for a lock for long, and `claim` ends it."""
+        with session(self.location, application_name=session_name("refresh", self.holder, token)) as connection:
+            limit(connection, self.lock_timeout)
+            yield connection
+
+    @contextmanager
+    def snapshot(self, names: Sequence[TableName], token: int) -> Iterator[SourceSnapshot]:
+        from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
+
+        rows = self.connection.execute(_IDS, [[name.schema for name in names], [name.name for name in names]])
+        ids = [row[0] for row in rows]
+        with source_snapshot(self.location, ids, name=session_name("refresh", self.holder, token)) as found:
+            yield found
+
+    def outbox(self) -> list[tuple[int, Record]]:
+        return outbox.left(self.connection, self.holder)
+
+    def acknowledge(self, numbers: Iterable[int]) -> None:
+        outbox.remove(self.connection, list(numbers))
+
+    def forget(self) -> None:
+        state.forget(self.connection, self.holder)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def patiently(self, work: Callable[[], None], connection: Connection[Any]) -> None:
+        """Do the work of a transaction of `connection`; again where a lock can't be had. Raises TargetError TGT-110."""
+        patiently(work, connection, self.location)
+
+
+def _move(cursor: Any, holder: str, move: Move | None, fence: Fence) -> None:
+    """Put the position where it is to be, in the open transaction; its row stays locked to the end."""
+    if move is None:
+        state.hold(cursor, holder, epoch=fence.epoch, token=fence.token)
+    elif move.since is None:
+        state.begin(cursor, holder, move.to, fence.epoch, fence.token)
+    else:
+        state.hold(cursor, holder, epoch=move.since.epoch, token=fence.token)
+        if move.restarts:
+            state.restart(cursor, holder, move.to, fence.epoch, fence.token)
+        elif move.since.lsn != move.to:
+            state.advance(cursor, holder, move.since.lsn, move.to, epoch=fence.epoch, token=fence.token)
+
+
+def _staging_stem(holder: str) -> str:
+    """How the names of a channel's staging tables begin."""
+    return f"s_{hashlib.sha256(holder.encode()).hexdigest()[:8]}_"
+
+
+def _shadow_stem(holder: str) -> str:
+    """How the names of a channel's shadow tables begin."""
+    return f"r_{hashlib.sha256(holder.encode()).hexdigest()[:12]}_"

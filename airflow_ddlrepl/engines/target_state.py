@@ -1,0 +1,144 @@
+"""What a target knows and does, as values: where it stands, how that is to change, what a program has done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from airflow_ddlrepl.adapt.plan_model import Executed
+from airflow_ddlrepl.adapt.program.program import Slice
+from airflow_ddlrepl.config.sections.refresh_options import RefreshOptions
+from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.record import Record
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+
+WAITING = (TableStatus.PENDING, TableStatus.NEW)
+"""How a table stands that waits for a refresh."""
+
+TRUNCATED = "no_truncate: the source's table was truncated, and the rows at the target stay"
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a kind of target can do, as far as the stages act upon it.
+
+    transactional_ddl: schema changes, rows and the position are committed together; where not, the ledger has to say
+    before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
+    whole target, or does each table have its own?
+    """
+
+    transactional_ddl: bool
+    position_scope: Literal["target", "table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Who writes: the epoch that the channel is in, and the token of the run's lock. A target refuses an older run."""
+
+    epoch: int
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetPosition:
+    """Where a target stands: everything that commits before lsn is applied, of an epoch, by the run of a token."""
+
+    lsn: Lsn
+    epoch: int
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """lsn: everything that commits before it is applied. table_states: the channel's tables here, by source id."""
+
+    lsn: Lsn
+    epoch: int
+    token: int
+    table_states: Mapping[int, TableState]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A target's position is to be `to`.
+
+    since: where the target stands now, which nobody else may have changed; None: it has no position yet. restarts: the
+    channel begins again there, whatever was applied; records that were not read yet are forgotten.
+    """
+
+    to: Lsn
+    since: TargetPosition | TargetState | None
+    restarts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """What is written of a target's state in one transaction.
+
+    move: of its position; None: it stays. statements: run first. states: tables as they stand now, by id. gone: ids of
+    those that it has no more. records: for the repository.
+    """
+
+    move: Move | None = None
+    statements: Sequence[str] = ()
+    states: Mapping[int, TableState] = field(default_factory=dict)
+    gone: Collection[int] = ()
+    records: Sequence[Record] = ()
+
+
+@dataclass
+class StagedSlice:
+    """A slice of a program with what was staged of it: sections in order, each a list of what one task returned."""
+
+    piece: Slice
+    sections: dict[int, list[Any]]
+
+
+@dataclass
+class Applied:
+    """What a program did: rows by kind, changes by kind, statements run, warnings; notes: what each change means.
+
+    discarded: changes that the target does not take, by table and reason. executed: what was run for schema changes.
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)
+    statements: int = 0
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    discarded: Counter[str] = field(default_factory=Counter)
+    executed: list[Executed] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """A loaded shadow table that is to become a target's table.
+
+    state: as the table stands afterwards. rows: how many were loaded. previous: the table's name at the target before,
+    if it is there. keeps: columns that the source does not have: rows that stay, by key, keep their values there.
+    stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
+    """
+
+    state: TableState
+    shadow: TableName
+    rows: int
+    previous: TableName | None
+    keeps: Sequence[str]
+    stood: Table | None
+    options: RefreshOptions
+
+
+def forgotten(target: str, channel: str) -> TargetError:
+    """Return the error for a target that knows nothing of the channel although it should. target: how it is named."""
+    return TargetError(
+        f"{target} knows nothing of channel {channel}",
+        code="TGT-101",
+        hint="was it restored, its schema ddlrepl dropped, or does its location lead to another database now?"
+        " `ddlrepl activate` loads its tables again; where they hold rows still, set `existing_tables: replace` for it"
+        " first",
+    )
