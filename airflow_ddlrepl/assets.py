@@ -25,7 +25,7 @@ def schema_asset(channel: str) -> Asset:
     return _asset(channel, "schema")
 
 
-def last_told(context: Context, asset: Asset) -> Mapping[str, Any] | None:
+def last_event_extra(context: Context, asset: Asset) -> Mapping[str, Any] | None:
     """Return the `extra` of the asset's newest event, None when there is none.
 
     The asset must be an inlet of the task.
@@ -34,7 +34,7 @@ def last_told(context: Context, asset: Asset) -> Mapping[str, Any] | None:
     return newest[0].extra if newest else None
 
 
-def tell(context: Context, asset: Asset, extra: Mapping[str, Any]) -> None:
+def set_event_extra(context: Context, asset: Asset, extra: Mapping[str, Any]) -> None:
     """Set the `extra` of the event that the asset gets when the task succeeds.
 
     The asset must be an outlet of the task.

@@ -21,7 +21,7 @@ class Exit(IntEnum):
 
 
 class DdlReplError(Exception):
-    """This error tells a person what went wrong and what to do about it.
+    """This error says what went wrong and what a person can do about it.
 
     code: stable, e.g. "SRC-101". target/table/at: where it happened, and the log position, when known.
     hint: the next step. retryable: the same call may succeed later without any change.

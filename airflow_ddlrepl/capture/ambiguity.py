@@ -1,4 +1,4 @@
-"""This module finds schema changes without a log record after which rows can't be told from rows before them."""
+"""This module finds unlogged schema changes that leave open whether a row was written before or after them."""
 
 from __future__ import annotations
 

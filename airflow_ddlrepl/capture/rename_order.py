@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from airflow_ddlrepl.model.names import TableName, stem
+from airflow_ddlrepl.model.names import TableName, shortened
 from airflow_ddlrepl.model.table import Table
 
 
@@ -19,7 +19,7 @@ def in_rename_order(known: Mapping[int, Table], now: Sequence[Table]) -> Iterato
         table = next((t for t in waiting if names.get(t.name, t.id) == t.id), None)
         if table is None:
             old = known[names[waiting[0].name]]
-            yield old.with_(name=TableName(old.name.schema, f"{stem(old.name.name)}_moving_{old.id}"))
+            yield old.with_(name=TableName(old.name.schema, f"{shortened(old.name.name)}_moving_{old.id}"))
             del names[old.name]
             continue
         waiting.remove(table)

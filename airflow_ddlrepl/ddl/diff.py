@@ -39,11 +39,11 @@ DETECTORS: tuple[Callable[[Table, Table], Iterable[TableChange]], ...] = (
     detach_partition.spot,
     change_key.spot_dropped,
     change_generated.spot_dropped,
-    change_generated.spot_in_the_way,
+    change_generated.spot_blocking,
     drop_column.spot,
     rename_column.spot,
     change_identity.spot_dropped,
-    change_default.spot_in_the_way,
+    change_default.spot_blocking,
     change_type.spot,
     add_column.spot,
     change_generated.spot,
@@ -55,7 +55,7 @@ DETECTORS: tuple[Callable[[Table, Table], Iterable[TableChange]], ...] = (
     change_replica_identity.spot,
     change_partition_key.spot,
     attach_partition.spot,
-    create_type.spot_forgotten,
+    create_type.spot_unused,
     opaque.spot,
 )
 

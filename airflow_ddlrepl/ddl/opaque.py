@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.base.change import TableChange
-from airflow_ddlrepl.ddl.base.edit import settled
+from airflow_ddlrepl.ddl.base.edit import comparable
 from airflow_ddlrepl.model.table import Table
 
 
@@ -33,7 +33,7 @@ class Opaque(TableChange):
 
 def spot(old: Table, new: Table) -> Iterator[Opaque]:
     """Yield one opaque change when the shapes still differ after all other kinds were applied."""
-    before, after = settled(old), settled(new)
+    before, after = comparable(old), comparable(new)
     parts = tuple(f.name for f in fields(Table) if f.compare and getattr(before, f.name) != getattr(after, f.name))
     if parts:
         yield Opaque(parts, new)

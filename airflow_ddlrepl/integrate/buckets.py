@@ -9,19 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_ddlrepl.integrate.equality import Ints, KeyColumn, canonical, ends
-from airflow_ddlrepl.integrate.keys import both_sides, sides, spread
+from airflow_ddlrepl.integrate.keys import ids_by_row, key_rows, key_values
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 def bucket_of(changes: pa.Table, key: Sequence[KeyColumn], buckets: int) -> Ints:
     """Return the bucket of each row's key, the same in every process; rows with key updates are not allowed."""
-    new_at, old_at = sides(changes)
+    new_at, old_at = key_rows(changes)
     mixed = np.zeros(len(new_at) + len(old_at), np.uint64)
     for column in key:
-        values = canonical(both_sides(changes, column.name, new_at, old_at), column.equality)
+        values = canonical(key_values(changes, column.name, new_at, old_at), column.equality)
         mixed = _mix(mixed * np.uint64(0x9E3779B97F4A7C15) + _hash(values))
-    ids = spread((mixed % np.uint64(buckets)).astype(np.int64), new_at, old_at, changes.num_rows)
+    ids = ids_by_row((mixed % np.uint64(buckets)).astype(np.int64), new_at, old_at, changes.num_rows)
     return np.where(ids.new >= 0, ids.new, ids.old)
 
 

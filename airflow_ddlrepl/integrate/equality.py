@@ -1,6 +1,6 @@
 """This module decides when two key values are equal as PostgreSQL sees them, which equal bytes alone do not show.
 
-Types whose equality can't be told from the bytes here (interval, citext, jsonb, arrays, collations that
+Types whose equality can't be decided from the bytes here (interval, citext, jsonb, arrays, collations that
 ignore case, …) are left to the target.
 """
 
@@ -31,7 +31,7 @@ class Equality(Enum):
     FLOAT = "-0 is 0, NaN is NaN"
     NUMERIC = "1 is 1.00, send format"
     NUMERIC_TEXT = "1 is 1.00, text"
-    TARGET = "only the target can tell"
+    TARGET = "only the target can decide"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def equality(column: Column, encoding: str, types: Sequence[TypeDefinition] = ()
 
 
 def _collations(column: Column, types: Sequence[TypeDefinition]) -> list[str]:
-    """Its own and those of any domain in use (more than its own: only costs time)."""
+    """Return the collations of the column and of any domain in use (more than its own: only costs time)."""
     of_domains = [t.collation for t in types] if column.type.kind is TypeKind.DOMAIN else []
     return [name for name in (column.collation, *of_domains) if name is not None]
 

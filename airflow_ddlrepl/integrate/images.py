@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from airflow_ddlrepl.integrate.equality import Ints
-from airflow_ddlrepl.integrate.keys import dense
+from airflow_ddlrepl.integrate.keys import renumber
 from airflow_ddlrepl.model.change import Op
 
 
@@ -27,7 +27,7 @@ def net_images(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
     codes = np.zeros(len(came) + len(went), np.int64)
     for values in images.values():
         encoded = _exact(values).dictionary_encode(null_encoding="encode")
-        codes = dense(codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False))
+        codes = renumber(codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False))
     copies, first = _sums(codes, len(came))
     at = np.flatnonzero(copies)
     return pa.table(

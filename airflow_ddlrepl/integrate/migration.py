@@ -19,11 +19,11 @@ def migrated(changes: pa.Table, was: Flags, now: Flags) -> pa.Table:
     op = changes["op"].to_numpy()
     is_update = op == Op.UPDATE
     comes, goes = is_update & now & ~was, is_update & was & ~now
-    kept = np.where(op == Op.INSERT, now, np.where(op == Op.DELETE, was, was | now))
-    if kept.all() and not comes.any() and not goes.any():
+    left = np.where(op == Op.INSERT, now, np.where(op == Op.DELETE, was, was | now))
+    if left.all() and not comes.any() and not goes.any():
         return changes
     as_op = np.where(comes, Op.INSERT, np.where(goes, Op.DELETE, op)).astype(np.int8)
     before = np.where(comes, 0, changes["before"].to_numpy()).astype(np.int8)
     for name, values in (("op", as_op), ("before", before)):
         changes = changes.set_column(changes.column_names.index(name), name, pa.array(values))
-    return changes.filter(pa.array(kept))
+    return changes.filter(pa.array(left))

@@ -27,12 +27,12 @@ class Living:
     """A living row is the state of one row after some changes.
 
     base: its key in the target at the start, -1 when it was not there. last: its newest change, -1 when
-    untouched. held: per column that is sometimes absent the newest change that has its value.
+    untouched. value_at: per column that is sometimes absent the newest change that has its value.
     """
 
     base: int
     last: int
-    held: list[int]
+    value_at: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Fate:
     base: int
     key: int
     last: int
-    held: Sequence[int]
+    value_at: Sequence[int]
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Follower:
     living: dict[int, Living] = field(default_factory=dict)
     dead: set[int] = field(default_factory=set)
 
-    def step(self, row: int, op: int, old: int, new: int, told: Sequence[bool]) -> None:
+    def step(self, row: int, op: int, old: int, new: int, has_value: Sequence[bool]) -> None:
         """Apply one change: its row number, operation, key before and after, and which columns it has a value of."""
         if op == Op.INSERT:
             self.living[new] = Living(-1, row, [row] * self.width)
@@ -67,7 +67,7 @@ class Follower:
                 self.dead.add(entry.base)
             return
         entry.last = row
-        entry.held = [row if is_told else before for is_told, before in zip(told, entry.held)]
+        entry.value_at = [row if is_present else before for is_present, before in zip(has_value, entry.value_at)]
         self.living[new] = entry
 
     def fates(self) -> Iterator[Fate]:
@@ -79,11 +79,11 @@ class Follower:
         for key, row in self.living.items():
             if row.base >= 0:
                 kind = Kind.UPDATE if row.base == key else Kind.MOVE
-                yield Fate(kind, row.base, key, row.last, row.held)
+                yield Fate(kind, row.base, key, row.last, row.value_at)
             elif key in dead:
                 dead.discard(key)
-                yield Fate(Kind.UPDATE, key, key, row.last, row.held)
+                yield Fate(Kind.UPDATE, key, key, row.last, row.value_at)
             else:
-                yield Fate(Kind.INSERT, -1, key, row.last, row.held)
+                yield Fate(Kind.INSERT, -1, key, row.last, row.value_at)
         for key in dead:
             yield Fate(Kind.DELETE, key, -1, -1, ())

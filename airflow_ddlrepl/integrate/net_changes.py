@@ -42,7 +42,7 @@ class _Rows:
 
     base: Ints
     last: Ints
-    held: dict[str, Ints]
+    value_at: dict[str, Ints]
 
 
 def net(
@@ -52,10 +52,10 @@ def net(
     columns: Sequence[str] | None = None,
     ids: KeyIds | None = None,
 ) -> NetRows:
-    """Return the net change of one table's rows, given in log order in the row-file schema, by key.
+    """Return the net change of one table's rows by key; the rows are in log order, in the row-file schema.
 
     layout: every column in the order of the `absent` bitmap. columns: those wanted (default: all).
-    ids: the keys as the target numbered them. Raises NeedsTargetKeys when they are needed and not given.
+    ids: the keys as the target numbered them. Raises NeedsTargetKeys when they are needed and missing.
     """
     absent = absent_columns(changes["absent"], layout)
     changes = with_whole_keys(changes, [c.name for c in key], absent)
@@ -100,8 +100,8 @@ def _follow(op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags) -
     follower = Follower(len(absent))
     key = np.where(ids.new >= 0, ids.new, ids.old)
     for row in np.flatnonzero(moving[key]):
-        told = [not flags[row] for flags in absent.values()]
-        follower.step(int(row), int(op[row]), int(ids.old[row]), int(ids.new[row]), told)
+        has_value = [not flags[row] for flags in absent.values()]
+        follower.step(int(row), int(op[row]), int(ids.old[row]), int(ids.new[row]), has_value)
     return list(follower.fates())
 
 
@@ -114,21 +114,21 @@ def _plain(op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags) ->
     keys = np.flatnonzero(last >= 0)
     is_new = op[first[keys]] == Op.INSERT
     is_gone = op[last[keys]] == Op.DELETE
-    held = {}
+    value_at = {}
     for name, flags in absent.items():
-        told = rows[~flags[rows] & (op[rows] != Op.DELETE)]
-        held[name] = _newest(key[told], told, len(moving))
+        has_value = rows[~flags[rows] & (op[rows] != Op.DELETE)]
+        value_at[name] = _newest(key[has_value], has_value, len(moving))
     chosen = {
         Kind.DELETE: keys[~is_new & is_gone],
         Kind.UPDATE: keys[~is_new & ~is_gone],
         Kind.MOVE: keys[:0],
         Kind.INSERT: keys[is_new & ~is_gone],
     }
-    return {kind: _Rows(at, last[at], {name: h[at] for name, h in held.items()}) for kind, at in chosen.items()}
+    return {kind: _Rows(at, last[at], {name: h[at] for name, h in value_at.items()}) for kind, at in chosen.items()}
 
 
 def _newest(key: Ints, rows: Ints, keys: int) -> Ints:
-    """Per key the last of its rows in the given order, -1 without one."""
+    """Return for each key the last of these rows that has it, -1 where none has."""
     found = np.full(keys, -1, np.int64)
     found[key] = rows  # of equal keys the last one stays
     return found
@@ -141,7 +141,9 @@ def _joined(rows: _Rows, fates: Sequence[Fate], absent: Iterable[str]) -> _Rows:
         np.concatenate([rows.base, np.array([fate.base for fate in fates], np.int64)]),
         np.concatenate([rows.last, np.array([fate.last for fate in fates], np.int64)]),
         {
-            name: np.concatenate([rows.held[name], np.array([f.held[i] if f.held else -1 for f in fates], np.int64)])
+            name: np.concatenate(
+                [rows.value_at[name], np.array([f.value_at[i] if f.value_at else -1 for f in fates], np.int64)]
+            )
             for i, name in enumerate(absent)
         },
     )
@@ -168,10 +170,10 @@ class _Taker:
 
     def _values(self, rows: _Rows) -> dict[str, Any]:
         """Columns that are never absent are taken together: each call costs more than twenty of its rows."""
-        always = [f"a_{c}" for c in self.columns if c not in rows.held]
+        always = [f"a_{c}" for c in self.columns if c not in rows.value_at]
         whole = self._take(always, rows.last) if always else {}
-        some = {f"a_{c}": self._take([f"a_{c}"], at)[f"a_{c}"] for c, at in rows.held.items()}
-        return {f"a_{c}": some[f"a_{c}"] if c in rows.held else whole[f"a_{c}"] for c in self.columns}
+        some = {f"a_{c}": self._take([f"a_{c}"], at)[f"a_{c}"] for c, at in rows.value_at.items()}
+        return {f"a_{c}": some[f"a_{c}"] if c in rows.value_at else whole[f"a_{c}"] for c in self.columns}
 
     def _take(self, columns: Sequence[str], at: Ints) -> pa.Table:
         values = self.changes.select(list(columns))
@@ -181,7 +183,7 @@ class _Taker:
         return values.take(pa.array(at, mask=missing) if missing.any() else pa.array(at))
 
     def _base_keys(self, rows: _Rows) -> dict[str, Any]:
-        """Key values of base rows, from any change that tells them."""
+        """Return the key values of base rows, from any change that has them."""
         keys = int(max(self.ids.new.max(initial=-1), self.ids.old.max(initial=-1))) + 1
         old_at = np.flatnonzero((self.changes["before"].to_numpy() != 0) & (self.ids.old >= 0))
         new_at = np.flatnonzero(self.ids.new >= 0)
@@ -196,4 +198,4 @@ class _Taker:
 
 def _held(rows: _Rows) -> dict[str, Any]:
     """`h_` flags of the columns that some of these rows do not change."""
-    return {f"h_{name}": pa.array(at >= 0) for name, at in rows.held.items() if (at < 0).any()}
+    return {f"h_{name}": pa.array(at >= 0) for name, at in rows.value_at.items() if (at < 0).any()}

@@ -51,7 +51,7 @@ class Lineage:
         before = [UNKNOWN] if self.ended is None else [f"{number}@{end}" for number, end in self.ended]
         return " ".join([*before, str(self.timeline)])
 
-    def keeps(self, before: Lineage, at: Lsn) -> bool:
+    def contains_log(self, before: Lineage, at: Lsn) -> bool:
         """Return whether the log before `at`, as it was read in the lineage `before`, is also part of this lineage."""
         if self.ended is None or before.ended is None:
             return self.timeline == before.timeline

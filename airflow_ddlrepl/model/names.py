@@ -15,11 +15,11 @@ class TableName(NamedTuple):
         return f"{self.schema}.{self.name}"
 
 
-def aside(name: str, of: object) -> str:
+def displaced_name(name: str, of: object) -> str:
     """Return the new name of a table or type that makes way for another one of its name; `of` is its id."""
-    return f"{stem(name)}_kept_{of}"
+    return f"{shortened(name)}_kept_{of}"
 
 
-def stem(name: str) -> str:
+def shortened(name: str) -> str:
     """Return the name's first 40 bytes; with an id behind them they are a name that every server takes unchanged."""
     return name.encode()[:40].decode(errors="ignore")

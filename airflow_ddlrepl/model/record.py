@@ -15,9 +15,9 @@ RELOADED = "the table is not in the source's log: it is loaded whole"
 BY_HAND = "asked for by hand"
 JOINED = "the table joined the channel at activation"
 NEW_TRAIL = "the trail was lost, and a new one has begun"
-UNREADABLE = "rows came that the target can't read"  # no value of theirs is kept
+UNREADABLE = "rows came that the target can't read"  # no value of theirs is stored
 
-FIRST = "first"  # as the actions say, of a table whose rows the target could never have had
+FIRST_LOAD = "first"  # as the actions say, of a table whose rows the target could never have had
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class StepApplied:
 
 
 @dataclass(frozen=True, slots=True)
-class RefreshAsked:
+class RefreshRequested:
     """A table waits for a refresh since position `at`.
 
     is_by_hand: a person requested it, and the person's reason replaces others. how: refresh options, or FIRST; empty:
@@ -66,7 +66,7 @@ class RefreshDeclined:
     at: Lsn
 
 
-Record = StepApplied | RefreshAsked | RefreshDone | RefreshDeclined
+Record = StepApplied | RefreshRequested | RefreshDone | RefreshDeclined
 
 
 def to_json(record: Record) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def from_json(data: dict[str, Any]) -> Record:
 
 _KINDS: dict[str, type[Record]] = {
     "step": StepApplied,
-    "refresh asked": RefreshAsked,
+    "refresh asked": RefreshRequested,
     "refresh done": RefreshDone,
     "refresh declined": RefreshDeclined,
 }

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from airflow.sdk import Context
 
-from airflow_ddlrepl.assets import data_asset, last_told, schema_asset, tell
+from airflow_ddlrepl.assets import data_asset, last_event_extra, schema_asset, set_event_extra
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator, is_driver
 
@@ -34,7 +34,7 @@ class IntegrateOperator(DdlReplSparkOperator):
 
         assets = {"data": data_asset(channel.name), "schema": schema_asset(channel.name)}
         ours = {kind: asset for kind, asset in assets.items() if asset in self.outlets}
-        before = {kind: last_told(context, asset) for kind, asset in ours.items()}
+        before = {kind: last_event_extra(context, asset) for kind, asset in ours.items()}
         self.outlets = [one for one in self.outlets if one not in ours.values()]
         try:
             found = flow.news(channel, **before, run_id=str(context["run_id"]))
@@ -53,4 +53,4 @@ class IntegrateOperator(DdlReplSparkOperator):
             if extra is not None:
                 self.log.info("%s of channel %s: there is news", kind, channel.name)
                 self.outlets.append(asset)
-                tell(context, asset, extra)
+                set_event_extra(context, asset, extra)

@@ -76,7 +76,7 @@ def _insert_new(dialect: str, table: Table) -> Any:
 
 
 def _insert(dialect: str) -> Callable[[Table], Any]:
-    """The dialect's INSERT. Imports that one alone: the others of PostgreSQL's package cost every command 0.1 s."""
+    """Return the dialect's INSERT; import no other one, for PostgreSQL's package costs every command 0.1 s."""
     if dialect == "sqlite":
         from sqlalchemy.dialects.sqlite import insert as of_sqlite
 

@@ -83,7 +83,7 @@ class Channels(Base):
                     f" now ({source}, as server/database)",
                     code="REP-107",
                     hint="give the other database's channel another name or repository. When it is the same one, made"
-                    " anew: `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
+                    " again: `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
                 )
 
     def set_explained(self, channel: str, token: int, explained: str) -> None:

@@ -86,9 +86,9 @@ class Database:
             return full
         if self.is_sqlite and "locked" in reason:
             return RepositoryError(
-                f"repository {self.shown} stayed locked for {BUSY_SECONDS} s",
+                f"repository {self.shown} has been locked for {BUSY_SECONDS} s",
                 code="REP-105",
-                hint="another process writes for very long, or the file lies on a network disk: use PostgreSQL then",
+                hint="run again when no other process writes to it; use PostgreSQL instead of a file on a network disk",
                 retryable=True,
             )
         if isinstance(error, OperationalError) or error.connection_invalidated:
@@ -101,11 +101,11 @@ class Database:
         return RepositoryError(
             f"repository {self.shown}: {reason}",
             code="REP-100",
-            hint="its user needs the right to create a schema there once; was it changed by hand?",
+            hint="give its user the right to create a schema there once; if it was changed by hand, restore it",
         )
 
     def _full(self, reason: str) -> DiskFull | None:
-        """The disk has no room; told by the reason, or by the disk itself where SQLite only says that it can't."""
+        """Return the error of a full disk: by the reason, or by the free space where SQLite gives no reason."""
         free = shutil.disk_usage(self._file.parent).free if self._file and self._file.parent.is_dir() else None
         is_mute = free is not None and free < NO_ROOM_BYTES and ("I/O error" in reason or "unable to open" in reason)
         if not (is_mute or " is full" in reason or "No space left on device" in reason):
@@ -114,7 +114,7 @@ class Database:
         return DiskFull(
             f"the disk of repository {self.shown} is full: {reason}{room}",
             code="DSK-102",
-            hint="make room there. What was being recorded is undone, and the next run does it again",
+            hint="make room there. The unfinished write is undone, and the next run does it again",
             retryable=True,
         )
 
@@ -161,7 +161,7 @@ def _sqlite(url: URL) -> Engine:
 
 @cache
 def _dialect() -> Dialect:
-    """The same for all files: a process compiles a statement once, not again for each repository that it opens."""
+    """Return one dialect for all files, so that a process compiles a statement once for all repositories."""
     engine = create_engine("sqlite://")
     engine.connect().close()  # it learns from its first connection
     engine.dispose()
@@ -169,7 +169,7 @@ def _dialect() -> Dialect:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Readers and a writer at once. SQLite's busy timeout does not cover the very first switch."""
+    """Let readers and a writer work at once; SQLite's busy timeout does not cover the very first switch."""
     last = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -74,7 +74,7 @@ class ChannelLock:
             except Fenced:
                 return
             except DdlReplError:
-                continue  # the repository may answer again before the lease ends; check() tells otherwise
+                continue  # the repository may answer again before the lease ends; else check() raises
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -184,12 +184,12 @@ class Revisions(Base):
         return dict(self._newest[channel][1])
 
     def _stand(self, channel: str) -> tuple[Any, ...]:
-        """Another one whenever a revision came, or went, or was moved."""
+        """Return a value that is another one whenever a revision was added, deleted or moved."""
         with self._database.read() as connection:
             return tuple(connection.execute(_STAND, {"channel": channel}).one())
 
     def _read(self, narrow: Callable[[Select[Any]], Select[Any]]) -> list[Revision]:
-        """By table and number. What stands at a position never changes: each is read once."""
+        """Return revisions by table and number; a stored revision never changes, so each is read once."""
         order = (revisions.c.table_id, revisions.c.number)
         with self._database.read() as connection:
             query = narrow(select(*_MARK)).order_by(*order)
@@ -243,7 +243,7 @@ class Revisions(Base):
 
 
 def _within(query: Select[Any], channel: str, low: Lsn | None = None, high: Lsn | None = None) -> Select[Any]:
-    """Of the newest epoch's segments."""
+    """Narrow a query to the newest epoch's segments, and to those between two positions."""
     newest = (channels.c.name == segments.c.channel) & (channels.c.epoch == segments.c.epoch)
     query = query.select_from(segments.join(channels, newest)).where(segments.c.channel == channel)
     if low is not None:
@@ -252,7 +252,7 @@ def _within(query: Select[Any], channel: str, low: Lsn | None = None, high: Lsn 
 
 
 def _continues(connection: Connection, channel: str, segment: SegmentFacts) -> bool:
-    """True: it starts where the last one ended. False: it is in already."""
+    """Return True when the segment starts where the last one ended, False when it is stored already."""
     key = (segments.c.channel == channel) & (segments.c.epoch == segment.epoch) & (segments.c.low == int(segment.low))
     high = connection.execute(select(segments.c.high).where(key)).scalar()
     if high == segment.high:
@@ -261,10 +261,10 @@ def _continues(connection: Connection, channel: str, segment: SegmentFacts) -> b
     captured = connection.execute(query).scalar()
     epoch = connection.execute(select(channels.c.epoch).where(channels.c.name == channel)).scalar()
     if high is not None or captured != segment.low or epoch != segment.epoch:
-        stands = "nowhere" if captured is None else str(Lsn(captured))
+        position = "none" if captured is None else str(Lsn(captured))
         raise RepositoryError(
             f"window {segment.low} to {segment.high} (epoch {segment.epoch}) doesn't continue channel {channel}, "
-            f"which stands at {stands} (epoch {epoch})",
+            f"whose captured position is {position} (epoch {epoch})",
             code="REP-104",
             at=segment.low,
             hint="nothing was written; run again: a run starts from the stored position",
@@ -285,7 +285,7 @@ def _must_equal(connection: Connection, channel: str, revision: Revision) -> Non
             code="REP-103",
             table=revision.table.name if revision.table else None,
             at=revision.key,
-            hint="nothing was written; run again: numbers are given from the stored revisions",
+            hint="nothing was written; run again: a run numbers revisions from the stored ones",
         )
 
 
@@ -329,7 +329,7 @@ def _revision(row: Any) -> Revision:
 
 
 def _mark(row: Any) -> tuple[Any, ...]:
-    """What tells a stored revision from any other."""
+    """Return what identifies a stored revision."""
     return (row.channel, row.table_id, row.number, row.lsn, row.seq, row.created)
 
 

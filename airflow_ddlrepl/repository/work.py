@@ -8,7 +8,7 @@ from sqlalchemy import delete, select, update
 
 from airflow_ddlrepl.errors import ConfigError, RepositoryError
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import RELOADED, RefreshAsked
+from airflow_ddlrepl.model.record import RELOADED, RefreshRequested
 from airflow_ddlrepl.repository.base import Base, put, put_new
 from airflow_ddlrepl.repository.rows import ControlRow, LedgerRow, RefreshRow, StepState
 from airflow_ddlrepl.repository.tables import controls, ledger, refreshes
@@ -90,11 +90,11 @@ class Work(Base):
             row = connection.execute(select(controls).where(*where)).first()
         if row is None:
             raise ConfigError(
-                f"channel {channel} has no control {control_id}", code="CTL-102", hint="ddlrepl controls lists them"
+                f"channel {channel} has no control {control_id}", code="CTL-102", hint="`ddlrepl controls` lists them"
             )
         return _control(row)
 
-    def request_refresh(self, channel: str, token: int, target: str, asked: RefreshAsked) -> RefreshRow:
+    def request_refresh(self, channel: str, token: int, target: str, asked: RefreshRequested) -> RefreshRow:
         """Store that a table waits to be loaded again; a request that is pending already stands for later ones, too.
 
         A person's reason and options replace those of the pending request.
@@ -171,7 +171,7 @@ def _done_already(target: str, table_id: int, revision: int, step: int) -> Repos
     return RepositoryError(
         f"step {step} towards revision {revision} of table {table_id} is done at {target} with other SQL",
         code="REP-106",
-        hint="a finished step is never changed; plan again from the target's present shape",
+        hint="a finished step is never changed; run again: a run plans from the target's present shape",
     )
 
 

@@ -153,7 +153,7 @@ def _in_order(found: Iterable[Load | None]) -> list[Load]:
 
 
 def _load(trail: Trail, path: str) -> Load | None:
-    """None when it is gone by now."""
+    """Return the load of a manifest, read once; None when the manifest is gone."""
     known = _KNOWN.setdefault(trail, {})
     if path not in known and (data := trail.place.read(path)) is not None:
         known[path] = _parse(path, data)
@@ -165,7 +165,9 @@ def _parse(path: str, data: bytes) -> Load:
         return Load.from_json(json.loads(data))
     except (ValueError, KeyError, TypeError) as error:
         raise TrailError(
-            f"{path} is no load: {error!r}", code="TRL-106", hint="restore the file, or remove it"
+            f"the manifest {path} of a load can't be read: {error!r}",
+            code="TRL-106",
+            hint="restore the file, or remove it",
         ) from error
 
 

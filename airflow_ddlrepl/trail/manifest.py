@@ -195,8 +195,8 @@ class Segment:
     @property
     def is_empty(self) -> bool:
         """Return whether the segment has no rows, events or transactions, and no table can have changed unseen."""
-        told = any(part.files or part.event_count or part.transaction_count for part in self.parts)
-        return self.is_inspected and not told
+        has_content = any(part.files or part.event_count or part.transaction_count for part in self.parts)
+        return self.is_inspected and not has_content
 
     def files(self) -> Iterator[RowFile]:
         """Yield the row files of all parts, in the order of the parts."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.place import Sink, crc_text
 
-LEAST_PIECES = 8  # fewer tables have a Parquet file each
+MIN_PIECES = 8  # fewer tables have a Parquet file each
 PIECE_BYTES = 1 << 16
 _CODEC = pa.Codec("zstd", 1)
 _SIZE = struct.Struct("<q")

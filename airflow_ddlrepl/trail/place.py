@@ -37,15 +37,15 @@ class Place:
     def __init__(self, url: str) -> None:
         if redact(url) != url:
             raise TrailError(
-                f"the trail's URL {redact(url)} holds a password, which would be written down in many places",
+                f"the trail's URL {redact(url)} holds a password, which would be stored in many places",
                 code="TRL-110",
-                hint="give it by the environment: AWS_…, FSSPEC_…",
+                hint="set the password in the environment instead: AWS_…, FSSPEC_…",
             )
         try:
             self.fs, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise TrailError(
-                f"no file system for the trail {redact(url)!r}: {redact(str(error))}",
+                f"the trail {redact(url)!r} has no file system here: {redact(str(error))}",
                 code="TRL-107",
                 hint="for s3:// install s3fs",
             ) from None
@@ -60,9 +60,9 @@ class Place:
         parts = path.split("/")
         if not path or any(part in ("", ".", "..") for part in parts) or _UNSAFE.search(path):
             raise TrailError(
-                f"{path!r} is no path inside the trail",
+                f"{path!r} is not a path inside the trail",
                 code="TRL-105",
-                hint="a manifest that names it is damaged or forged",
+                hint="the manifest that names it is damaged or was changed: restore it",
             )
         full = f"{self.root}/{path}"
         if self.is_local and not os.path.realpath(full).startswith(os.path.realpath(self.root) + os.sep):
@@ -73,7 +73,7 @@ class Place:
     def create(self, path: str) -> Sink:
         """Open a new file to write; an existing file of that name is replaced."""
         full = self.full(path)
-        with reached():
+        with store_errors():
             if not self.is_local:
                 return Sink(path, self.fs.open(full, "wb"))
             _folders(os.path.dirname(full))
@@ -83,7 +83,7 @@ class Place:
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write the whole file at once; return False, with nothing written, when it exists already."""
         full = self.full(path)
-        with reached():
+        with store_errors():
             if self.is_local:
                 return _link_if_absent(full, data)
             try:
@@ -99,7 +99,7 @@ class Place:
     def replace(self, path: str, data: bytes) -> None:
         """Write the whole file at once, in the place of one that may exist."""
         full = self.full(path)
-        with reached():
+        with store_errors():
             if not self.is_local:
                 self.fs.pipe_file(full, data)
                 return
@@ -110,7 +110,7 @@ class Place:
         """Return the whole file, or at most `size` bytes of it from an offset on; None when it does not exist."""
         full = self.full(path)
         piece = (None, None) if offset is None else (offset, offset + size)
-        with reached():
+        with store_errors():
             try:
                 return bytes(self.fs.cat_file(full, *piece))
             except FileNotFoundError:
@@ -119,7 +119,7 @@ class Place:
     def size(self, path: str) -> int | None:
         """Return the file's size in bytes, None when it does not exist."""
         full = self.full(path)
-        with reached():
+        with store_errors():
             try:
                 return int(self.fs.info(full)["size"])
             except FileNotFoundError:
@@ -131,7 +131,7 @@ class Place:
         A folder that can't be read is an error: what stands in it would be taken for gone.
         """
         top = self.full(folder) if folder else self.root
-        with reached():
+        with store_errors():
             try:
                 found = _listed(top) if self.is_local else self.fs.find(top, detail=True)
             except FileNotFoundError:
@@ -142,7 +142,7 @@ class Place:
     def remove(self, path: str) -> None:
         """Delete the file where it exists, and the folders that are empty then."""
         full = self.full(path)
-        with reached(), contextlib.suppress(FileNotFoundError):
+        with store_errors(), contextlib.suppress(FileNotFoundError):
             self.fs.rm_file(full)
         if self.is_local:
             _drop_empty_folders(PurePosixPath(full).parent, PurePosixPath(self.root))
@@ -165,7 +165,7 @@ class Sink:
         view = memoryview(data).cast("B")
         if self.abandoned:  # a Parquet writer that is let go of still writes its footer
             return len(view)
-        with reached(), self._room(len(view)):
+        with store_errors(), self._room(len(view)):
             self._file.write(view)
         self._crc = zlib.crc32(view, self._crc)
         self.size += len(view)
@@ -195,7 +195,7 @@ class Sink:
         if self.closed:
             return
         self.closed = True
-        with reached(), self._room(self.size), self._file:
+        with store_errors(), self._room(self.size), self._file:
             if self._folder:
                 self._file.flush()
                 os.fsync(self._file.fileno())
@@ -210,7 +210,7 @@ class Sink:
     def _room(self, wanted: int) -> contextlib.AbstractContextManager[None]:
         if self._folder is None:
             return contextlib.nullcontext()
-        return room(self._folder, f"{self._folder}/{os.path.basename(self.path)}", wanted)
+        return disk_space_errors(self._folder, f"{self._folder}/{os.path.basename(self.path)}", wanted)
 
     @property
     def blob(self) -> Blob:
@@ -219,7 +219,7 @@ class Sink:
 
 
 @contextlib.contextmanager
-def reached() -> Iterator[None]:
+def store_errors() -> Iterator[None]:
     """Turn failures of the trail's store inside the block into errors with a code and a hint."""
     try:
         yield
@@ -232,7 +232,9 @@ def reached() -> Iterator[None]:
         ) from error
     except PermissionError as error:
         raise TrailError(
-            f"no right to the trail: {error}", code="TRL-109", hint="give this user read and write rights"
+            f"this user may not read or write the trail: {error}",
+            code="TRL-109",
+            hint="give the user read and write rights there",
         ) from error
     except OSError as error:
         if error.errno in FULL:
@@ -262,7 +264,7 @@ def _full(error: OSError) -> DiskFull:
 
 
 @contextlib.contextmanager
-def room(folder: str, path: str, wanted: int) -> Iterator[None]:
+def disk_space_errors(folder: str, path: str, wanted: int) -> Iterator[None]:
     """Add to a "disk full" error of a write which file, how many bytes and how much free space it was about."""
     try:
         yield
@@ -306,11 +308,11 @@ def _link_if_absent(full: str, data: bytes) -> bool:
 
 @contextlib.contextmanager
 def _beside(full: str, data: bytes) -> Iterator[str]:
-    """A durable file beside the one that is meant, under a name of its own; what the block does with it is durable."""
+    """Yield a durable temporary file with the data in the same folder; what the block does with it is durable."""
     folder = os.path.dirname(full)
     _folders(folder)
     temporary = f"{full}.{uuid.uuid4().hex}.tmp"
-    with room(folder, full, len(data)):
+    with disk_space_errors(folder, full, len(data)):
         _write_new(temporary, data)
     reach("trail.temporary")
     try:
@@ -322,7 +324,7 @@ def _beside(full: str, data: bytes) -> Iterator[str]:
 
 
 def _write_new(path: str, data: bytes) -> None:
-    """A durable file, or none."""
+    """Write a new durable file; on an error, leave none."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -335,7 +337,7 @@ def _write_new(path: str, data: bytes) -> None:
 
 
 def _listed(top: str) -> dict[str, dict[str, Any]]:
-    """As `find` of fsspec, which leaves out a folder that it can't read; one that is gone by now is empty."""
+    """Return every file below a folder, unlike `find` of fsspec with an error for a folder that can't be read."""
     found: dict[str, dict[str, Any]] = {}
     for folder, _, names in os.walk(top, onerror=_unless_gone):
         for name in names:

@@ -19,8 +19,10 @@ from airflow_ddlrepl.trail.pack import read_piece
 from airflow_ddlrepl.trail.place import Place, crc_text
 
 _CHUNK = 1 << 22
-OF_A_SEGMENT = re.compile(r"e(\d+)/data/([0-9a-f]{16})/")  # epoch, where it begins
-LOST = "If it is lost for good: `ddlrepl activate --new-trail` begins another trail and loads every table again"
+SEGMENT_FILE = re.compile(r"e(\d+)/data/([0-9a-f]{16})/")  # epoch, where it begins
+NEW_TRAIL_HINT = (
+    "If it is lost for good: `ddlrepl activate --new-trail` begins another trail and loads every table again"
+)
 
 
 class RowReader:
@@ -57,9 +59,9 @@ class RowReader:
         whole = file.first >= low and file.last < high
         if file.offset is not None:
             table = read_piece(self.bytes_of(file.blob))
-            kept = table if whole else table.filter(_within(table, low, high))
-            if kept.num_rows:
-                yield kept if columns is None else kept.select(list(columns))
+            within = table if whole else table.filter(_within(table, low, high))
+            if within.num_rows:
+                yield within if columns is None else within.select(list(columns))
             return
         source = pq.ParquetFile(self.open(file.blob))
         wanted = list(columns) if columns is not None else source.schema_arrow.names
@@ -68,9 +70,9 @@ class RowReader:
             if not whole and _outside(source.metadata.row_group(group), low, high):
                 continue
             table = source.read_row_group(group, columns=read)
-            kept = table if whole else table.filter(_within(table, low, high))
-            if kept.num_rows:
-                yield kept.select(wanted)
+            within = table if whole else table.filter(_within(table, low, high))
+            if within.num_rows:
+                yield within.select(wanted)
 
     def check_size(self, blob: Blob) -> None:
         """Check that a file is there with its size; raise TrailError TRL-101 or TRL-102."""
@@ -96,8 +98,8 @@ class RowReader:
             raise TrailError(
                 f"trail file {blob.path} is damaged: its checksum is {crc_text(crc)}, not {blob.checksum}",
                 code="TRL-103",
-                at=begins_at(blob.path),
-                hint=f"restore the file. {LOST}",
+                at=segment_start(blob.path),
+                hint=f"restore the file. {NEW_TRAIL_HINT}",
             )
         return data
 
@@ -119,9 +121,9 @@ class RowReader:
             return b""
 
 
-def begins_at(path: str) -> Lsn | None:
+def segment_start(path: str) -> Lsn | None:
     """Return where the segment begins that a file belongs to; None for a file of archived rows."""
-    found = OF_A_SEGMENT.match(path)
+    found = SEGMENT_FILE.match(path)
     return Lsn(int(found[2], 16)) if found else None
 
 
@@ -129,8 +131,8 @@ def _missing(blob: Blob) -> TrailError:
     return TrailError(
         f"trail file {blob.path} is missing",
         code="TRL-101",
-        at=begins_at(blob.path),
-        hint=f"restore the file. {LOST}",
+        at=segment_start(blob.path),
+        hint=f"restore the file. {NEW_TRAIL_HINT}",
     )
 
 
@@ -138,8 +140,8 @@ def _wrong_size(blob: Blob, size: int) -> TrailError:
     return TrailError(
         f"trail file {blob.path} has {size} bytes, its manifest says {blob.size}",
         code="TRL-102",
-        at=begins_at(blob.path),
-        hint=f"the file is truncated or was changed: restore it. {LOST}",
+        at=segment_start(blob.path),
+        hint=f"the file is truncated or was changed: restore it. {NEW_TRAIL_HINT}",
     )
 
 

@@ -23,7 +23,7 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.manifest import Blob, Segment
 from airflow_ddlrepl.trail.place import Place, Sink, checksum
-from airflow_ddlrepl.trail.rows import LOST, OF_A_SEGMENT, RowReader
+from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, SEGMENT_FILE, RowReader
 
 MARKER = "trail.json"
 INSPECTED_FILE = "inspected.jsonl"
@@ -49,7 +49,9 @@ class Trail(RowReader):
 
     def __init__(self, url: str, channel: str) -> None:
         if not _CHANNEL.fullmatch(channel):
-            raise TrailError(f"{channel!r} can't name a trail", code="TRL-105", hint="letters, digits, _ . - only")
+            raise TrailError(
+                f"{channel!r} can't name a trail", code="TRL-105", hint="name the channel with letters, digits, _ . -"
+            )
         self.url = url
         self.channel = channel
         self.place = Place(f"{url.rstrip('/')}/{channel}")
@@ -66,11 +68,11 @@ class Trail(RowReader):
         sink.close()
         return sink.blob
 
-    def publish(self, segment: Segment, still_ours: Callable[[], object] = lambda: None) -> Segment:
+    def publish(self, segment: Segment, check_lock: Callable[[], object] = lambda: None) -> Segment:
         """Write a segment's manifest, from which on the segment exists, and return the segment that counts.
 
         That is an earlier run's segment when there was one already.
-        still_ours: called last before the manifest is put; raises when this run has lost the channel.
+        check_lock: called last before the manifest is put; raises when this run has lost the channel.
         Raises TrailError when a file that the segment names is missing or has another size.
         """
         if segment.channel != self.channel:
@@ -80,7 +82,7 @@ class Trail(RowReader):
                 hint="give each channel its own trail folder",
             )
         self.check(segment)
-        still_ours()
+        check_lock()
         content = segment.to_json()
         text = json.dumps(content, separators=(",", ":")).encode()
         if self.place.put_if_absent(manifest_path(segment.epoch, segment.low), text):
@@ -91,7 +93,7 @@ class Trail(RowReader):
                 "a manifest vanished while it was published",
                 code="TRL-101",
                 at=segment.low,
-                hint="is retention running on a live trail?",
+                hint="run again, and let no other process delete files of the trail",
                 retryable=True,
             )
         self.check(table_state)
@@ -127,8 +129,8 @@ class Trail(RowReader):
         try:
             segment = Segment.from_json(json.loads(data))
         except (ValueError, TrailError) as error:
-            message = f"{path} is no manifest: {error}"
-            raise TrailError(message, code="TRL-106", at=low, hint=f"restore the file. {LOST}") from error
+            message = f"the manifest {path} can't be read: {error}"
+            raise TrailError(message, code="TRL-106", at=low, hint=f"restore the file. {NEW_TRAIL_HINT}") from error
         if segment.channel != self.channel:
             raise TrailError(
                 f"{path} belongs to channel {segment.channel!r}",
@@ -145,7 +147,7 @@ class Trail(RowReader):
                 f"the manifest {manifest_path(epoch, low)} of a captured segment is missing in the trail",
                 code="TRL-101",
                 at=low,
-                hint=f"restore the file. {LOST}",
+                hint=f"restore the file. {NEW_TRAIL_HINT}",
             )
         return found
 
@@ -191,7 +193,7 @@ class Trail(RowReader):
                 table_state.remove((epoch, low))
                 gone += 1
         for path in paths:
-            data = OF_A_SEGMENT.match(path)
+            data = SEGMENT_FILE.match(path)
             if data and int(data[2], 16) < before and (int(data[1]), int(data[2], 16)) not in table_state:
                 self.place.remove(path)
         return gone
@@ -240,7 +242,7 @@ class Trail(RowReader):
                 raise TrailError(
                     f"the folder {self.place.root} holds files but no {MARKER}",
                     code="TRL-104",
-                    hint=f"choose an empty folder for the trail. {LOST}",
+                    hint=f"choose an empty folder for the trail. {NEW_TRAIL_HINT}",
                 )
             text = json.dumps({"format": 1, "channel": self.channel}).encode()
             if self.place.put_if_absent(MARKER, text):
@@ -271,7 +273,7 @@ def data_folder(epoch: int, low: Lsn) -> str:
     return f"e{epoch}/data/{low:016x}"
 
 
-def inspected_of(trail: Trail, epoch: int, low: Lsn) -> Blob | None:
+def inspection_file(trail: Trail, epoch: int, low: Lsn) -> Blob | None:
     """Return the file of a segment with what an inspection found, None where there is none.
 
     Without a manifest to vouch for it, the file is returned as it is there.

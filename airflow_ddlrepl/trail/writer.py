@@ -24,7 +24,7 @@ from airflow_ddlrepl.model.change import Event, Op
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, RowFile
-from airflow_ddlrepl.trail.pack import LEAST_PIECES, PIECE_BYTES, add_piece
+from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES, add_piece
 from airflow_ddlrepl.trail.place import Sink
 from airflow_ddlrepl.trail.store import TRANSACTIONS, Trail, data_folder
 
@@ -99,7 +99,7 @@ class PartWriter:
     def finish(self, low: Lsn, high: Lsn, bytes_read: int) -> Part:
         """Close every file and return the part; readers see nothing of it until a manifest names it."""
         small = [writer for writer in self._open.values() if writer.is_small]
-        if len(small) >= LEAST_PIECES:
+        if len(small) >= MIN_PIECES:
             self._pack = self._trail.create(self._new("pack.arrows"))
         for writer in list(self._open.values()):
             self._close(writer)

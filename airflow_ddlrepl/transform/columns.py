@@ -11,7 +11,7 @@ from dataclasses import replace
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty
 from airflow_ddlrepl.ddl.base.edit import free_name, renames_in_order
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
-from airflow_ddlrepl.ddl.columns.column_names import is_sure, mentions
+from airflow_ddlrepl.ddl.columns.column_names import is_unambiguous, mentions
 from airflow_ddlrepl.ddl.columns.column_order import to_drop
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.ddl.columns.rename_column import RenameColumn
@@ -22,7 +22,7 @@ from airflow_ddlrepl.model.types import TypeDefinition
 Properties = Sequence[ColumnProperty]
 
 
-def names(table: Table, properties: Properties) -> dict[str, str | None]:
+def target_names(table: Table, properties: Properties) -> dict[str, str | None]:
     """Return the target's name of each of the source's columns; None: the column is absent there."""
     return {column.name: _name(column, properties) for column in table.columns}
 
@@ -44,11 +44,11 @@ def without_absent(table: Table, properties: Properties) -> Table:
     return left.with_(types=tuple(_used(left)))
 
 
-def shaped(table: Table, properties: Properties) -> Table:
+def target_shape(table: Table, properties: Properties) -> Table:
     """Return the table as it should be at the target, but under the source's table name.
 
     Raises what `without_absent` raises, ADP-143 where two columns would have one name, and ADP-144 where an
-    expression does not tell what in it is the column.
+    expression leaves open what in it is the column.
     """
     shape = without_absent(table, properties)
     found = {c.id: (c.name, _name(c, properties) or c.name) for c in shape.columns}
@@ -61,7 +61,7 @@ def shaped(table: Table, properties: Properties) -> Table:
     return shape
 
 
-def with_unveiled(shape: Table, source: Table, after: Table) -> Table:
+def with_revealed_columns(shape: Table, source: Table, after: Table) -> Table:
     """Return the target's shape with the columns that it hides of the source's table, and that the next shape shows.
 
     Their values are in no change of the log. shape: `source` as the target had it. after: the next shape.
@@ -77,18 +77,17 @@ def with_unveiled(shape: Table, source: Table, after: Table) -> Table:
 
 
 def _name(column: Column, properties: Properties) -> str | None:
-    """The first property that matches decides."""
+    """Return the target's name of a column, by the first property that matches; None: it is absent."""
     return next((p.name for p in properties if p.is_for(column.name)), column.name)
 
 
 def _refuse_key(table: Table, column: Column) -> None:
     if table.key is not None and column.id in table.key.columns:
         raise Unsupported(
-            f"column {column.name} is of the key, and column_properties say that it is absent",
+            f"column_properties make column {column.name} absent, which is part of the key",
             code="ADP-141",
             table=table.name,
-            hint="the target's rows can't be told apart without it: give it a name instead, or take it out of the"
-            " pattern",
+            hint="the target can't identify its rows without it: give it a name instead, or take it out of the pattern",
         )
 
 
@@ -98,7 +97,7 @@ def _refuse_needed(left: Table, column: Column) -> None:
         users.append("the partition key")
     if users:
         raise Unsupported(
-            f"column {column.name} is absent by column_properties, and {users[0]} may be computed from it",
+            f"column_properties make column {column.name} absent, and {users[0]} may be computed from it",
             code="ADP-142",
             table=left.name,
             hint="make that one absent, too, or take this one out of the pattern",
@@ -110,7 +109,7 @@ def _refuse_twice(shape: Table, found: dict[int, tuple[str, str]]) -> None:
     for old, new in found.values():
         if new in called:
             raise Unsupported(
-                f"columns {called[new]} and {old} would both be called {new} by column_properties",
+                f"column_properties give columns {called[new]} and {old} the same name {new}",
                 code="ADP-143",
                 table=shape.name,
                 hint="write a property for each, or a pattern that matches one of them",
@@ -121,9 +120,9 @@ def _refuse_twice(shape: Table, found: dict[int, tuple[str, str]]) -> None:
 def _refuse_unsure(shape: Table, name: str) -> None:
     expressions = [expression for _, expression in _expressions(shape)]
     for expression in (*expressions, (shape.partition_key or "").partition(" ")[2]):
-        if not is_sure(expression, name):
+        if not is_unambiguous(expression, name):
             raise Unsupported(
-                f"what in `{expression}` is the column {name}, which column_properties rename, is not sure",
+                f"column_properties rename column {name}, and it is not certain what in `{expression}` is that column",
                 code="ADP-144",
                 table=shape.name,
                 hint="take the column out of the pattern, or make the column that is computed from it absent",
@@ -135,11 +134,11 @@ def _expressions(table: Table) -> Iterator[tuple[str, str]]:
 
 
 def _used(table: Table) -> Iterator[TypeDefinition]:
-    """The types that are left: of a column, or mentioned by one that is."""
+    """Yield the types that a column of the table uses, or that such a type uses."""
     texts = [column.type.text for column in table.columns]
-    kept = []
+    used = []
     for type_ in reversed(table.types):  # what a type builds on stands before it
         if any(mentions(text, type_.name) for text in texts):
-            kept.append(type_)
+            used.append(type_)
             texts += [type_.base or "", *(attribute.type for attribute in type_.attributes)]
-    return reversed(kept)
+    return reversed(used)

@@ -40,13 +40,13 @@ _FAMILIES = {
     **dict.fromkeys(("time without time zone",), TIME_OF_DAY),
     **{name: name for name in ("boolean", "interval", "uuid", "bytea", "inet")},
 }
-"""What may be compared with each other, by the type as DDL spells it."""
+"""Types of one family can be compared with each other; the keys are types as DDL spells them."""
 _MOVING = re.compile(r"now|today|tomorrow|yesterday", re.IGNORECASE)
 _EXACT = re.compile(r'"?pg_catalog"?\.')
 _WRITE = "write the condition in `restrict` over columns of built-in types"
 
 
-def columns_of(condition: Part, table: Table) -> tuple[Column, ...]:
+def condition_columns(condition: Part, table: Table) -> tuple[Column, ...]:
     """Return the columns that the condition names; `table` is the source's shape.
 
     Raises Unsupported ADP-147 for one that is not there, ADP-148 for what may not be the same on two servers.
@@ -55,25 +55,25 @@ def columns_of(condition: Part, table: Table) -> tuple[Column, ...]:
     for name in condition.names():
         if name not in by_name:
             raise Unsupported(
-                f"the condition {spelled(condition)} names a column {name}, and the table has none",
+                f"the condition {spelled(condition)} names column {name}, which the table does not have",
                 code="ADP-147",
                 table=table.name,
                 hint="correct the condition in `restrict`: it names the source's columns; where the source renames or"
-                " drops one, write the condition so that it holds after that, and run again: the table is loaded anew",
+                " drops one, write the condition so that it holds after that, and run again: the table is loaded again",
             )
     _Judge(by_name, table.name).truth(condition)
     return tuple(by_name[name] for name in condition.names())
 
 
 class _Judge:
-    """One table's columns and what may be done with them."""
+    """Checks that the parts of a condition mean the same on two servers, for one table's columns."""
 
     def __init__(self, columns: dict[str, Column], table: TableName) -> None:
         self.columns = columns
         self.table = table
 
     def truth(self, part: Part) -> None:
-        """Of what is true, false or unknown."""
+        """Check a part that has to be true, false or unknown."""
         if isinstance(part, Joined | Not):
             for one in part.parts:
                 self.truth(one)
@@ -113,7 +113,7 @@ class _Judge:
     def fixed(self, part: Part, *constants: Part) -> None:
         for one in constants:
             if isinstance(one, Text) and _MOVING.search(one.value):
-                self.refuse(part, f"'{one.value}' is another moment at each look")
+                self.refuse(part, f"'{one.value}' is another moment each time it is read")
 
     def family(self, part: Part) -> str:
         if isinstance(part, Named):
@@ -129,7 +129,7 @@ class _Judge:
         return self.of_cast(part) if isinstance(part, Cast) else ANY
 
     def of_cast(self, part: Cast) -> str:
-        """A constant becomes anything, a column another number, or another date or time (in UTC)."""
+        """Return what a cast gives: a constant may become anything, a column another number, date or time (in UTC)."""
         found, before = _FAMILIES[part.type], self.family(part.of)
         if not is_constant(part.of) and not (found == before and found in (NUMBER, TIME)):
             self.refuse(part, f"a {before} column is not cast to {part.type}")

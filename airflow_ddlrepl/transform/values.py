@@ -39,43 +39,44 @@ class Transform:
     reads: tuple[str, ...]
 
 
-def given(said: str, table: Table) -> tuple[Column, ...]:
+def computed_columns(settings: str, table: Table) -> tuple[Column, ...]:
     """Return the columns of the source's table that a transformation computes.
 
-    said: the JSON text of `config.properties.values_in`.
+    settings: the JSON text of `config.properties.values_in`.
     """
-    if not said:
+    if not settings:
         return ()
-    patterns = json.loads(said)["columns"]
+    patterns = json.loads(settings)["columns"]
     return tuple(column for column in table.columns if _is_one(column, patterns))
 
 
-def transform_of(said: str, table: Table) -> Transform | None:
+def transform_of(settings: str, table: Table) -> Transform | None:
     """Return the transform of the source's table; None where the transformation computes none of its columns.
 
     Generated columns are not read: the log does not carry them. Raises Unsupported ADP-155 for a column of the key or a
     generated one among the columns to compute.
     """
-    gives = given(said, table)
+    gives = computed_columns(settings, table)
     if not gives:
         return None
     keys = {number for key in table.keys for number in key.columns}
     for column in gives:
         if column.id in keys or column.generated:
+            why = "generated" if column.generated else "part of the key"
             raise Unsupported(
-                f"`transform` gives column {column.name}, which is {'computed' if column.generated else 'of the key'}",
+                f"`transform` gives column {column.name}, which is {why}",
                 code="ADP-155",
                 table=table.name,
                 hint="take the column out of `columns` of the entry"
-                + ("" if column.generated else ": the target's rows could not be told apart any more"),
+                + ("" if column.generated else ": the target could not identify its rows any more"),
             )
-    found = json.loads(said)
+    found = json.loads(settings)
     wanted = (*found.get("reads", ("*",)), *found["columns"])
     reads = tuple(c.name for c in table.columns if not c.generated and _is_one(c, wanted))
     return Transform(found["function"], tuple(c.name for c in gives), reads)
 
 
-def only(transform: Transform | None, columns: Sequence[str]) -> Transform | None:
+def for_columns(transform: Transform | None, columns: Sequence[str]) -> Transform | None:
     """Return the transform for these columns alone; None where it computes none of them."""
     gives = tuple(name for name in transform.gives if name in columns) if transform else ()
     return replace(transform, gives=gives) if transform and gives else None
@@ -91,9 +92,9 @@ def function_of(name: str, table: TableName | None = None) -> Callable[[pa.Recor
     try:
         found = getattr(importlib.import_module(module), called)
     except Exception as error:  # noqa: BLE001 - a module of somebody's own may raise anything
-        raise _unknown(name, table, f"can't be imported here: {_told(error)}") from None
+        raise _unknown(name, table, f"can't be imported here: {_described(error)}") from None
     if not callable(found):
-        raise _unknown(name, table, "is no function")
+        raise _unknown(name, table, "is not a function")
     return found  # type: ignore[no-any-return]
 
 
@@ -131,21 +132,21 @@ def _called(
     function: Callable[[pa.RecordBatch], Any], transform: Transform, batch: pa.RecordBatch, table: TableName
 ) -> list[pa.Array]:
     try:
-        given = function(batch)
+        result = function(batch)
     except Exception as error:  # noqa: BLE001 - a function of somebody's own may raise anything
-        raise _failed(transform, table, f"raised {_told(error, batch)}") from None
-    if not isinstance(given, pa.RecordBatch | pa.Table):
-        raise _failed(transform, table, f"returned {type(given).__name__}, no RecordBatch")
-    if given.num_rows != batch.num_rows:
-        raise _failed(transform, table, f"returned {given.num_rows} rows for {batch.num_rows}")
-    return [_column(given, name, transform, table) for name in transform.gives]
+        raise _failed(transform, table, f"raised {_described(error, batch)}") from None
+    if not isinstance(result, pa.RecordBatch | pa.Table):
+        raise _failed(transform, table, f"returned {type(result).__name__}, no RecordBatch")
+    if result.num_rows != batch.num_rows:
+        raise _failed(transform, table, f"returned {result.num_rows} rows for {batch.num_rows}")
+    return [_column(result, name, transform, table) for name in transform.gives]
 
 
-def _column(given: pa.RecordBatch | pa.Table, name: str, transform: Transform, table: TableName) -> pa.Array:
-    if given.schema.names.count(name) != 1:
-        said = "no column" if name not in given.schema.names else "more than one column"
-        raise _failed(transform, table, f"returned {said} {name}")
-    column = given.column(name)
+def _column(result: pa.RecordBatch | pa.Table, name: str, transform: Transform, table: TableName) -> pa.Array:
+    if result.schema.names.count(name) != 1:
+        count = "no column" if name not in result.schema.names else "more than one column"
+        raise _failed(transform, table, f"returned {count} {name}")
+    column = result.column(name)
     if column.type not in _TEXTS:
         raise _failed(transform, table, f"returned column {name} of type {column.type}, not string")
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -161,15 +162,15 @@ def _failed(transform: Transform, table: TableName, why: str) -> TargetError:
     )
 
 
-def _told(error: Exception, batch: pa.RecordBatch | None = None) -> str:
-    """Its kind, its first line and where it was raised. A line that may show a value of a row is left out."""
+def _described(error: Exception, batch: pa.RecordBatch | None = None) -> str:
+    """Return the error's kind, its first line and where it was raised, without a line that may show a row's value."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" (line {frames[-1].lineno} of {frames[-1].name})" if batch is not None and frames else ""
     line = (str(error).splitlines() or [""])[0][:200]
-    told = type(error).__name__
+    kind = type(error).__name__
     if batch is not None and any(_shows(line, column) for column in batch.columns):
-        return f"{told}{where}; its text is not told, for it may show a value"
-    return f"{told}: {line}{where}" if line else f"{told}{where}"
+        return f"{kind}{where}; its text is left out, because it may show a value"
+    return f"{kind}: {line}{where}" if line else f"{kind}{where}"
 
 
 def _shows(line: str, column: pa.Array) -> bool:

@@ -22,7 +22,7 @@ from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults, OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
-from airflow_ddlrepl.ddl.base.edit import settled
+from airflow_ddlrepl.ddl.base.edit import comparable
 from airflow_ddlrepl.ddl.columns.fill_column import FillColumn
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.sql.statement import Evidence
@@ -73,7 +73,7 @@ def test_planning_again_finds_nothing(
         return
     again = plan(made.shape, new, render=render, policy=policy, facts=facts, source_before=new)
     assert again.steps == () and again.changes == ()
-    assert settled(again.shape or new) == settled(made.shape)
+    assert comparable(again.shape or new) == comparable(made.shape)
 
 
 @given(tables(), tables(), EVIDENCE, POLICIES)

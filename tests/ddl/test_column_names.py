@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from airflow_ddlrepl.ddl.columns.column_names import is_sure, mentions, renamed
+from airflow_ddlrepl.ddl.columns.column_names import is_unambiguous, mentions, renamed
 from airflow_ddlrepl.ddl.sql.lexer import canonical
 
 EXPRESSION = "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass"
@@ -48,6 +48,6 @@ def test_as_the_server_does(databases: Any, name: str, expression: str, sure: bo
         connection.execute(f'ALTER TABLE t RENAME {quoted} TO "To"')
         after = connection.execute(EXPRESSION).fetchone()
     assert before and after and mentions(before[0], name)
-    assert is_sure(before[0], name) is sure, before[0]
+    assert is_unambiguous(before[0], name) is sure, before[0]
     if sure:
         assert canonical(renamed(before[0], name, "To")) == canonical(after[0])

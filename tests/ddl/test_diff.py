@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.ddl.base.edit import renames_in_order, settled
+from airflow_ddlrepl.ddl.base.edit import comparable, renames_in_order
 from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.column_names import mentions
@@ -28,7 +28,7 @@ from tests.support.shapes import PLAIN_TYPES, tables
 @settings(max_examples=60, deadline=None)
 def test_applying_what_was_spotted_gives_the_new_shape(old: Table, new: Table) -> None:
     after = apply_all(diff(old, new), old)
-    assert after is not None and settled(after) == settled(new)
+    assert after is not None and comparable(after) == comparable(new)
 
 
 @given(tables())
@@ -102,7 +102,7 @@ def test_expressions_have_their_columns_at_every_step(old: Table, new: Table) ->
         shape = change.apply(shape)  # type: ignore[assignment]
         plain = {c.name for c in shape.columns if not c.generated}
         assert all(set((c.default or "").replace('"', "").split(" + ")) <= plain for c in _computed(shape)), change
-    assert settled(shape) == settled(new)
+    assert comparable(shape) == comparable(new)
 
 
 def _computed(shape: Table) -> list[Column]:

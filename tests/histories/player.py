@@ -224,7 +224,7 @@ def player(server: Any, variant: int, kind: type[Player] = Player) -> Iterator[P
         databases(server, (3 if options.get("two") else 2) + kind.spare) as urls,
         _impatient(),
         _in_pieces(options.get("piece")),
-        mock.patch.object(writer, "LEAST_PIECES", options.get("packed", pack.LEAST_PIECES)),
+        mock.patch.object(writer, "MIN_PIECES", options.get("packed", pack.MIN_PIECES)),
         mock.patch.object(inline_rows, "MOST_ROWS", options.get("given", inline_rows.MOST_ROWS)),
         ExitStack() as stack,
     ):

@@ -19,14 +19,14 @@ from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
 from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import net_images
-from airflow_ddlrepl.integrate.keys import sides
+from airflow_ddlrepl.integrate.keys import key_rows
 from airflow_ddlrepl.integrate.migration import migrated
 from airflow_ddlrepl.integrate.net_changes import net
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeKind
-from airflow_ddlrepl.transform.rows import columns_of
+from airflow_ddlrepl.transform.rows import condition_columns
 from tests.integrate.test_net import COLUMNS, INT_FIELDS, Source, changes_of
 
 names = st.builds(parts.Named, st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1))
@@ -183,11 +183,11 @@ TYPED = table(n="numeric(9,2)", s="character varying(9)", b="boolean", d="date",
 )
 def test_only_what_compares_alike_everywhere(text: str, code: str) -> None:
     if not code:
-        found = columns_of(condition(text), TYPED)
+        found = condition_columns(condition(text), TYPED)
         assert {column.name for column in found} == set(condition(text).names())
         return
     with pytest.raises(Unsupported) as caught:
-        columns_of(condition(text), TYPED)
+        condition_columns(condition(text), TYPED)
     assert caught.value.code == code
 
 
@@ -206,13 +206,13 @@ def test_only_what_compares_alike_everywhere(text: str, code: str) -> None:
 )
 def test_columns_that_are_not_alike_everywhere(column: Column, told: str) -> None:
     with pytest.raises(Unsupported) as caught:
-        columns_of(condition("a IS NULL"), Table(1, TableName("public", "t"), (column,)))
+        condition_columns(condition("a IS NULL"), Table(1, TableName("public", "t"), (column,)))
     assert caught.value.code == "ADP-148" and told in caught.value.message
 
 
 def test_a_collation_that_every_server_has_is_exact() -> None:
     column = Column(1, "a", DataType("text", "pg_catalog", "text"), collation='pg_catalog."de-x-icu"')
-    assert columns_of(condition("a = 'b'"), Table(1, TableName("public", "t"), (column,))) == (column,)
+    assert condition_columns(condition("a = 'b'"), Table(1, TableName("public", "t"), (column,))) == (column,)
 
 
 def holds(row: dict[str, Any]) -> bool:
@@ -229,7 +229,7 @@ def test_what_is_left_of_the_changes_keeps_exactly_the_rows_that_it_is_true_for(
         source.step()
     types = {name: dict(INT_FIELDS)["lsn"] for name in COLUMNS}
     changes = changes_of(source.log, types, COLUMNS)
-    new_at, old_at = sides(changes)
+    new_at, old_at = key_rows(changes)
     was, now = np.zeros(len(source.log), bool), np.zeros(len(source.log), bool)
     now[new_at] = [holds(source.log[i]["a"]) for i in new_at]
     was[old_at] = [holds(source.log[i]["b"]) for i in old_at]

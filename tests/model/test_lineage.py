@@ -57,4 +57,4 @@ def test_a_lineage_is_read_as_it_is_printed(lineage: Lineage) -> None:
     ],
 )
 def test_what_is_kept(before: str, at: str, now: str, kept: bool) -> None:
-    assert Lineage.parse(now).keeps(Lineage.parse(before), Lsn.parse(at)) is kept
+    assert Lineage.parse(now).contains_log(Lineage.parse(before), Lsn.parse(at)) is kept

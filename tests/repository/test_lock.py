@@ -16,7 +16,7 @@ import pytest
 from airflow_ddlrepl.errors import Fenced, LockHeld
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import RefreshAsked
+from airflow_ddlrepl.model.record import RefreshRequested
 from airflow_ddlrepl.repository.process import is_gone, this_holder, this_process
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState, TableState
@@ -120,7 +120,7 @@ WRITES: dict[str, Write] = {
         "shop", t, target="w", table_id=1, revision=1, step=1, sql_hash="", state=StepState.DONE
     ),
     "add_control": lambda r, t: r.add_control("shop", t, "w", LogKey(1, 0), "", ""),
-    "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", RefreshAsked(1, "", Lsn(1))),
+    "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", RefreshRequested(1, "", Lsn(1))),
     "decline_refresh": lambda r, t: r.decline_refresh("shop", t, "w", 1, "", Lsn(1)),
     "finish_refresh": lambda r, t: r.finish_refresh("shop", t, "w", 1),
     "forget_target": lambda r, t: r.forget_target("shop", t, "w"),

@@ -20,7 +20,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, Fenced, Repository
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import FIRST, RefreshAsked
+from airflow_ddlrepl.model.record import FIRST_LOAD, RefreshRequested
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
@@ -207,24 +207,24 @@ def test_controls_stay_until_a_person_removes_them(repository: Repository, token
 
 
 def test_refreshes_wait_until_they_are_done(repository: Repository, token: int) -> None:
-    first = repository.request_refresh("shop", token, "w", RefreshAsked(7, "new table", Lsn(5), how=FIRST))
-    assert repository.request_refresh("shop", token, "w", RefreshAsked(7, "type change", Lsn(9))) == first
-    repository.request_refresh("shop", token, "v", RefreshAsked(7, "new table", Lsn(5)))
+    first = repository.request_refresh("shop", token, "w", RefreshRequested(7, "new table", Lsn(5), how=FIRST_LOAD))
+    assert repository.request_refresh("shop", token, "w", RefreshRequested(7, "type change", Lsn(9))) == first
+    repository.request_refresh("shop", token, "v", RefreshRequested(7, "new table", Lsn(5)))
     assert [(r.target, r.requested_at) for r in repository.pending_refreshes("shop")] == [("w", 5), ("v", 5)]
     repository.finish_refresh("shop", token, "w", 7, rows=12)
     repository.finish_refresh("shop", token, "w", 7)
     assert [r.target for r in repository.pending_refreshes("shop")] == ["v"]
     assert [(r.state, r.rows) for r in repository.refreshes("shop", "w")] == [("done", 12)]
-    assert repository.request_refresh("shop", token, "w", RefreshAsked(7, "again", Lsn(9))).id != first.id
+    assert repository.request_refresh("shop", token, "w", RefreshRequested(7, "again", Lsn(9))).id != first.id
 
 
 def test_how_a_person_wants_a_table_refreshed_replaces_what_was_asked_for_before(
     repository: Repository, token: int
 ) -> None:
     for asked in (
-        RefreshAsked(7, "new table", Lsn(5), how=FIRST),
-        RefreshAsked(7, "by hand", Lsn(6), is_by_hand=True, how="-gr -v"),
-        RefreshAsked(7, "type change", Lsn(9)),
+        RefreshRequested(7, "new table", Lsn(5), how=FIRST_LOAD),
+        RefreshRequested(7, "by hand", Lsn(6), is_by_hand=True, how="-gr -v"),
+        RefreshRequested(7, "type change", Lsn(9)),
     ):
         repository.request_refresh("shop", token, "w", asked)
     (row,) = repository.pending_refreshes("shop")
@@ -235,7 +235,7 @@ def test_a_table_may_differ_until_the_next_refresh(repository: Repository, token
     for at, why in ((5, "a policy"), (5, "a policy"), (9, "a policy"), (9, "a rule")):
         repository.decline_refresh("shop", token, "w", 7, why, Lsn(at))
     repository.decline_refresh("shop", token, "w", 8, "a policy", Lsn(5))
-    repository.request_refresh("shop", token, "w", RefreshAsked(7, "asked for", Lsn(10)))
+    repository.request_refresh("shop", token, "w", RefreshRequested(7, "asked for", Lsn(10)))
     assert [(r.table_id, r.requested_at) for r in repository.declined_refreshes("shop", "w")] == [
         (7, 5),
         (7, 9),

@@ -13,7 +13,7 @@ from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail.manifest import ColumnLayout, Part, Segment
-from airflow_ddlrepl.trail.pack import LEAST_PIECES, PIECE_BYTES
+from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import Layout, PartWriter
 
@@ -61,10 +61,10 @@ def published(trail: Trail, part: Part) -> Segment:
 
 
 def test_each_table_is_read_back_from_the_pack(trail: Trail) -> None:
-    segment = published(trail, write(trail, LEAST_PIECES + 1, large=3))
+    segment = published(trail, write(trail, MIN_PIECES + 1, large=3))
     (part,) = segment.parts
     assert part.pack is not None
-    assert [file.offset is None for file in part.files] == [number == 3 for number in range(LEAST_PIECES + 1)]
+    assert [file.offset is None for file in part.files] == [number == 3 for number in range(MIN_PIECES + 1)]
     assert {blob.path for blob in segment.blobs()} == {part.pack.path, part.files[3].path}
     for number, file in enumerate(part.files):
         trail.verify(file)
@@ -82,14 +82,14 @@ def test_each_table_is_read_back_from_the_pack(trail: Trail) -> None:
 
 
 def test_few_tables_have_files_of_their_own(trail: Trail) -> None:
-    part = write(trail, LEAST_PIECES - 1)
+    part = write(trail, MIN_PIECES - 1)
     assert part.pack is None and all(file.path.endswith(".parquet") for file in part.files)
 
 
 def test_another_layout_of_a_table_is_another_piece(trail: Trail) -> None:
     """Its rows stay in the order of the log: those of the old layout have a file of their own by then."""
     writer = PartWriter(trail, 0, LOW, 0, 1)
-    for number in range(LEAST_PIECES):
+    for number in range(MIN_PIECES):
         writer.rows(layout(number), rows(number, [110]))
     writer.rows(layout(0, ("id", "note")), rows(0, [120]))
     part = writer.finish(LOW, HIGH, 0)
@@ -102,7 +102,7 @@ def test_another_layout_of_a_table_is_another_piece(trail: Trail) -> None:
 
 @pytest.mark.parametrize(("damage", "code"), [("missing", "TRL-101"), ("cut", "TRL-102"), ("changed", "TRL-103")])
 def test_a_damaged_pack_is_named(trail: Trail, damage: str, code: str) -> None:
-    segment = published(trail, write(trail, LEAST_PIECES))
+    segment = published(trail, write(trail, MIN_PIECES))
     pack = segment.parts[0].pack
     assert pack is not None
     data = trail.bytes_of(pack)
@@ -123,7 +123,7 @@ def test_a_damaged_pack_is_named(trail: Trail, damage: str, code: str) -> None:
 
 
 def test_a_pack_goes_with_its_segment(trail: Trail) -> None:
-    segment = published(trail, write(trail, LEAST_PIECES))
+    segment = published(trail, write(trail, MIN_PIECES))
     trail.tidy(segment)
     assert trail.sweep(older_than=-3600) == []
     trail.check(segment)
@@ -138,7 +138,7 @@ def test_nothing_is_left_of_a_part_that_failed(trail: Trail, monkeypatch: pytest
 
     monkeypatch.setattr(module, "add_piece", full)
     writer = PartWriter(trail, 0, LOW, 0, 1)
-    for number in range(LEAST_PIECES):
+    for number in range(MIN_PIECES):
         writer.rows(layout(number), rows(number, [110]))
     with pytest.raises(TrailError):
         writer.finish(LOW, HIGH, 0)

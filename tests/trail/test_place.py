@@ -7,7 +7,7 @@ import errno
 import pytest
 
 from airflow_ddlrepl.errors import DdlReplError, TrailError
-from airflow_ddlrepl.trail.place import Place, reached
+from airflow_ddlrepl.trail.place import Place, store_errors
 
 
 def test_a_url_with_a_password_is_refused_and_not_repeated() -> None:
@@ -37,11 +37,11 @@ class OfStore(Exception):
     ],
 )
 def test_a_store_that_fails(error: Exception, code: str, is_retryable: bool) -> None:
-    with pytest.raises(DdlReplError, match=code) as caught, reached():
+    with pytest.raises(DdlReplError, match=code) as caught, store_errors():
         raise error
     assert caught.value.retryable is is_retryable and caught.value.hint
 
 
 def test_an_error_of_ours_is_not_the_stores() -> None:
-    with pytest.raises(KeyError), reached():
+    with pytest.raises(KeyError), store_errors():
         raise KeyError("a")

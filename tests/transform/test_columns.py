@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty
-from airflow_ddlrepl.ddl.columns.column_names import is_sure, mentions, renamed
+from airflow_ddlrepl.ddl.columns.column_names import is_unambiguous, mentions, renamed
 from airflow_ddlrepl.ddl.diff import apply_all, diff
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
-from airflow_ddlrepl.transform.columns import names, shaped, with_unveiled, without_absent
+from airflow_ddlrepl.transform.columns import target_names, target_shape, with_revealed_columns, without_absent
 from tests.support.shapes import NAMES, tables
 
 INT = DataType("integer", "pg_catalog", "int4", oid=23)
@@ -47,11 +47,11 @@ def properties(draw: st.DrawFn) -> tuple[ColumnProperty, ...]:
 def test_the_shape_is_what_renames_and_drops_make_of_it(source: Table, said: tuple[ColumnProperty, ...]) -> None:
     """Ids stay, so do types, keys and nullability; two runs say the same; a refusal is coded."""
     try:
-        found = shaped(source, said)
+        found = target_shape(source, said)
     except Unsupported as refusal:
         assert refusal.code in ("ADP-141", "ADP-142", "ADP-143", "ADP-144")
         return
-    called = {c.id: name for c in source.columns if (name := names(source, said)[c.name]) is not None}
+    called = {c.id: name for c in source.columns if (name := target_names(source, said)[c.name]) is not None}
     assert {c.id: c.name for c in found.columns} == called
     assert (found.key, found.identity, found.name, found.partition) == (
         source.key,
@@ -69,20 +69,20 @@ def test_the_shape_is_what_renames_and_drops_make_of_it(source: Table, said: tup
     assert diff(apply_all(diff(source, found), source), found) == ()
     read = without_absent(source, said)
     assert {c.name for c in read.columns} == {c.name for c in source.columns if c.id in called}
-    back = with_unveiled(found, source, source)
+    back = with_revealed_columns(found, source, source)
     assert {c.id for c in back.columns} == {c.id for c in source.columns}
     assert len({c.name for c in back.columns}) == len(back.columns)
 
 
 def test_a_swap_of_names() -> None:
-    found = shaped(table("a", "b", ("g", "(a + b)")), [says("a", "b"), says("b", "a")])
+    found = target_shape(table("a", "b", ("g", "(a + b)")), [says("a", "b"), says("b", "a")])
     assert [c.name for c in found.columns] == ["b", "a", "g"]
     assert found.column(3).default == '("b" + "a")'
 
 
 def test_the_first_property_that_matches_decides() -> None:
     said = [says("a1", "one"), says("a*", "any"), says("*")]
-    assert names(table("a1", "a2", "b"), said) == {"a1": "one", "a2": "any", "b": None}
+    assert target_names(table("a1", "a2", "b"), said) == {"a1": "one", "a2": "any", "b": None}
 
 
 def test_types_of_absent_columns_are_not_needed() -> None:
@@ -99,9 +99,9 @@ def test_types_of_absent_columns_are_not_needed() -> None:
 
 def test_a_partition_key_follows_or_refuses() -> None:
     parted = table("a", "b", partition_key="RANGE (a, lower(b))")
-    assert shaped(parted, [says("a", "x y"), says("b", "c")]).partition_key == 'RANGE ("x y", lower("c"))'
+    assert target_shape(parted, [says("a", "x y"), says("b", "c")]).partition_key == 'RANGE ("x y", lower("c"))'
     with pytest.raises(Unsupported, match="ADP-142"):
-        shaped(parted, [says("a")])
+        target_shape(parted, [says("a")])
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_a_partition_key_follows_or_refuses() -> None:
 )
 def test_what_can_not_be(code: str, source: Table, said: list[ColumnProperty]) -> None:
     with pytest.raises(Unsupported, match=code):
-        shaped(source, said)
+        target_shape(source, said)
 
 
 def test_what_is_computed_goes_with_what_it_needs() -> None:
-    found = shaped(table("a", "b", ("g", "(a * 2)"), key=(2,)), [says("a|g")])
+    found = target_shape(table("a", "b", ("g", "(a * 2)"), key=(2,)), [says("a|g")])
     assert [c.name for c in found.columns] == ["b"]
 
 
@@ -147,7 +147,7 @@ def test_what_is_computed_goes_with_what_it_needs() -> None:
     ],
 )
 def test_what_in_an_expression_is_the_column(expression: str, name: str, sure: bool) -> None:
-    assert mentions(expression, name) and is_sure(expression, name) is sure
+    assert mentions(expression, name) and is_unambiguous(expression, name) is sure
 
 
 def test_only_the_name_is_replaced() -> None:

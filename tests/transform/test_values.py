@@ -20,7 +20,15 @@ from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
-from airflow_ddlrepl.transform.values import BATCH_ROWS, Transform, function_of, given, only, transform_of, values
+from airflow_ddlrepl.transform.values import (
+    BATCH_ROWS,
+    Transform,
+    computed_columns,
+    for_columns,
+    function_of,
+    transform_of,
+    values,
+)
 
 NAME = TableName("public", "t")
 TEXT = DataType("text", "pg_catalog", "text")
@@ -46,14 +54,14 @@ def test_which_columns_are_given_and_looked_at() -> None:
     assert transform_of(said("m*", "note"), TABLE) == Transform("rules:f", ("mail", "Note"), NAMES)
     assert transform_of(said("phone", reads=["id"]), TABLE) == Transform("rules:f", ("phone",), ("id", "phone"))
     assert transform_of(said("nothing"), TABLE) is None and transform_of("", TABLE) is None
-    assert [column.id for column in given(said("*"), TABLE)] == [1, 2, 3, 4, 5]
+    assert [column.id for column in computed_columns(said("*"), TABLE)] == [1, 2, 3, 4, 5]
     found = transform_of(said("m*|phone"), TABLE)
     assert pickle.loads(pickle.dumps(found)) == found
-    assert only(found, ["phone", "id"]) == Transform("rules:f", ("phone",), NAMES)
-    assert only(found, ["id"]) is None and only(None, ["id"]) is None
+    assert for_columns(found, ["phone", "id"]) == Transform("rules:f", ("phone",), NAMES)
+    assert for_columns(found, ["id"]) is None and for_columns(None, ["id"]) is None
 
 
-@pytest.mark.parametrize(("column", "why"), [("i?", "of the key"), ("g", "computed")])
+@pytest.mark.parametrize(("column", "why"), [("i?", "part of the key"), ("g", "generated")])
 def test_columns_that_no_function_can_give(column: str, why: str) -> None:
     with pytest.raises(Unsupported, match=f"which is {why}") as caught:
         transform_of(said(column), TABLE)
@@ -114,8 +122,8 @@ def test_no_value_of_a_row_is_told(function: Any, value: str, text: str) -> None
         values(OF, pa.table({"a": [value, None], "b": ["other", ""]}), NAME)
     told = re.sub(r"\d+", "1", caught.value.message)
     assert told == (
-        "the function rules_of_a_law:f of `transform` raised ValueError (line 1 of f); its text is not told, for it may"
-        " show a value"
+        "the function rules_of_a_law:f of `transform` raised ValueError (line 1 of f); its text is left out, because"
+        " it may show a value"
     )
     assert caught.value.__cause__ is None
 

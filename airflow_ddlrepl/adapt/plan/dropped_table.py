@@ -11,13 +11,13 @@ from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
-from airflow_ddlrepl.model.names import TableName, aside
+from airflow_ddlrepl.model.names import TableName, displaced_name
 from airflow_ddlrepl.model.table import Table
 
 
 def kept_aside(kept: Table) -> TableName:
     """Where a kept table goes when another one gets its name."""
-    return TableName(kept.name.schema, aside(kept.name.name, kept.id))
+    return TableName(kept.name.schema, displaced_name(kept.name.name, kept.id))
 
 
 def makes_way(occupant: Table, why: str, render: Renderer) -> Step:

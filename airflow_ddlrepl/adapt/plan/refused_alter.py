@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.sections.policies import OnPreserveAlterTableFail
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
-from airflow_ddlrepl.model.names import TableName, stem
+from airflow_ddlrepl.model.names import TableName, shortened
 from airflow_ddlrepl.model.table import Table
 
 POLICY = "on_preserve_alter_table_fail"
@@ -66,7 +66,7 @@ def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     """The rows move into a new table, which takes the place of theirs, and which is altered. Also its shape then."""
     render, table_state, refusal = rendering.render, rendering.table_state, rendering.case.facts.refusal
     assert refusal is not None
-    aside = TableName(table_state.name.schema, f"{stem(table_state.name.name)}_{table_state.id}")
+    aside = TableName(table_state.name.schema, f"{shortened(table_state.name.name)}_{table_state.id}")
     bare = table_state.without_keys().with_(name=aside)
     sql = (
         *render.sql(CreateTable(bare), None),

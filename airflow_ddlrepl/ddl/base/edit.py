@@ -45,7 +45,11 @@ def renames_in_order(renames: Mapping[int, tuple[str, str]], in_use: frozenset[s
     stays = in_use - {source for source, _ in renames.values()}
     for name, count in Counter([*stays, *(to for _, to in renames.values())]).items():
         if count > 1:
-            raise Unsupported(f"two parts would be called {name}", code="ADP-112")
+            raise Unsupported(
+                f"two columns, attributes or tables would have the name {name} after their renames",
+                code="ADP-112",
+                hint="rename one of them at the source",
+            )
     names = set(in_use)
     waiting = {i: pair for i, pair in renames.items() if pair[0] != pair[1]}
     done: list[tuple[int, str, str]] = []
@@ -65,7 +69,7 @@ def renames_in_order(renames: Mapping[int, tuple[str, str]], in_use: frozenset[s
     return done
 
 
-def settled(table: Table) -> Table:
+def comparable(table: Table) -> Table:
     """Return the shape without what no target needs to follow; two shapes count as equal when these results are equal.
 
     Left out: the values that rows older than a column show (they vanish when the server rewrites the

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from airflow_ddlrepl.ddl.base.change import TableChange
 from airflow_ddlrepl.ddl.base.edit import edit_column, shared_columns
-from airflow_ddlrepl.ddl.columns.column_order import in_the_way
+from airflow_ddlrepl.ddl.columns.column_order import blocking_columns
 from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Table
 
@@ -55,12 +55,12 @@ def spot(old: Table, new: Table) -> Iterator[ChangeGenerated]:
             yield ChangeGenerated(after.id, after.name, before, after.generated, _expression(after))
 
 
-def spot_in_the_way(old: Table, new: Table) -> Iterator[ChangeGenerated]:
+def spot_blocking(old: Table, new: Table) -> Iterator[ChangeGenerated]:
     """Yield changes that make generated columns plain until the columns they are computed from have changed.
 
     A later `spot` makes them generated again.
     """
-    for now in in_the_way(old, new):
+    for now in blocking_columns(old, new):
         before = old.column(now.id)
         yield ChangeGenerated(now.id, before.name, before, "", None)
 

@@ -27,7 +27,7 @@ def mentions(expression: str, name: str) -> bool:
     return any(_is(token, name) for token in tokens(expression))
 
 
-def is_sure(expression: str, name: str) -> bool:
+def is_unambiguous(expression: str, name: str) -> bool:
     """Return whether everything in the expression that has the column's name is the column."""
     found = list(tokens(expression))
     return all(_is_column(found, at) for at, token in enumerate(found) if _is(token, name))

@@ -23,7 +23,7 @@ def to_drop(columns: Iterable[Column]) -> list[Column]:
     return sorted(columns, key=lambda column: not column.generated)
 
 
-def in_the_way(old: Table, new: Table) -> Iterator[Column]:
+def blocking_columns(old: Table, new: Table) -> Iterator[Column]:
     """Yield the new form of the generated columns that block a change of the columns they use.
 
     The server drops, retypes or computes no column that a generated one uses, and can't give a generated column a type

@@ -49,7 +49,7 @@ def spot(old: Table, new: Table) -> Iterator[CreateType]:
     yield from (CreateType(t) for t in new.types if t.oid not in known)
 
 
-def spot_forgotten(old: Table, new: Table) -> Iterator[ForgetType]:
+def spot_unused(old: Table, new: Table) -> Iterator[ForgetType]:
     """Yield a ForgetType for each type that only the old shape uses, the types that use others first."""
     used = {t.oid for t in new.types}
     yield from (ForgetType(t) for t in reversed(old.types) if t.oid not in used)

@@ -36,7 +36,7 @@ from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeDefinition
-from airflow_ddlrepl.transform.columns import with_unveiled
+from airflow_ddlrepl.transform.columns import with_revealed_columns
 
 Refusals = Mapping[tuple[int, LogKey], Refusal]
 """What the target has refused in this run: by the table's id, and where in the log the change is."""
@@ -138,7 +138,7 @@ class _Planner:
             return table
 
     def _seen_before(self, table: Table, after: Table | None, policy: Policy) -> Table:
-        return with_unveiled(self._seen(table, policy), table, after) if after is not None else table
+        return with_revealed_columns(self._seen(table, policy), table, after) if after is not None else table
 
     def _refuse_impossible(
         self,

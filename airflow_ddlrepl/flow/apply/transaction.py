@@ -41,7 +41,7 @@ from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.shared_storage import seen_by_tasks
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import FIRST, Record, RefreshAsked, RefreshDeclined, RefreshDone, StepApplied
+from airflow_ddlrepl.model.record import FIRST_LOAD, Record, RefreshDeclined, RefreshDone, RefreshRequested, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -276,9 +276,9 @@ def _records(context: RunContext, program: Program) -> list[Record]:
     }
     found += [RefreshDone(step.table_id, None) for step in program.steps if step.table_id not in there]
     joining = {step.table_id for step in program.steps if step.before is None and step.after and not step.plan}
-    found += [RefreshAsked(i, JOINS, program.high, how=FIRST) for i in sorted(joining & there.keys())]
+    found += [RefreshRequested(i, JOINS, program.high, how=FIRST_LOAD) for i in sorted(joining & there.keys())]
     waiting = [i for i, table_state in there.items() if table_state.state is TableStatus.PENDING and i not in joining]
-    return found + [RefreshAsked(i, reason(program, i), program.high, how=_how(program, i)) for i in waiting]
+    return found + [RefreshRequested(i, reason(program, i), program.high, how=_how(program, i)) for i in waiting]
 
 
 def _declined(program: Program) -> Iterator[Record]:
@@ -303,7 +303,7 @@ def reason(program: Program, table_id: int) -> str:
 def _how(program: Program, table_id: int) -> str:
     """A table that comes now, or came into the log late, may hold rows that the target never had."""
     step = _asking(program, table_id)
-    return FIRST if step is not None and (step.before is None or table_id in step.event.filled) else ""
+    return FIRST_LOAD if step is not None and (step.before is None or table_id in step.event.filled) else ""
 
 
 def _asking(program: Program, table_id: int) -> ProgramStep | None:

@@ -28,7 +28,7 @@ def follow(run: RunContext) -> None:
     now, before = run.source.lineage(server), row.lineage if row else None
     captured = run.repository.captured(run.channel.name)
     if before is not None and captured is not None:
-        if not now.keeps(before, captured):
+        if not now.contains_log(before, captured):
             raise _lost(before, now, captured)
         if now.timeline != before.timeline:
             log.info("the source's log goes on as timeline %d; nothing that was captured is lost", now.timeline)
@@ -54,7 +54,7 @@ def is_followed(run: RunContext) -> bool:
 def require_kept(run: RunContext, segment: Segment) -> None:
     """Raises SourceError SRC-116 when the segment holds log that the source does not have any more."""
     now, before = run.lineage, segment.lineage
-    if now and before and not now.keeps(before, segment.high):
+    if now and before and not now.contains_log(before, segment.high):
         raise _lost(before, now, segment.high)
 
 

@@ -18,7 +18,7 @@ from airflow_ddlrepl.flow.targets.stop_position import Until, require_past
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, Segment
-from airflow_ddlrepl.trail.store import inspected_of
+from airflow_ddlrepl.trail.store import inspection_file
 
 LOST = ("TRL-101", "TRL-102", "TRL-103", "TRL-106")
 Result = TypeVar("Result")
@@ -108,7 +108,7 @@ def _held(run: RunContext, low: Lsn) -> SegmentRow | None:
 
 def _inspected(run: RunContext, row: SegmentRow, index: int) -> list[Part]:
     """What the log did not tell, and the catalog did: where the trail still has it."""
-    blob = inspected_of(run.trail, row.epoch, row.low)
+    blob = inspection_file(run.trail, row.epoch, row.low)
     if blob is None:
         return []
     part = Part(index, row.low, row.high, control=blob)

@@ -17,7 +17,7 @@ from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
-from airflow_ddlrepl.transform.rows import columns_of
+from airflow_ddlrepl.transform.rows import condition_columns
 
 Check = Callable[[Part, Table, Sequence[Column]], None]
 """Would a server take a condition over a table, of which it looks at these columns? Raises Unsupported if not."""
@@ -29,7 +29,7 @@ def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
     if said is None:
         return None
     found = condition(said.condition)
-    columns_of(found, table)
+    condition_columns(found, table)
     return found
 
 
@@ -70,7 +70,7 @@ def require_restrictable(channel: Channel, target: str, tables: Iterable[Table],
         found = condition_at(channel, target, table) if decide(client, table.name, ChangeKind.TABLE).is_taken else None
         if found is not None:
             require_whole_rows(table, "restrict", _IN_OR_OUT)
-            check(found, table, columns_of(found, table))
+            check(found, table, condition_columns(found, table))
 
 
 def require_one_condition(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
@@ -95,7 +95,7 @@ def require_lasting(before: TableState | None, new: Table, properties: str) -> N
     if before is None or before.state is TableStatus.LIVE:
         said = condition_in(before.properties if before else properties)
         if said and said == condition_in(properties):
-            columns_of(condition(said), new)
+            condition_columns(condition(said), new)
 
 
 def brought_anew(

@@ -23,7 +23,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
-from airflow_ddlrepl.transform.columns import names, shaped, without_absent
+from airflow_ddlrepl.transform.columns import target_names, target_shape, without_absent
 
 CHANGED = "the channel file says otherwise of the table at this target"
 
@@ -42,7 +42,7 @@ def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None
 def seen_at(channel: Channel, target: str, table: Table) -> Table:
     """The source's table as the target is to have it. Raises what `transform.columns.shaped` raises."""
     said = channel.columns_at(target, table.name)
-    return shaped(table, said) if said else table
+    return target_shape(table, said) if said else table
 
 
 def read_for(channel: Channel, target: str, table: Table, table_state: TableState | None = None) -> Table:
@@ -91,7 +91,7 @@ def _depth(table: Table) -> int:
 
 def called(known: Evidence, table: Table, channel: Channel, target: str) -> Evidence:
     """What a statement tells of the source's columns, told of the target's."""
-    there = names(table, channel.columns_at(target, table.name))
+    there = target_names(table, channel.columns_at(target, table.name))
     said = {there.get(column) or column: how for column, how in known.conversions.items()}
     return replace(known, conversions=said)
 
@@ -120,8 +120,8 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
         return
     require_one_condition(channel, target, table, parent)
     require_one_function(channel, target, table, parent)
-    ours = names(table, channel.columns_at(target, table.name))
-    theirs = names(parent, channel.columns_at(target, parent.name))
+    ours = target_names(table, channel.columns_at(target, table.name))
+    theirs = target_names(parent, channel.columns_at(target, parent.name))
     if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
         raise Unsupported(
             f"by column_properties the partition {table.name} would have other columns than {parent.name}",

@@ -15,7 +15,7 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeKind
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
-from airflow_ddlrepl.transform.values import Transform, function_of, given, transform_of
+from airflow_ddlrepl.transform.values import Transform, computed_columns, function_of, transform_of
 
 
 def values_at(channel: Channel, target: str, name: TableName) -> str:
@@ -73,8 +73,8 @@ def require_still_given(before: TableState | None, source_before: Table | None, 
     said = values_in(before.properties) if before else ""
     if not said or source_before is None or said != values_in(properties):
         return
-    now = {column.id for column in given(said, new)}
-    for column in given(said, source_before):
+    now = {column.id for column in computed_columns(said, new)}
+    for column in computed_columns(said, source_before):
         called = next((one.name for one in new.columns if one.id == column.id), None)
         if called is not None and column.id not in now:
             raise Unsupported(

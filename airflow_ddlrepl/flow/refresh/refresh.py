@@ -49,7 +49,7 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, pages_of
 from airflow_ddlrepl.repository.rows import RefreshRow
-from airflow_ddlrepl.transform.values import Transform, only
+from airflow_ddlrepl.transform.values import Transform, for_columns
 
 
 @stage("refresh")
@@ -333,7 +333,7 @@ class Refresh:
 
     def _transform(self, table: Table) -> Transform | None:
         """Of columns that are not loaded nothing is to be given."""
-        return only(self.transform(table), [theirs.name for theirs, _ in self._loaded(table)])
+        return for_columns(self.transform(table), [theirs.name for theirs, _ in self._loaded(table)])
 
     def _placing(self, table: Table, rows: int) -> Placing:
         table_state, before = self.after[table.id], self.table_states[table.id]

@@ -13,7 +13,7 @@ from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.record import BY_HAND, FIRST, UNREADABLE, RefreshAsked
+from airflow_ddlrepl.model.record import BY_HAND, FIRST_LOAD, UNREADABLE, RefreshRequested
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.repository.rows import RefreshRow
@@ -41,7 +41,7 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
             code="CFG-131",
             hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
         )
-    suspend(run, target, asked, [RefreshAsked(i, reason, now.lsn, True, how) for i in asked])
+    suspend(run, target, asked, [RefreshRequested(i, reason, now.lsn, True, how) for i in asked])
     record(run, target)
 
 
@@ -61,12 +61,12 @@ def suspend_unreadable(run: RunContext, target: str, error: UnreadableRows) -> b
     now = run.target(target).state()
     live = {i: s for i, s in now.table_states.items() if s.state is TableStatus.LIVE and str(s.name) == error.table}
     waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
-    suspend(run, target, waits, [RefreshAsked(i, UNREADABLE, now.lsn) for i in waits])
+    suspend(run, target, waits, [RefreshRequested(i, UNREADABLE, now.lsn) for i in waits])
     record(run, target)
     return bool(waits)
 
 
-def suspend(run: RunContext, target: str, waits: Mapping[int, TableState], asked: Sequence[RefreshAsked]) -> None:
+def suspend(run: RunContext, target: str, waits: Mapping[int, TableState], asked: Sequence[RefreshRequested]) -> None:
     """Make these tables wait for a refresh, in one transaction with what tells the repository of it."""
     run.target(target).change_state(StateChange(states=waits, records=asked), run.fence)
 
@@ -78,10 +78,10 @@ def options_of(run: RunContext, target: str, table: TableName, asked: RefreshRow
     source.
     """
     how = asked.how if asked else ""
-    if how not in ("", FIRST):
+    if how not in ("", FIRST_LOAD):
         return read_options(how)
     options = policy_at(run.channel, target, table).refresh
-    return replace(options, mask=options.mask - {Difference.INSERT}) if how == FIRST else options
+    return replace(options, mask=options.mask - {Difference.INSERT}) if how == FIRST_LOAD else options
 
 
 def targets_at_once(run: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.model.record import Record, RefreshAsked, RefreshDeclined, StepApplied
+from airflow_ddlrepl.model.record import Record, RefreshDeclined, RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.rows import StepState
 
 
@@ -50,7 +50,7 @@ def _write(run: RunContext, target: str, record: Record) -> None:
             state=StepState.DONE,
             summary=record.summary,
         )
-    elif isinstance(record, RefreshAsked):
+    elif isinstance(record, RefreshRequested):
         repository.request_refresh(*place, target, record)
     elif isinstance(record, RefreshDeclined):
         repository.decline_refresh(*place, target, record.table_id, record.reason, record.at)

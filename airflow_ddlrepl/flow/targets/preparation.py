@@ -23,7 +23,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.record import JOINED, RefreshAsked
+from airflow_ddlrepl.model.record import JOINED, RefreshRequested
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
@@ -100,7 +100,7 @@ def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
         (*kept.sql, *removed.sql, *aside.sql),
         {**pending, **kept.table_states, **aside.table_states},
         removed.table_states.keys(),
-        [RefreshAsked(i, begins.why, begins.position, how=str(BULK)) for i in pending],
+        [RefreshRequested(i, begins.why, begins.position, how=str(BULK)) for i in pending],
     )
     place.change_state(change, Fence(begins.epoch, run.token))
     reach("activate.target")

@@ -254,7 +254,12 @@ UNSURE = "ALTER TABLE t ADD lower text, ADD g text GENERATED ALWAYS AS (lower(no
 @pytest.mark.parametrize(
     ("code", "said", "properties", "change"),
     [
-        ("ADP-141", "column u is of the key", {"columns": "u", "absent": True}, "ALTER TABLE t DROP CONSTRAINT t_pkey"),
+        (
+            "ADP-141",
+            "make column u absent, which is part of the key",
+            {"columns": "u", "absent": True},
+            "ALTER TABLE t DROP CONSTRAINT t_pkey",
+        ),
         ("ADP-142", "column g may be computed from it", SECRET, COMPUTED),
         ("ADP-143", "columns note and a would both", {"columns": "a", "name": "note"}, "ALTER TABLE t ADD a int"),
         ("ADP-144", "what in `lower(note)` is the column", {"columns": "lower", "name": "upper"}, UNSURE),

@@ -143,7 +143,7 @@ def test_a_given_column_that_is_renamed_stops_the_target_before(begin: Begin) ->
 def test_a_given_column_that_becomes_the_key_stops_the_target_before(begin: Begin) -> None:
     replica = begin(MASKED)
     replica.at_source("UPDATE t SET note = id::text", "ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (note)")
-    with pytest.raises(CannotAdapt, match="gives column note, which is of the key") as caught:
+    with pytest.raises(CannotAdapt, match="gives column note, which is part of the key") as caught:
         replica.replicate()
     assert (caught.value.code, caught.value.table) == ("ADP-155", "public.t")
     now(replica, transform=[])
@@ -186,11 +186,11 @@ def test_a_partition_has_the_function_of_its_table(begin: Begin) -> None:
 @pytest.mark.parametrize(
     ("said", "code", "told"),
     [
-        ({"columns": "id"}, "ADP-155", "gives column id, which is of the key"),
-        ({"columns": "g"}, "ADP-155", "gives column g, which is computed"),
+        ({"columns": "id"}, "ADP-155", "gives column id, which is part of the key"),
+        ({"columns": "g"}, "ADP-155", "gives column g, which is generated"),
         ({"function": "nowhere.at_all:masked"}, "ADP-156", "can't be imported here: ModuleNotFoundError"),
         ({"function": f"{OURS}:nothing"}, "ADP-156", "can't be imported here: AttributeError"),
-        ({"function": f"{OURS}:NO_FUNCTION"}, "ADP-156", "is no function"),
+        ({"function": f"{OURS}:NO_FUNCTION"}, "ADP-156", "is not a function"),
     ],
 )
 def test_what_can_not_be_is_refused_at_activation(begin: Begin, said: Any, code: str, told: str) -> None:
@@ -220,7 +220,7 @@ def test_whole_rows_are_needed(begin: Begin, databases: Any, tmp_path: Path) -> 
 
 
 FAILING = {
-    "raising": "raised ValueError (line 49 of raising); its text is not told, for it may show a value",
+    "raising": "raised ValueError (line 49 of raising); its text is left out, because it may show a value",
     "raising_plainly": "raised KeyError: 'no_such_key' (line 53 of raising_plainly)",
     "shorter": "returned 3 rows for 4",
     "lacking": "returned no column note",

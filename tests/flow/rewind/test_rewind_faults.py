@@ -119,7 +119,7 @@ def test_a_load_that_can_not_be_read_stops_no_cycle(
         replica.at_source(f"INSERT INTO t VALUES ({number})")
         now = captured(replica)
         assert len(list(root.glob("e*/loads/*.json"))) == 2
-    assert f"{damaged.relative_to(root).as_posix()} is no load" in caplog.text
+    assert f"{damaged.relative_to(root).as_posix()} of a load can't be read" in caplog.text
     with pytest.raises(DdlReplError, match="TRL-106"):
         replica.rewind(now)
     damaged.unlink()

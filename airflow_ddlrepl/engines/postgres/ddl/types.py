@@ -23,7 +23,7 @@ from airflow_ddlrepl.ddl.types.type_edits import (
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl.columns import set_default
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.names import TableName, aside, stem
+from airflow_ddlrepl.model.names import TableName, displaced_name, shortened
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
@@ -83,7 +83,7 @@ def _there(schema: str, name: str) -> str:
 def _step_aside(schema: str, name: str) -> str:
     """With what was made together with a range: its multirange, and (as a superuser) the functions of their names."""
     escaped = qualified(TableName(schema, name)).replace("%", "%%").replace("'", "''")
-    to = f"{_text(aside(name, ''))} || there::oid::text"
+    to = f"{_text(displaced_name(name, ''))} || there::oid::text"
     return (
         f"EXECUTE format('ALTER TYPE {escaped} RENAME TO %I', {to});"
         f" FOR made IN {_MADE_WITH_RANGE} LOOP"
@@ -220,7 +220,7 @@ def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
 
 
 def _replace(change: ReplaceType) -> list[str]:
-    old = f"{stem(change.old.name)}_old_{change.old.oid}"
+    old = f"{shortened(change.old.name)}_old_{change.old.oid}"
     return [f"ALTER TYPE {_name(change.old)} RENAME TO {quote(old)}", _enum(change.new)]
 
 
@@ -256,8 +256,8 @@ def _once_more(of: TypeDefinition) -> str:
     """Unless it stands: its multirange or their functions have names that are free at the source only. Without these
     functions it is made under another name; nobody but a superuser could rename them.
     """
-    name, own = _name(of), qualified(TableName(of.schema, f"{stem(of.name)}_made_{of.oid}"))
-    multirange = qualified(TableName(of.schema, f"{stem(of.name)}_multirange_{of.oid}"))
+    name, own = _name(of), qualified(TableName(of.schema, f"{shortened(of.name)}_made_{of.oid}"))
+    multirange = qualified(TableName(of.schema, f"{shortened(of.name)}_multirange_{of.oid}"))
     values = _values_of_range(of)
     return (
         f"IF to_regtype({_text(name)}) IS NULL THEN"
@@ -270,7 +270,7 @@ def _once_more(of: TypeDefinition) -> str:
 def _multirange(of: TypeDefinition) -> str:
     """The server has made it with its range, and called it as it thought fit; on the way it has a name of its own."""
     name, schema = _text(of.name), _text(of.schema)
-    away = f"{_text(aside(of.name, ''))} || made.oid"
+    away = f"{_text(displaced_name(of.name, ''))} || made.oid"
     return (
         "DECLARE made record; BEGIN FOR made IN SELECT t.oid, t.oid::regtype::text AS now, nspname FROM pg_range"
         " JOIN pg_type t ON t.oid = rngmultitypid JOIN pg_namespace n ON n.oid = typnamespace"

@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
 from airflow_ddlrepl.errors import TargetError
-from airflow_ddlrepl.integrate.keys import both_sides, sides
+from airflow_ddlrepl.integrate.keys import key_rows, key_values
 from airflow_ddlrepl.integrate.migration import migrated
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.names import TableName
@@ -50,8 +50,8 @@ def restricted(
             table=table.name,
             hint="publish the column, or change the condition: the table is loaded anew",
         )
-    new_at, old_at = sides(changes)
-    rows = pa.table({c: both_sides(changes, c, new_at, old_at) for c in condition.names()})
+    new_at, old_at = key_rows(changes)
+    rows = pa.table({c: key_values(changes, c, new_at, old_at) for c in condition.names()})
     answers = _answers(cursor, name, rows, condition, by_name, table.name)
     was, now = np.zeros(len(op), bool), np.zeros(len(op), bool)
     now[new_at], was[old_at] = answers[: len(new_at)], answers[len(new_at) :]

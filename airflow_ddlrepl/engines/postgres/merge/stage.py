@@ -34,7 +34,7 @@ from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.transform.values import only
+from airflow_ddlrepl.transform.values import for_columns
 
 
 def stage(task: StageTask) -> Staged:
@@ -131,7 +131,7 @@ class _Plan:
         )
         self.names = tuple(column.name for column in self.layout)
         self.columns = staged_columns(task.table, task.target, self.encodings, self._loose_keys())
-        self.transform = only(task.transform, [column.source_name for column in self.columns])
+        self.transform = for_columns(task.transform, [column.source_name for column in self.columns])
         if self.transform is not None:
             given = dict.fromkeys(self.transform.gives, "text")
             self.columns = staged_columns(task.table, task.target, {**self.encodings, **given}, self._loose_keys())

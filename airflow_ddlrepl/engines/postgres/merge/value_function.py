@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.postgres.connection.conditions import full
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
 from airflow_ddlrepl.errors import TargetError
-from airflow_ddlrepl.integrate.keys import both_sides, sides
+from airflow_ddlrepl.integrate.keys import key_rows, key_values
 from airflow_ddlrepl.integrate.presence import absent_columns
 from airflow_ddlrepl.integrate.underlying import underlying
 from airflow_ddlrepl.model.table import Table
@@ -53,9 +53,9 @@ def transformed(
             hint="publish the column, or leave it out of `reads` of the entry: the table is loaded anew",
         )
     _require_whole(changes, transform, list(encodings), table)
-    new_at, old_at = sides(changes)
+    new_at, old_at = key_rows(changes)
     old_at = old_at[:0] if table.key else old_at
-    read = {c: both_sides(changes, c, new_at, old_at) for c in transform.reads}
+    read = {c: key_values(changes, c, new_at, old_at) for c in transform.reads}
     rows = pa.table(_texts(cursor, name, read, table, encodings))
     for column, given in values(transform, rows, table.name).items():
         new, old = given.slice(0, len(new_at)), given.slice(len(new_at))

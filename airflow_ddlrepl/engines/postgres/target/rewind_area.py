@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.errors import CannotAdapt
-from airflow_ddlrepl.model.names import TableName, aside
+from airflow_ddlrepl.model.names import TableName, displaced_name
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
@@ -209,7 +209,7 @@ def _stepped_aside(cursor: Cursor[Any], types: Collection[TableName]) -> list[Ta
     return [
         TableName(schema, name)
         for schema, name, oid in found
-        if any(TableName(schema, name) == TableName(of.schema, aside(of.name, oid)) for of in types)
+        if any(TableName(schema, name) == TableName(of.schema, displaced_name(of.name, oid)) for of in types)
     ]
 
 
