@@ -23,71 +23,18 @@ from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions
 from airflow_ddlrepl.engines.postgres.log.capture_range import (
     NeedsText,
-    RangeTask,
     Reader,
     capture_range,
     choose_reader,
 )
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.change import EventKind, Op
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Identity
-from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import Trail
+from tests.support.captured_log import END, START, Content, Source
 
-START, END = LogKey(0, 0), LogKey(1 << 62, 0)
 VERSIONS = pytest.mark.parametrize("databases", [18, 15], indirect=True)
-
-
-class Source:
-    """A database with a publication and a slot, and the capture of what happened since."""
-
-    def __init__(self, dsn: str, folder: Path) -> None:
-        self.dsn, self.folder = dsn, folder
-        self.sql = psycopg.connect(dsn, autocommit=True)
-        self.sql.execute("create publication pub for all tables")
-        self.slot = f"slot_{dsn.rsplit('_', 1)[1][:8]}"
-        self.low = self._position(
-            f"select lsn::text from pg_create_logical_replication_slot('{self.slot}', 'pgoutput')"
-        )
-
-    def _position(self, query: str) -> Lsn:
-        row = self.sql.execute(query).fetchone()
-        assert row
-        return Lsn.parse(row[0])
-
-    def now(self) -> Lsn:
-        return self._position("select pg_current_wal_flush_lsn()::text")
-
-    def is_read(self) -> bool:
-        found = self.sql.execute("select active from pg_replication_slots where slot_name = %s", [self.slot]).fetchone()
-        return found == (True,)
-
-    def task(self, low: Lsn | None = None, high: Lsn | None = None, **more: Any) -> RangeTask:
-        low, high = self.low if low is None else low, high or self.now()
-        url = self.folder.as_uri()
-        plain = RangeTask(self.dsn, self.slot, "pub", low, high, 0, 1, low, url, "shop", 0, 1)
-        return replace(plain, **more)
-
-    def capture(self, **more: Any) -> Content:
-        return Content(self, [capture_range(self.task(**more))])
-
-
-class Content:
-    """What parts hold, as plain values."""
-
-    def __init__(self, source: Source, parts: list[Part]) -> None:
-        trail = Trail(source.folder.as_uri(), "shop")
-        segment = Segment("shop", 0, 1, parts[0].low, parts[-1].high, tuple(parts))
-        self.files = list(segment.files())
-        self.events = trail.events(segment)
-        self.transactions = trail.transactions(segment).to_pylist()
-        self.rows: dict[str, list[dict[str, Any]]] = {}
-        for file in self.files:
-            self.rows.setdefault(file.name, []).extend(trail.rows(file, START, END).to_pylist())
-
-    def everything(self) -> tuple[Any, ...]:
-        return self.rows, self.events, self.transactions
 
 
 @pytest.fixture
