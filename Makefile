@@ -3,6 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_WORKERS ?= 3
+UNIT_WORKERS ?= 2
 KILLS ?= 300
 REWIND_KILLS ?= 100
 HISTORIES ?= 5000
@@ -44,7 +45,10 @@ demo: setup ## replicate Airflow's own database through all its migrations, comp
 	@$(BIN)/python -m airflow_ddlrepl.demo
 
 test: lint setup-pg15 setup-chromium ## lint and all tests
-	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadgroup --durations=20
+
+unit: setup ## the tests that start no server: about a minute
+	$(BIN)/python -m pytest -n $(UNIT_WORKERS) --dist loadgroup -m "not server" -q
 
 test-readme: setup ## the README's way into Airflow, with a wheel that pip installs with all that it needs; minutes
 	DDLREPL_FRESH_INSTALL=1 $(BIN)/python -m pytest -n 0 tests/airflow/test_readme.py
@@ -61,7 +65,7 @@ chaos: setup ## kill runs at all fail points and at KILLS=300 random moments, re
 	@$(BIN)/python -m tests.chaos $(VERSION) --points --kills $(KILLS) --rewind-kills $(REWIND_KILLS) \
 		--histories $(HISTORIES) --rewinds $(REWINDS) --from $(FROM)
 
-requirements: setup ## which requirements have a passing test (of the last `make test`)
+requirements: setup ## which requirements are shown, modelled or open, each with its tests (of the last `make test`)
 	@$(BIN)/python -m tests.requirements_report
 
 clean: ## remove .venv and what tests and builds leave

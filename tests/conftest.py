@@ -54,6 +54,44 @@ class Databases:
             self.server.drop_database(name)
 
 
+SERVERS = {"private_server", "pg18", "pg15", "databases", "spark", "runner", "airflow_database"}
+"""A test that has one of these fixtures, if only through another one, starts a server: it is marked `server`."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start a server, before `-m` chooses."""
+    for item in items:
+        if SERVERS & set(getattr(item, "fixturenames", ())):
+            item.add_marker("server")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A server that the fixtures of a test don't tell of can't be started in it."""
+    starts = start if item.get_closest_marker("server") else refuse_to_start
+    PrivateServer.start = starts  # type: ignore[assignment, method-assign]
+
+
+start = PrivateServer.start
+
+
+def refuse_to_start(_: PrivateServer) -> None:
+    """Stand in for PrivateServer.start in tests without a server."""
+    pytest.fail("a test that starts a server has the fixture private_server, pg18, pg15 or databases")
+
+
+@pytest.fixture(scope="session")
+def private_server() -> type[PrivateServer]:
+    """The class of servers of a test's own, and of a test that starts them in another process."""
+    return PrivateServer
+
+
+@pytest.fixture(scope="session")
+def spark() -> None:
+    """Says of a test that it starts a Spark, which takes seconds."""
+
+
 @pytest.fixture(scope="session")
 def pg18() -> Iterator[PrivateServer]:
     with PrivateServer("source", 18) as server:

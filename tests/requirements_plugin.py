@@ -1,12 +1,14 @@
 """Records the outcome of every test that carries `@pytest.mark.req(...)` in var/requirements.json.
 
-A whole run replaces the record; a run of some tests only changes theirs. `make requirements` reads it.
+A whole run replaces the record; a run of some tests only changes theirs. `make requirements` reads it. An ID that
+tests/requirements.csv does not list ends the run before its first test, also one of a story or of a parametrised case.
 """
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "var" / "requirements.json"
+CATALOGUE = Path(__file__).with_name("requirements.csv")
+
+
+def catalogue() -> dict[str, str]:
+    """What each requirement says, by ID."""
+    with CATALOGUE.open(newline="", encoding="utf-8") as file:
+        return {row["id"]: row["behaviour"] for row in csv.DictReader(file)}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -21,11 +30,29 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Recorder(config), "ddlrepl-requirements")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    check_ids(items)
+
+
+def check_ids(items: Iterable[pytest.Item]) -> None:
+    """Raise UsageError where a test carries an ID that the catalogue does not list."""
+    known = catalogue()
+    unknown = {f"{name} ({item.nodeid})" for item in items for name in ids_of(item) if name not in known}
+    if unknown:
+        raise pytest.UsageError(f"not in {CATALOGUE.name}: {', '.join(sorted(unknown))}")
+
+
+def ids_of(item: pytest.Item) -> list[str]:
+    """The requirements that a test shows."""
+    return [name for mark in item.iter_markers("req") for name in mark.args]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report: Any = yield
-    ids = [name for mark in item.iter_markers("req") for name in mark.args]
-    report.user_properties += [("req", name) for name in ids if report.when == "call" or report.outcome != "passed"]
+    if report.when == "call" or report.outcome != "passed":
+        report.user_properties += [("req", name) for name in ids_of(item)]
+        report.user_properties += [("modelled", True) for _ in item.iter_markers("modelled")]
     return report
 
 
@@ -39,7 +66,8 @@ class Recorder:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         ids = sorted({str(value) for name, value in report.user_properties if name == "req"})
         if ids:
-            self.tests[report.nodeid] = {"outcome": report.outcome, "ids": ids}
+            is_modelled = any(name == "modelled" for name, _ in report.user_properties)
+            self.tests[report.nodeid] = {"outcome": report.outcome, "ids": ids, "modelled": is_modelled}
 
     def pytest_sessionfinish(self) -> None:
         if self.tests:

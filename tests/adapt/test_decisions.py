@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +38,7 @@ def rows() -> Iterator[Any]:
     for number, row in enumerate(DECISIONS):
         for database in row["databases"]:
             for statement in row["statements"]:
-                marks = [pytest.mark.req(*row.get("req", ()), "XR-04")]
+                marks = [pytest.mark.req(*row.get("req", ()), "XR-04"), pytest.mark.modelled]
                 yield pytest.param(row, database, statement, id=f"{number}-{database}-{statement}", marks=marks)
 
 
@@ -66,16 +65,11 @@ def _outcomes(made: Decision) -> str:
     return str(made.outcome) if made.then is None else f"{made.outcome} + {_outcomes(made.then)}"
 
 
-def test_the_requirements_that_rows_name_exist() -> None:
-    with (ROOT / "tests/requirements.csv").open(newline="", encoding="utf-8") as file:
-        known = {row["id"] for row in csv.DictReader(file)}
-    assert {name for row in DECISIONS for name in row.get("req", ())} <= known
-
-
 def test_every_profile_has_rows() -> None:
     assert {database for row in DECISIONS for database in row["databases"]} == profiles().keys()
 
 
+@pytest.mark.modelled
 @pytest.mark.req("HVR-D-52")
 def test_an_encryption_is_no_change_of_the_targets_table() -> None:
     what = example(Ddl.CHANGE_ENCRYPTION)
@@ -98,6 +92,7 @@ def test_without_notes_the_table_of_statements_decides(statement: Ddl) -> None:
     assert decide(example(statement), plain, replace(hvr_policy(), adapts=False)).outcome == row.without
 
 
+@pytest.mark.modelled
 @pytest.mark.req("HVR-D-95")
 def test_a_redefinition_is_told_from_a_table_that_was_made_again_by_its_creation() -> None:
     redefined = Occurrence(ORDERS, ORDERS.with_(id=2), is_same_creation=True)

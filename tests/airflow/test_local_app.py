@@ -49,6 +49,8 @@ def job(channel, run, runner):
 sys.exit(main("capture", job))
 """
 
+pytestmark = pytest.mark.usefixtures("spark")
+
 
 class Asked(DdlReplSparkOperator):
     """Runs any app."""

@@ -27,9 +27,9 @@ _numbers = count(1)
 
 
 @pytest.fixture(scope="module")
-def servers() -> Iterator[tuple[PrivateServer, PrivateServer]]:
+def servers(private_server: type[PrivateServer]) -> Iterator[tuple[PrivateServer, PrivateServer]]:
     """A source and a target that nobody else uses."""
-    with PrivateServer("source") as source, PrivateServer("target") as target:
+    with private_server("source") as source, private_server("target") as target:
         yield source, target
 
 

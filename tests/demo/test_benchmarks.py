@@ -18,9 +18,11 @@ SAID = {"changes": 2, "keys": 4, "refresh": 2, "cycles": 2, "replay": 2}
 """A line per kind of table, load, size; of a replay one for what only warms up, too."""
 
 
-def test_each_part_measures_and_clears_away_what_it_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_part_measures_and_clears_away_what_it_made(
+    private_server: type[PrivateServer], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     said: list[str] = []
-    with PrivateServer("source", settings=FEW) as source, PrivateServer("target", settings=FEW) as target:
+    with private_server("source", settings=FEW) as source, private_server("target", settings=FEW) as target:
         bench = Bench(source, target, tmp_path, InProcess(), 1, said.append)
         run_parts(bench, options(["--scale", "0.002", "--pairs", "1", "--parts", *SAID]))
         for server in (source, target):

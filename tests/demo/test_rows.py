@@ -32,8 +32,8 @@ CREATE TABLE keyless (long text, d date, i interval);
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PrivateServer]:
-    with PrivateServer("target") as found:
+def server(private_server: type[PrivateServer]) -> Iterator[PrivateServer]:
+    with private_server("target") as found:
         yield found
 
 
@@ -102,7 +102,7 @@ def test_portions_are_all_of_it_in_order() -> None:
     assert {len(part) for part in parts} == {10, 11}
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("private_server")  # it starts two in a process of its own
 @pytest.mark.timeout(600)
 def test_the_demo_in_this_process_ends_equal_and_refreshes_only_what_no_alter_can_carry(tmp_path: Path) -> None:
     report = tmp_path / "report.json"

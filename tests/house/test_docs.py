@@ -36,6 +36,18 @@ def test_modules_and_classes_that_a_page_names_exist(page: Path) -> None:
         assert len(parts) < 2 or re.search(rf"\b{parts[1]}\b", file.read_text()), f"{page.name}: {name}"
 
 
+def test_the_page_of_the_tests_names_every_folder_of_theirs() -> None:
+    page = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
+    folders = {p.parent for p in (ROOT / "tests").rglob("test_*.py")}
+    assert [name for p in sorted(folders) if (name := topmost(p)) and f"`{name}`" not in page] == []
+
+
+def topmost(folder: Path) -> str:
+    """The folder itself below tests/flow, elsewhere the one directly below tests/."""
+    parts = folder.relative_to(ROOT).parts
+    return "/".join(parts[: 3 if parts[1] == "flow" else 2])
+
+
 def commands(text: str) -> list[str]:
     """Lines of the page's shell blocks."""
     blocks = re.findall(r"```(?:sh|bash|console)?\n(.*?)```", text, re.DOTALL)

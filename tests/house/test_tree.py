@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import configparser
-import csv
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -39,6 +39,11 @@ def test_import_contracts_hold() -> None:
 def test_no_file_is_longer_than_400_lines() -> None:
     sizes = {str(p.relative_to(ROOT)): p.read_text(encoding="utf-8").count("\n") for p in tracked(".py", ".sql")}
     assert {name: lines for name, lines in sizes.items() if lines > LONGEST_FILE} == {}
+
+
+def test_no_folder_of_tests_has_more_than_25_files() -> None:
+    sizes = Counter(p.parent.relative_to(ROOT).as_posix() for p in tracked(".py") if p.is_relative_to(ROOT / "tests"))
+    assert {folder: files for folder, files in sizes.items() if files > 25} == {}
 
 
 def test_sql_is_ascii() -> None:
@@ -110,17 +115,6 @@ def test_nothing_of_one_machine_stands_in_the_tree() -> None:
             if MACHINE.search(line) or REGISTRY.search(line):
                 found.append(f"{file.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
     assert found == []
-
-
-def test_marks_name_requirements_that_exist() -> None:
-    with (ROOT / "tests/requirements.csv").open(newline="", encoding="utf-8") as table:
-        known = {row["id"] for row in csv.DictReader(table)}
-    used = {}
-    for file in (ROOT / "tests").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.req":
-                used.update({ast.literal_eval(a): str(file) for a in node.args if isinstance(a, ast.Constant)})
-    assert {name: file for name, file in used.items() if name not in known} == {}
 
 
 @pytest.mark.xdist_group("together")

@@ -25,7 +25,7 @@ from tests.trail.test_trail import object_store
 
 __all__ = ["object_store"]
 
-pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.xdist_group("spark"), pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 MINE = "datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'"
 CAPTURING = "application_name = 'ddlrepl capture' AND query LIKE '%pg_logical_slot_peek_binary_changes%'"

@@ -28,7 +28,7 @@ CHANGES = "INSERT INTO t SELECT i, repeat(md5(i::text), 50) FROM generate_series
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
+def server(spark: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectServer]:
     folder = tmp_path_factory.mktemp("connect")
     with ConnectServer(folder, event_log(folder / "events")) as started:
         yield started

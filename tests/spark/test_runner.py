@@ -18,7 +18,8 @@ from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark.support import tasks
 
-pytestmark = pytest.mark.xdist_group("spark")  # one session for all of them
+# one session for all of them
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.usefixtures("spark")]
 
 
 def test_starts_nothing_before_the_first_task() -> None:

@@ -29,8 +29,8 @@ TIMELINE = "select left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)"
 
 
 @pytest.fixture(scope="module")
-def primary() -> Iterator[PrivateServer]:
-    with PrivateServer("source", 18) as server:
+def primary(private_server: type[PrivateServer]) -> Iterator[PrivateServer]:
+    with private_server("source", 18) as server:
         server.create_role("reader", "LOGIN REPLICATION IN ROLE pg_read_all_data")
         yield server
 

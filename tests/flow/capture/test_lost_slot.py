@@ -43,10 +43,10 @@ TRACES = "select what, n, count(*) from log group by 1, 2 order by 1, 2"
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PrivateServer]:
+def server(private_server: type[PrivateServer]) -> Iterator[PrivateServer]:
     """It keeps only a little log for slots."""
     settings = {"max_slot_wal_keep_size": "1MB", "min_wal_size": "32MB", "max_wal_size": "32MB"}
-    with PrivateServer("source", 18, settings) as made:
+    with private_server("source", 18, settings) as made:
         yield made
 
 

@@ -119,8 +119,8 @@ def test_the_repository_is_full(databases: Any, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PrivateServer]:
-    with PrivateServer("source", 18, {"max_wal_size": "64MB", "min_wal_size": "32MB"}) as made:
+def server(private_server: type[PrivateServer]) -> Iterator[PrivateServer]:
+    with private_server("source", 18, {"max_wal_size": "64MB", "min_wal_size": "32MB"}) as made:
         yield made
 
 

@@ -145,17 +145,17 @@ def test_the_source_pickles_without_its_connection(source: PostgresSource) -> No
     copy.close()
 
 
-def test_a_log_without_rows_is_refused() -> None:
-    with PrivateServer("target") as server, _plain(server.dsn()) as source:
+def test_a_log_without_rows_is_refused(private_server: type[PrivateServer]) -> None:
+    with private_server("target") as server, _plain(server.dsn()) as source:
         with pytest.raises(SourceError, match="SRC-101") as caught:
             source.activate()
         assert "ALTER SYSTEM SET wal_level = 'logical'" in caught.value.hint
 
 
 @pytest.mark.parametrize("version", [18, 15])
-def test_a_lost_slot_is_told_and_mended(version: int) -> None:
+def test_a_lost_slot_is_told_and_mended(private_server: type[PrivateServer], version: int) -> None:
     settings = {"max_slot_wal_keep_size": "1MB", "min_wal_size": "32MB", "max_wal_size": "32MB"}
-    with PrivateServer("source", version, settings) as server, _plain(server.dsn()) as source:
+    with private_server("source", version, settings) as server, _plain(server.dsn()) as source:
         source.activate()
         for _ in range(6):
             source.connection.execute("SELECT pg_logical_emit_message(false, 'x', repeat('x', 100))")

@@ -34,9 +34,9 @@ def replica(databases: Any, tmp_path: Path) -> Replica:
 
 
 @pytest.fixture(scope="module")
-def spare() -> Iterator[PrivateServer]:
+def spare(private_server: type[PrivateServer]) -> Iterator[PrivateServer]:
     """A server of this module's own, to be reconfigured."""
-    with PrivateServer("source", 18, {"wal_level": "replica"}) as server:
+    with private_server("source", 18, {"wal_level": "replica"}) as server:
         yield server
 
 
