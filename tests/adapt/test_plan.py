@@ -116,7 +116,6 @@ def test_add_column_policy_wins_over_enroll_break() -> None:
     assert made.needs_refresh and made.policies == ("on_add_column_with_default=REFRESH",)
 
 
-@pytest.mark.req("HVR-O-11")
 @pytest.mark.parametrize(
     "added", [OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT, OnAddColumnWithDefault.WARNING]
 )
@@ -130,7 +129,6 @@ def test_hvr_refreshes_a_table_without_key_whatever_the_new_columns_default(adde
     assert not keyed.needs_refresh
 
 
-@pytest.mark.req("HVR-P-44")
 def test_policies_may_differ_per_target() -> None:
     new = OLD.with_(columns=(replace(OLD.columns[0], type=PLAIN_TYPES[2]),))
     one = plan(OLD, new, render=PostgresDdl(), policy=Policy(OnEnrollBreak.REFRESH))

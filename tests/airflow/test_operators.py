@@ -319,7 +319,6 @@ def test_a_table_that_is_no_pattern_fails_the_task_for_good(kind: Any, tables: s
         operator.execute({"run_id": "manual__1", "ti": Task()})
 
 
-@pytest.mark.req("XR-08")
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -341,7 +340,6 @@ def test_failures_fail_the_task_with_their_reason(
     assert task.pushed["ddlrepl_error"]["kind"] == type(error).__name__
 
 
-@pytest.mark.req("XR-08")
 def test_a_control_found_before_spark_fails_the_task(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: Any) -> bool:
         raise ControlStop("waits for a person", code="CTL-101", hint="ddlrepl controls remove")

@@ -93,7 +93,7 @@ def test_settings_that_a_database_does_not_have() -> None:
 @pytest.mark.parametrize(
     ("location", "told"),
     [
-        pytest.param("oracle://app@there/shop", "LogMiner", marks=pytest.mark.req("HVR-O-25")),
+        ("oracle://app@there/shop", "LogMiner"),
         pytest.param("mssql://app@there/shop", "Always On", marks=pytest.mark.req("HVR-O-26")),
         ("hana://app@there/shop", "SAP HANA"),
         ("mysql+pymysql://app@there/shop", "MySQL"),

@@ -6,6 +6,7 @@ python -m airflow_ddlrepl.adapt.hvr.databases_page > docs/databases.md
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from airflow_ddlrepl.adapt.hvr.decision import Decision, decide
 from airflow_ddlrepl.adapt.hvr.occurrence import example
@@ -26,7 +27,7 @@ code (`airflow_ddlrepl/adapt/hvr/decision.py`) from what a database shows of its
 
 The table says what becomes of a statement at a target when every setting has its first value and no policy is named:
 with `defaults: own` for PostgreSQL, with `defaults: hvr` and an action on both sides for the others. *Without* is what
-becomes of it without AdaptDDL, whatever the database. [hvr.md](hvr.md) has the policies.
+becomes of it without AdaptDDL; a database in brackets differs. [hvr.md](hvr.md) has the policies.
 
 - **altered**: the target's table follows. **refreshed**: its rows come anew. `on_enroll_break` rules over a refresh,
   except a new table's.
@@ -51,7 +52,7 @@ def _table() -> Iterator[str]:
     for statement in Ddl:
         cells = " | ".join(_cell(statement, profile) for profile in profiles().values())
         row = ROWS[statement]
-        yield f"| {row.sql} | {row.source} | {row.without} | {cells} |"
+        yield f"| {row.sql} | {row.source} | {_without(statement)} | {cells} |"
 
 
 def _cell(statement: Ddl, profile: Profile) -> str:
@@ -59,6 +60,16 @@ def _cell(statement: Ddl, profile: Profile) -> str:
         return "–"
     decision = decide(example(statement), profile, Policy() if profile.is_ours else hvr_policy())
     return _said(decision) + (" (later)" if decision.is_late else "")
+
+
+def _without(statement: Ddl) -> str:
+    """The outcome without AdaptDDL, and those of databases whose log carries the change as data."""
+    without, what = replace(hvr_policy(), adapts=False), example(statement)
+    plain = ROWS[statement].without
+    outcomes = {
+        p.title: decide(what, p, without).outcome for p in profiles().values() if p.knows(statement) and what.told
+    }
+    return plain + "".join(f" ({title}: {said})" for title, said in outcomes.items() if said != plain)
 
 
 def _said(decision: Decision) -> str:

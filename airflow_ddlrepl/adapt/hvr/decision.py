@@ -69,7 +69,7 @@ def decide(
     if not all(profile.knows(row) for row in what.rows):
         return Decision(Outcome.REFUSED, f"{profile.title}: {UNKNOWN}")
     if not policy.adapts:
-        return _planned(what, profile, policy, known) if profile.is_ours and what.told is None else _without(what)
+        return _not_adapting(what, profile, policy, known)
     notes = (profile.refusal(known), *(profile.note(row, known, _ENDS) for row in what.rows))
     for note in notes:
         if note is not None:
@@ -84,6 +84,16 @@ def _is_late(what: Occurrence, profile: Profile, known: Mapping[str, str]) -> bo
 
 
 _WEIGHT = (Outcome.IGNORED, Outcome.APPLIED, Outcome.ENROLLED, Outcome.WARNED, Outcome.REFUSED)
+
+
+def _not_adapting(what: Occurrence, profile: Profile, policy: Policy, known: Mapping[str, str]) -> Decision:
+    """Without AdaptDDL: what the log carries as data is applied all the same."""
+    if profile.is_ours and what.told is None:
+        return _planned(what, profile, policy, known)
+    for row in what.rows:
+        if (note := profile.note(row, known, (Effect.APPLY,))) is not None:
+            return Decision(Outcome.APPLIED, note.text)
+    return _without(what)
 
 
 def _without(what: Occurrence) -> Decision:

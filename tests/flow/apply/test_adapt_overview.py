@@ -72,6 +72,8 @@ def test_what_is_seen_late_is_adapted_to_as_it_is_then(databases: Databases, tmp
     replica.at_source("CREATE TABLE t (c1 int PRIMARY KEY)", "ALTER TABLE t ADD c2 int", "INSERT INTO t VALUES (1, 2)")
     replica.settle()
     assert shapes(replica, "t") == [["c1", "c2"]]
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert [r.statement for r in run.repository.revisions("shop")] == [None]
     assert replica.rows("SELECT c1, c2 FROM t") == [(1, 2)]
 
 

@@ -11,7 +11,7 @@ import pytest
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.errors import Exit, TargetError
-from tests.support.refusing import refused
+from tests.support.refusing import in_shell, refused
 from tests.support.replica import Replica, channel_file, may_differ
 
 NEW = {"add_table_pattern": "*"}
@@ -22,13 +22,19 @@ Begin = Callable[..., Replica]
 
 @pytest.fixture
 def begin(databases: Any, tmp_path: Path) -> Begin:
-    """An active channel with HVR's defaults and these actions at the source and at the target."""
+    """An active channel with HVR's defaults and these actions at the source and at the targets."""
 
     def make(
-        *statements: str, target: Any = None, source: Any = None, defaults: str = "hvr", second: str = ""
+        *statements: str,
+        target: Any = None,
+        source: Any = None,
+        defaults: str = "hvr",
+        second: str = "",
+        at_second: Any = None,
     ) -> Replica:
         places = [{"name": "warehouse", "location": databases.target, "adapt_ddl": [target or {"table": "*"}]}]
-        places += [{"name": "second", "location": second}] if second else []
+        actions = {"adapt_ddl": [at_second]} if at_second else {}
+        places += [{"name": "second", "location": second, **actions}] if second else []
         at_source = {"location": databases.source, "tables": ["*.*"], "adapt_ddl": [{**NEW, **(source or {})}]}
         file = channel_file(
             tmp_path,
@@ -104,7 +110,7 @@ def test_a_default_is_refreshed_where_only_that_is_asked_for(begin: Begin) -> No
     assert replica.rows("SELECT c FROM t") == [(7,), (7,)]
 
 
-@pytest.mark.req("HVR-P-45", "HVR-P-46", "HVR-P-47", "HVR-P-48", "HVR-P-49", "HVR-D-27", "HVR-D-28", "HVR-D-29")
+@pytest.mark.req("HVR-P-45", "HVR-P-47", "HVR-P-49", "HVR-D-27", "HVR-D-28", "HVR-D-29")
 @pytest.mark.parametrize("policy", [None, "ADD_COLUMN_WITH_EMPTY_DEFAULT", "REFRESH", "FAIL_INTEG_JOB", "WARNING"])
 def test_a_column_with_a_default(begin: Begin, policy: str | None) -> None:
     replica = begin(target={"on_add_column_with_default": policy} if policy else None)
@@ -122,6 +128,51 @@ def test_a_column_with_a_default(begin: Begin, policy: str | None) -> None:
     if policy != "REFRESH":
         default = "SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 't'::regclass"
         assert replica.rows(default) == [("0",)]
+
+
+@pytest.mark.req("HVR-P-46")
+def test_the_rows_that_stand_get_the_empty_value_of_their_type(begin: Begin) -> None:
+    replica = begin()
+    columns = "ADD n int NOT NULL DEFAULT 7, ADD w text NOT NULL DEFAULT 'seven', ADD o int DEFAULT 7"
+    replica.at_source(f"ALTER TABLE t {columns}", "INSERT INTO t VALUES (3, '3')")
+    assert replica.replicate().refresh.tables == {}
+    rows = replica.rows("SELECT n, w, o FROM t ORDER BY id")
+    assert rows == [(0, "", None), (0, "", None), (7, "seven", 7)]
+
+
+@pytest.mark.req("HVR-P-48")
+def test_a_column_with_a_default_waits_for_a_person(begin: Begin, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run after run, until the control is removed."""
+    replica = begin(target={"on_add_column_with_default": "FAIL_INTEG_JOB"})
+    replica.at_source("INSERT INTO t VALUES (3, '3')", WITH_DEFAULT, "INSERT INTO t VALUES (4, '4')")
+    for _ in range(2):
+        refused(replica, "replicate", "CTL-101", Exit.CONTROL)
+        assert replica.rows("SELECT id FROM t ORDER BY 1") == [(1,), (2,), (3,)]
+    assert in_shell(capsys, "controls", "remove", str(replica.file), "1")[0] == Exit.DONE
+    replica.replicate()
+    assert replica.rows("SELECT id, c FROM t WHERE id > 2 ORDER BY 1") == [(3, 0), (4, 7)]
+
+
+@pytest.mark.req("HVR-P-44")
+def test_policies_may_differ_per_target(begin: Begin, databases: Any) -> None:
+    second = databases._create("second")
+    warns = {"on_enroll_break": "WARNING"}
+    replica = begin(target={"on_enroll_break": "REFRESH"}, second=second, at_second=warns)
+    replica.at_source(OTHER_VALUES)
+    told = replica.replicate()
+    assert told.refresh.tables == {"public.t": 2}
+    assert replica.rows("SELECT id, v FROM t ORDER BY 1") == [(1, 2), (2, 3)]
+    other = Replica(replica.source, second, replica.file)
+    assert other.rows("SELECT id, v FROM t ORDER BY 1") == [(1, 1), (2, 2)]
+
+
+@pytest.mark.req("HVR-O-11")
+def test_a_table_without_a_key_is_refreshed_for_a_column_that_comes_or_goes(begin: Begin) -> None:
+    replica = begin("CREATE TABLE t (id int, gone int)", "INSERT INTO t VALUES (1, 1)")
+    replica.at_source("ALTER TABLE t ADD n int", "INSERT INTO t VALUES (2, 2, 2)")
+    assert replica.settle().refresh.tables == {"public.t": 2}
+    replica.at_source("ALTER TABLE t DROP gone", "INSERT INTO t VALUES (3, 3)")
+    assert replica.settle().refresh.tables == {"public.t": 3}
 
 
 @pytest.mark.req("HVR-P-93")
@@ -155,7 +206,7 @@ def test_a_column_made_smaller_is_refreshed(begin: Begin, keeps: bool) -> None:
     replica.at_source("ALTER TABLE t DROP gone", "INSERT INTO t VALUES (2, 'two')")
     assert replica.replicate().refresh.tables == {}
     names = replica.rows("SELECT jsonb_object_keys(to_jsonb(t)) FROM t WHERE id = 2 ORDER BY 1")
-    assert names == [("gone",), ("id",), ("v",)] if keeps else [("id",), ("v",)]
+    assert names == ([("gone",), ("id",), ("v",)] if keeps else [("id",), ("v",)])
 
 
 @pytest.mark.req("HVR-D-32", "HVR-D-65")

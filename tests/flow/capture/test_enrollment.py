@@ -79,7 +79,7 @@ def table_state(replica: Replica) -> list[Any]:
     )
 
 
-@pytest.mark.req("HVR-W-07", "HVR-W-08", "HVR-W-09", "HVR-W-10")
+@pytest.mark.req("HVR-W-07", "HVR-W-09", "HVR-W-10")
 def test_log_that_is_older_than_the_shapes(
     databases: Any, past: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

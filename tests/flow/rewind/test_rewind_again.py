@@ -110,7 +110,7 @@ def test_while_writers_write(replica: Replica, past: str) -> None:
     assert replica.rows("SELECT count(*) > 500 FROM shared WHERE who = -1 OR n > 0") == [(True,)]
 
 
-@pytest.mark.req("HVR-W-02", "HVR-W-05", "HVR-W-01", "HVR-W-13")
+@pytest.mark.req("HVR-W-02", "HVR-W-05", "HVR-W-13")
 def test_revisions_with_their_positions_and_the_plan_that_reads_them(replica: Replica) -> None:
     """Activation makes revision 0 of each table where it is enrolled, every DDL the next one at its place in the log.
 

@@ -76,7 +76,6 @@ def test_capture_schema_chooses_the_schema(databases: Databases) -> None:
     assert _joined(databases, Scope(("*.*",), (), (Joining("*", None, "aa1"),)), names) == names[:1]
 
 
-@pytest.mark.req("HVR-P-08", "HVR-P-23")
 def test_without_capture_schema_the_channels_schemas_count(databases: Databases) -> None:
     names = [TableName("public", "t"), TableName("public", "kept_out"), TableName("other", "t")]
     assert _joined(databases, Scope(("public.*",), ("*.kept*",), (Joining("*"),)), names) == names[:1]
