@@ -2,8 +2,8 @@
 
 import sys
 
-from airflow_ddlrepl.spark.jobs import adapt_ddl
+from airflow_ddlrepl.spark.jobs import stages
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    sys.exit(main("adapt_ddl", adapt_ddl.run))
+    sys.exit(main("adapt_ddl", stages.adapt_ddl))

@@ -2,8 +2,8 @@
 
 import sys
 
-from airflow_ddlrepl.spark.jobs import capture
+from airflow_ddlrepl.spark.jobs import stages
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    sys.exit(main("capture", capture.run))
+    sys.exit(main("capture", stages.capture))

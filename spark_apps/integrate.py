@@ -2,8 +2,8 @@
 
 import sys
 
-from airflow_ddlrepl.spark.jobs import integrate
+from airflow_ddlrepl.spark.jobs import stages
 from airflow_ddlrepl.spark_apps.main import main
 
 if __name__ == "__main__":
-    sys.exit(main("integrate", integrate.run))
+    sys.exit(main("integrate", stages.integrate))

@@ -1,6 +1,6 @@
 """`make requirements`: which requirements a passing test shows, which ones only a model, which ones fail or are open.
 
-*shown*: by a test of the product. *modelled*: only by the tests of HVR's decision table (`airflow_ddlrepl/adapt/hvr`),
+*shown*: by a test of the product. *modelled*: only by the tests of HVR's decision table (`docs/tools/hvr`),
 which say what becomes of a statement of any database without one that runs it. *open*: by no test.
 """
 

@@ -74,10 +74,3 @@ def diff(old: Table | None, new: Table | None) -> tuple[SchemaChange, ...]:
             found.append(change)
             shape = change.apply(shape)
     return tuple(found)
-
-
-def apply_all(changes: Iterable[SchemaChange], shape: Table | None) -> Table | None:
-    """Return the shape of a table after all these changes."""
-    for change in changes:
-        shape = change.apply(shape)
-    return shape

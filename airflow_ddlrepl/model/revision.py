@@ -14,7 +14,6 @@ class Origin(StrEnum):
 
     INSPECTED = "inspected"
     IN_LOG = "in-log"
-    RECONSTRUCTED = "reconstructed"
 
 
 @dataclass(frozen=True, slots=True)

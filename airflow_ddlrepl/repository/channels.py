@@ -119,11 +119,6 @@ class Channels(Base):
         with self._database.read() as connection:
             return [_table(row) for row in connection.execute(query)]
 
-    def set_table_state(self, channel: str, token: int, table_id: int, state: TableState) -> None:
-        """Set the state of one table."""
-        with self._fenced(channel, token) as connection:
-            mark_table(connection, channel, table_id, state, self._database.now(connection))
-
     def captured(self, channel: str) -> Lsn | None:
         """Return the position before which everything is in the trail; None before activation."""
         return self.position(channel, CAPTURED)

@@ -217,12 +217,6 @@ class Revisions(Base):
         with self._database.read() as connection:
             return connection.execute(query).first() is not None
 
-    def event_counts(self, channel: str) -> dict[str, int]:
-        """Return how many statements of each kind (`ALTER TABLE`, …) were captured."""
-        query = select(events.c.tag, func.count()).where(events.c.channel == channel).group_by(events.c.tag)
-        with self._database.read() as connection:
-            return {row[0]: row[1] for row in connection.execute(query.order_by(events.c.tag))}
-
     def _store(self, connection: Connection, channel: str, found: Sequence[Revision], now: datetime) -> None:
         for revision in found:
             row = {**_revision_values(channel, revision), "created": now}

@@ -26,12 +26,11 @@ class ChannelState(StrEnum):
 class TableState(StrEnum):
     """An enrolled table is in one of these states.
 
-    LIVE: replicates. DROPPED: gone at the source. DIVERGENT: a WARNING policy let source and target differ.
+    LIVE: replicates. DROPPED: gone at the source.
     """
 
     LIVE = "live"
     DROPPED = "dropped"
-    DIVERGENT = "divergent"
 
 
 class StepState(StrEnum):

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.adapt.hvr.outline import OUTLINE
 from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed, unlike
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
@@ -21,6 +20,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
+from docs.tools.hvr.outline import OUTLINE
 
 INT = DataType("integer", "pg_catalog", "int4", oid=23)
 STAMP = DataType("timestamp with time zone", "pg_catalog", "timestamptz", oid=1184)

@@ -12,9 +12,6 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.adapt.hvr.databases_page import hvr_policy, markdown
-from airflow_ddlrepl.adapt.hvr.decision import Decision, decide, read_plan
-from airflow_ddlrepl.adapt.hvr.occurrence import ORDERS, Occurrence, example
 from airflow_ddlrepl.adapt.plan.plan import plan, target_shape
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
@@ -25,6 +22,9 @@ from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Key, Table
+from docs.tools.hvr.databases_page import hvr_policy, markdown
+from docs.tools.hvr.decision import Decision, decide, read_plan
+from docs.tools.hvr.occurrence import ORDERS, Occurrence, example
 from tests.adapt.test_plan import EVIDENCE, POLICIES
 from tests.support.shapes import tables
 
@@ -139,4 +139,4 @@ def _agree(what: Occurrence, policy: Policy, adapts: bool) -> None:
 
 def test_the_page_is_generated() -> None:
     page = (ROOT / "docs/databases.md").read_text(encoding="utf-8")
-    assert page == markdown().rstrip() + "\n", "python -m airflow_ddlrepl.adapt.hvr.databases_page > docs/databases.md"
+    assert page == markdown().rstrip() + "\n", "python -m docs.tools.hvr.databases_page > docs/databases.md"

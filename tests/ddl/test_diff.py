@@ -13,15 +13,15 @@ from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.column_names import mentions
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
-from airflow_ddlrepl.ddl.diff import apply_all, diff
+from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.opaque import Opaque
-from airflow_ddlrepl.ddl.order import in_order
 from airflow_ddlrepl.ddl.types.type_edits import edits
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
-from tests.support.shapes import PLAIN_TYPES, tables
+from tests.support.shape_order import in_order
+from tests.support.shapes import PLAIN_TYPES, apply_all, tables
 
 
 @given(tables(), tables())

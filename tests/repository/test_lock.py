@@ -19,7 +19,7 @@ from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.record import RefreshRequested
 from airflow_ddlrepl.repository.process import is_gone, this_holder, this_process
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState, TableState
+from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState
 
 HIDDEN = 1 << 23  # no process has that number
 
@@ -111,7 +111,6 @@ WRITES: dict[str, Write] = {
     "set_publication": lambda r, t: r.set_publication("shop", t, 16400),
     "start_over": lambda r, t: r.start_over("shop", t, [], Lsn(9), "1/2", Lineage(1)),
     "delete_channel": lambda r, t: r.delete_channel("shop", t),
-    "set_table_state": lambda r, t: r.set_table_state("shop", t, 1, TableState.LIVE),
     "set_position": lambda r, t: r.set_position("shop", t, "captured", Lsn(9)),
     "enroll": lambda r, t: r.enroll("shop", t, [], captured=Lsn(9)),
     "commit_segment": lambda r, t: r.commit_segment("shop", t, SegmentFacts(1, Lsn(1), Lsn(9)), [], Lsn(9)),

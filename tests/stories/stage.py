@@ -15,7 +15,6 @@ from airflow_ddlrepl.adapt.shape.match_existing import differences
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults
-from airflow_ddlrepl.ddl.order import in_order
 from airflow_ddlrepl.ddl.sql.statement import Evidence, has_using, known_conversions
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
@@ -23,6 +22,7 @@ from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, create_tabl
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from tests.stories.story import Story
+from tests.support.shape_order import in_order
 
 
 @dataclass

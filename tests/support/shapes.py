@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Identity, Key, Partition, Table
 from airflow_ddlrepl.model.types import Attribute, DataType, TypeDefinition, TypeKind
@@ -85,3 +87,10 @@ def deferrable_keys(draw: st.DrawFn, columns: tuple[Column, ...]) -> Key | None:
     when = draw(st.sampled_from(["", "", "immediate", "deferred"]))
     key = draw(keys(columns)) if when else None
     return replace(key, is_primary=True, deferrable=when) if key else None
+
+
+def apply_all(changes: Iterable[SchemaChange], shape: Table | None) -> Table | None:
+    """Return the shape after all changes."""
+    for change in changes:
+        shape = change.apply(shape)
+    return shape

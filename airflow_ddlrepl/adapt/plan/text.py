@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from airflow_ddlrepl.adapt.plan_model import Step, TablePlan
 
@@ -14,11 +13,6 @@ def as_text(plans: Sequence[TablePlan], at: object = None) -> str:
     if not any(plan.changes_anything for plan in plans):
         return f"nothing to do{place}\n"
     return "\n".join(line for plan in plans if plan.changes_anything for line in _lines(plan, place)) + "\n"
-
-
-def as_json(plans: Iterable[TablePlan]) -> str:
-    """What `ddlrepl plan --json` prints: one document."""
-    return json.dumps({"plans": [plan.to_json() for plan in plans]}, indent=2)
 
 
 def _lines(plan: TablePlan, place: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """HVR's table of DDL statements: what becomes of each at a target, with and without AdaptDDL, whatever the database.
 
 What a database system does in another way stands in its profile (`config/hvr/profile.py`); what policies make of it is
-decided by `adapt/hvr/decision.py`.
+decided by `docs/tools/hvr/decision.py`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ is confirmed to the source. With several ranges each task works on a temporary c
 
 from __future__ import annotations
 
-import os
 import re
 import uuid
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, 
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import read_key
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
-from airflow_ddlrepl.errors import ConfigError, SourceError
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Lsn
@@ -54,8 +53,7 @@ class Reader(StrEnum):
 class RangeTask:
     """One range of a window to capture; picklable, and its text never shows the location.
 
-    dsn: libpq URL; or dsn_env: the environment variable that holds it, where the task runs.
-    low, high: this range. index, count: which of how many. window_low: where the whole window starts
+    dsn: libpq URL. low, high: this range. index, count: which of how many. window_low: where the whole window starts
     (the segment's name). epoch, token: of the run. wire_format: "binary" or "text".
     reader: PROTOCOL where the SQL functions are not granted; then count must be 1 (see `choose_reader`).
     timeline: that the run began with; 0: any. is_behind: the slot stands far before `low`, a copy is moved up.
@@ -77,23 +75,10 @@ class RangeTask:
     token: int
     wire_format: str = "binary"
     types: tuple[tuple[int, int], ...] = ()
-    dsn_env: str = ""
     reader: Reader = Reader.FUNCTIONS
     timeline: int = 0
     is_behind: bool = False
     no_truncate: bool = False
-
-    @property
-    def location(self) -> str:
-        """Where the source is; for connecting, never for showing."""
-        found = os.environ.get(self.dsn_env, "") if self.dsn_env else self.dsn
-        if not found:
-            raise ConfigError(
-                f"the environment variable {self.dsn_env} that should hold the source's location is not set",
-                code="CFG-123",
-                hint="pass it on to where the task runs",
-            )
-        return found
 
 
 def ranges(low: Lsn, high: Lsn, parallel: int, minimum_bytes: int) -> list[tuple[Lsn, Lsn]]:
@@ -162,7 +147,7 @@ def _write(event: Event, task: RangeTask, writer: PartWriter) -> None:
 
 @contextmanager
 def _session(task: RangeTask) -> Iterator[Any]:
-    connection = arrow_connection(task.location)
+    connection = arrow_connection(task.dsn)
     try:
         cursor = connection.cursor()
         try:
@@ -192,7 +177,7 @@ def _prepare(cursor: Any, task: RangeTask) -> str:
 def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
     """The messages of the range, batch by batch; from the slot itself, or from a copy of it."""
     if task.reader is Reader.PROTOCOL:
-        yield from stream(task.location, task.slot, task.low, task.high, _options(task), settings.LOG, task.timeline)
+        yield from stream(task.dsn, task.slot, task.low, task.high, _options(task), settings.LOG, task.timeline)
         return
     if task.count == 1 and not task.is_behind:
         try:

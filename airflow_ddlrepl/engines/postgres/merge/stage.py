@@ -58,7 +58,7 @@ class _Stager:
 
     def __init__(self, task: StageTask) -> None:
         self._table = task.target_name
-        self._place = (task.location, lambda: self._table, session_name("integrate", task.channel, task.token))
+        self._place = (task.dsn, lambda: self._table, session_name("integrate", task.channel, task.token))
         self._trail = Trail(task.trail_url, task.channel)
         self._left = MOST_TOGETHER
         self._cursor: Any = None

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.integrate.equality import Equality, equality
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -25,8 +23,8 @@ ROW_BYTES = 512  # a row of more counts as several
 class StageTask:
     """One table's rows in [low, high) to stage; picklable, its text never shows the location.
 
-    dsn: of the target; or dsn_env: the environment variable that holds it. files: of one layout, in log
-    order (`sections`). skip_lsns: commit positions of transactions that a refresh already contains.
+    dsn: of the target. files: of one layout, in log order (`sections`). skip_lsns: commit positions of transactions
+    that a refresh already contains.
     table: the source's shape valid for these rows. target: the target's shape at this moment; columns
     belong together by id. target_name: of the table to change (a partition's own). bucket, buckets:
     which part of the keys. stage_name: unique per channel, target, table, section and bucket. token: of the run.
@@ -47,23 +45,10 @@ class StageTask:
     skip_lsns: frozenset[int] = frozenset()
     bucket: int = 0
     buckets: int = 1
-    dsn_env: str = ""
     token: int = 0
     condition: str = ""
     whole: Table | None = None
     transform: Transform | None = None
-
-    @property
-    def location(self) -> str:
-        """Where the target is; for connecting, never for showing."""
-        found = os.environ.get(self.dsn_env, "") if self.dsn_env else self.dsn
-        if not found:
-            raise ConfigError(
-                f"the environment variable {self.dsn_env} that should hold the target's location is not set",
-                code="CFG-123",
-                hint="pass it on to where the task runs",
-            )
-        return found
 
 
 def sections(files: Sequence[RowFile], buckets: int = 1) -> list[tuple[RowFile, ...]]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.hvr.occurrence import Occurrence
-from airflow_ddlrepl.adapt.hvr.outline import OUTLINE
 from airflow_ddlrepl.adapt.plan.plan import plan, target_shape
 from airflow_ddlrepl.adapt.plan.responses import respond
 from airflow_ddlrepl.adapt.plan.verdicts import Verdict
@@ -21,6 +19,8 @@ from airflow_ddlrepl.config.hvr.profile import Effect, Profile
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.model.table import Table
+from docs.tools.hvr.occurrence import Occurrence
+from docs.tools.hvr.outline import OUTLINE
 
 
 @dataclass(frozen=True, slots=True)

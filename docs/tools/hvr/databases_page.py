@@ -1,6 +1,6 @@
 """Write docs/databases.md from the profiles.
 
-python -m airflow_ddlrepl.adapt.hvr.databases_page > docs/databases.md
+python -m docs.tools.hvr.databases_page > docs/databases.md
 """
 
 from __future__ import annotations
@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from airflow_ddlrepl.adapt.hvr.decision import Decision, decide
-from airflow_ddlrepl.adapt.hvr.occurrence import example
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl
 from airflow_ddlrepl.config.hvr.profile import Note, Profile, profiles
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.model.names import TableName
+from docs.tools.hvr.decision import Decision, decide
+from docs.tools.hvr.occurrence import example
 
 INTRODUCTION = """\
 # Schema changes by database
 
 We replicate from PostgreSQL, versions 15 to 18; that is the column **PostgreSQL**. The others tell what HVR's AdaptDDL
 does when such a database is the source: for a reader who comes from there, and because a decision is made by the same
-code (`airflow_ddlrepl/adapt/hvr/decision.py`) from what a database shows of its DDL
+code (`docs/tools/hvr/decision.py`) from what a database shows of its DDL
 (`airflow_ddlrepl/config/profiles/`) and from the policies of a channel. A location of such a type is refused: CFG-104.
 
 The table says what becomes of a statement at a target when every setting has its first value and no policy is named:

@@ -1,1 +1,0 @@
-"""HVR's decisions per source database, for the documentation."""
