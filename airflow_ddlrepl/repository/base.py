@@ -47,13 +47,13 @@ def fenced(channel: str, token: int, newest: int, holder: str | None) -> Fenced:
     )
 
 
-def put(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+def upsert(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Update the row with this key, or insert it; needs a fenced transaction."""
-    if not change(connection, table, key, values):
+    if not update_row(connection, table, key, values):
         connection.execute(insert(table).values(**key, **values))
 
 
-def change(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+def update_row(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     """Update the row with this key, and return False when there is none; needs a fenced transaction."""
     at = {f"at_{name}": value for name, value in key.items()}
     return connection.execute(_update(table, tuple(key)), {**at, **values}).rowcount > 0
@@ -65,7 +65,7 @@ def _update(table: Table, key: tuple[str, ...]) -> Update:
     return update(table).where(and_(*(table.c[name] == bindparam(f"at_{name}") for name in key)))
 
 
-def put_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
+def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """Insert the row unless one with its key exists, also when two processes try at once; return True when inserted."""
     return connection.execute(_insert_new(connection.dialect.name, table), dict(values)).first() is not None
 

@@ -10,7 +10,7 @@ from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.repository.base import Base, put, put_new
+from airflow_ddlrepl.repository.base import Base, insert_new, upsert
 from airflow_ddlrepl.repository.rows import ChannelRow, ChannelState, TableRow, TableState
 from airflow_ddlrepl.repository.tables import OF_A_CHANNEL, channels, locks, positions, tables
 
@@ -31,10 +31,10 @@ class Channels(Base):
         """
         with self._database.write() as connection:
             now = self._database.now(connection)
-            put_new(connection, locks, {"channel": name, "token": 0, "next_epoch": 1})
+            insert_new(connection, locks, {"channel": name, "token": 0, "next_epoch": 1})
             epoch = connection.execute(select(locks.c.next_epoch).where(locks.c.channel == name)).scalar_one()
             values = {"name": name, "fingerprint": fingerprint, "state": ChannelState.NEW, "epoch": epoch}
-            put_new(connection, channels, {**values, "created": now, "updated": now})
+            insert_new(connection, channels, {**values, "created": now, "updated": now})
             return _channel(connection.execute(_CHANNEL, {"name": name}).one())
 
     def channel(self, name: str) -> ChannelRow | None:
@@ -43,7 +43,7 @@ class Channels(Base):
             row = connection.execute(_CHANNEL, {"name": name}).first()
             return _channel(row) if row else None
 
-    def table_state(self, name: str) -> tuple[ChannelRow | None, Lsn | None]:
+    def channel_and_position(self, name: str) -> tuple[ChannelRow | None, Lsn | None]:
         """Return the channel's row and its captured position, each None when it is not known."""
         with self._database.read() as connection:
             row = connection.execute(_CHANNEL, {"name": name}).first()
@@ -86,12 +86,12 @@ class Channels(Base):
                     " again: `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
                 )
 
-    def set_explained(self, channel: str, token: int, explained: str) -> None:
+    def set_explained_catalog(self, channel: str, token: int, explained: str) -> None:
         """Store which catalog of the source a capture has just found to be explained by the log."""
         with self._fenced(channel, token) as connection:
             connection.execute(update(channels).where(channels.c.name == channel).values(explained=explained))
 
-    def follow(self, channel: str, token: int, server: str, lineage: Lineage) -> None:
+    def set_lineage(self, channel: str, token: int, server: str, lineage: Lineage) -> None:
         """Store whose log the channel captures: the lineage, and the run of the server that reported it."""
         with self._fenced(channel, token) as connection:
             values = {"server": server, "lineage": str(lineage)}
@@ -140,10 +140,10 @@ class Channels(Base):
     def set_position(self, channel: str, token: int, kind: str, lsn: Lsn) -> None:
         """Move a position forward; raise RepositoryError REP-102 when it would go back."""
         with self._fenced(channel, token) as connection:
-            move(connection, channel, kind, lsn, self._database.now(connection))
+            advance(connection, channel, kind, lsn, self._database.now(connection))
 
 
-def move(connection: Connection, channel: str, kind: str, lsn: Lsn, now: Any) -> None:
+def advance(connection: Connection, channel: str, kind: str, lsn: Lsn, now: Any) -> None:
     """Move a position forward inside a fenced transaction; raise RepositoryError REP-102 when it would go back."""
     before = connection.execute(_POSITION, {"channel": channel, "kind": kind}).scalar()
     if before is not None and lsn < before:
@@ -153,7 +153,7 @@ def move(connection: Connection, channel: str, kind: str, lsn: Lsn, now: Any) ->
             at=lsn,
             hint="nothing was written; run again: a run starts from the stored position",
         )
-    put(connection, positions, {"channel": channel, "kind": kind}, {"lsn": int(lsn), "updated": now})
+    upsert(connection, positions, {"channel": channel, "kind": kind}, {"lsn": int(lsn), "updated": now})
 
 
 def mark_table(connection: Connection, channel: str, table_id: int, state: TableState, now: Any) -> None:

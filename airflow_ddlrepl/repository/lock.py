@@ -15,7 +15,7 @@ from typing import Any, Self
 from sqlalchemy import Connection, Row, select, update
 
 from airflow_ddlrepl.errors import DdlReplError, Fenced, LockHeld
-from airflow_ddlrepl.repository.base import Base, fenced, put_new
+from airflow_ddlrepl.repository.base import Base, fenced, insert_new
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.process import is_gone, this_process
 from airflow_ddlrepl.repository.tables import locks
@@ -119,7 +119,7 @@ class Locks(Base):
 
     def _take(self, channel: str, holder: str, lease_seconds: float) -> int:
         with self._database.write() as connection:
-            put_new(connection, locks, {"channel": channel, "token": 0, "next_epoch": 1})
+            insert_new(connection, locks, {"channel": channel, "token": 0, "next_epoch": 1})
             row = connection.execute(select(locks).where(locks.c.channel == channel).with_for_update()).one()
             now = self._database.now(connection)
             if row.holder is not None and row.lease_until > now and not is_gone(row.process):

@@ -1,4 +1,4 @@
-"""This part of the repository stores revisions of tables, captured segments and the schema changes in them."""
+"""This part of the repository stores revisions of tables, and captured segments with all that follows from them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from sqlalchemy import Connection, Select, Text, bindparam, cast, delete, func, insert, select, type_coerce, update
 
 from airflow_ddlrepl.errors import RepositoryError
-from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn, Snapshot
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.stored import stored as stored_table
-from airflow_ddlrepl.repository.base import Base, put, put_new
-from airflow_ddlrepl.repository.channels import CAPTURED, mark_table, move
+from airflow_ddlrepl.repository.base import Base, insert_new, upsert
+from airflow_ddlrepl.repository.channels import CAPTURED, advance, mark_table
 from airflow_ddlrepl.repository.database import Database
-from airflow_ddlrepl.repository.rows import EventRow, SegmentFacts, SegmentRow, TableState
+from airflow_ddlrepl.repository.rows import SegmentFacts, TableState
 from airflow_ddlrepl.repository.tables import channels, controls, events, positions, revisions, segments, tables
 
 _RAW = {"created": type_coerce(revisions.c.created, Text), "shape": cast(revisions.c.shape, Text)}
@@ -29,7 +29,7 @@ _STAND = select(
 
 
 class Revisions(Base):
-    """This part of the repository stores the revisions of the channel's tables."""
+    """This part of the repository stores revisions of tables, and adds captured segments."""
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
@@ -47,7 +47,7 @@ class Revisions(Base):
             now = self._database.now(connection)
             self._store(connection, channel, found, now)
             if captured is not None:
-                move(connection, channel, CAPTURED, captured, now)
+                advance(connection, channel, CAPTURED, captured, now)
 
     def start_over(
         self, channel: str, token: int, found: Sequence[Revision], captured: Lsn, server: str, lineage: Lineage
@@ -69,7 +69,7 @@ class Revisions(Base):
             connection.execute(update(revisions).where(later).values(**key))
             now = self._database.now(connection)
             self._store(connection, channel, found, now)
-            move(connection, channel, CAPTURED, captured, now)
+            advance(connection, channel, CAPTURED, captured, now)
 
     def commit_segment(
         self,
@@ -96,64 +96,11 @@ class Revisions(Base):
             connection.execute(insert(segments).values(**values, **made))
             self._store(connection, channel, found, now)
             for event in seen:
-                put_new(connection, events, _event_values(channel, segment.epoch, event))
+                insert_new(connection, events, _event_values(channel, segment.epoch, event))
             for table_id, state in (states or {}).items():
                 mark_table(connection, channel, table_id, state, now)
-            move(connection, channel, CAPTURED, max(captured, segment.high), now)
+            advance(connection, channel, CAPTURED, max(captured, segment.high), now)
             return True
-
-    def segments(self, channel: str, low: Lsn | None = None, high: Lsn | None = None) -> list[SegmentRow]:
-        """Return the newest epoch's segments in log order.
-
-        Between two positions: those that hold something at or after `low` and begin before `high`.
-        """
-        return self._segments(_within(select(segments), channel, low, high))
-
-    def telling_segments(self, channel: str, low: Lsn, high: Lsn | None = None) -> list[SegmentRow]:
-        """Return the newest epoch's segments that have schema changes, truncates or gaps of the channel's tables.
-
-        Between two positions: those that hold something at or after `low` and begin before `high`.
-        """
-        return self._segments(_within(select(segments), channel, low, high).where(segments.c.events > 0))
-
-    def _segments(self, query: Select[Any]) -> list[SegmentRow]:
-        with self._database.read() as connection:
-            return [_segment(row) for row in connection.execute(query.order_by(segments.c.low))]
-
-    def starts(self, channel: str) -> list[int]:
-        """Return the positions where the segments begin that the trail still has, in log order."""
-        query = _within(select(segments.c.low), channel).where(segments.c.state == "live")
-        with self._database.read() as connection:
-            return list(connection.scalars(query.order_by(segments.c.low)))
-
-    def begin_since(self, channel: str, moment: datetime | None, position: Lsn) -> Lsn | None:
-        """Return where the first segment begins that was captured at the moment or later, not before the position."""
-        query = _within(select(func.min(segments.c.low)), channel)
-        query = query.where(segments.c.state == "live", segments.c.low >= int(position))
-        if moment is not None:
-            query = query.where(segments.c.created >= moment)
-        with self._database.read() as connection:
-            low = connection.execute(query).scalar()
-            return None if low is None else Lsn(low)
-
-    def extent(self, channel: str, low: Lsn, high: Lsn) -> tuple[int, int]:
-        """Return the number of segments between two positions, and their bytes."""
-        query = _within(select(func.count(), func.coalesce(func.sum(segments.c.bytes), 0)), channel, low, high)
-        with self._database.read() as connection:
-            count, size = connection.execute(query).one()
-            return count, int(size)
-
-    def kept_from(self, channel: str) -> Lsn:
-        """Return the position from which on the trail still has everything that was captured."""
-        query = _within(select(func.max(segments.c.high)), channel).where(segments.c.state != "live")
-        with self._database.read() as connection:
-            return Lsn(connection.execute(query).scalar() or 0)
-
-    def expire_segments(self, channel: str, token: int, before: Lsn) -> int:
-        """Mark the segments that end at or before the position as expired, and return how many."""
-        where = (segments.c.channel == channel) & (segments.c.high <= int(before)) & (segments.c.state == "live")
-        with self._fenced(channel, token) as connection:
-            return connection.execute(update(segments).where(where).values(state="expired")).rowcount
 
     def revisions(self, channel: str, table_id: int | None = None) -> list[Revision]:
         """Return every revision of the channel, or one table's, by table and number."""
@@ -201,26 +148,10 @@ class Revisions(Base):
                 marks = list(rows)
         return [self._known[mark] for mark in marks]
 
-    def events(self, channel: str, low: Lsn | None = None) -> list[EventRow]:
-        """Return schema changes, truncates and gaps in log order, from a position on."""
-        query = select(events).where(events.c.channel == channel)
-        if low is not None:
-            query = query.where(events.c.lsn >= int(low))
-        with self._database.read() as connection:
-            return [_event(row) for row in connection.execute(query.order_by(events.c.lsn, events.c.seq))]
-
-    def has_left_out(self, channel: str, segment: SegmentRow) -> bool:
-        """Return whether a TRUNCATE in the segment was not captured, because the channel file excluded it then."""
-        here = (events.c.channel == channel, events.c.epoch == segment.epoch)
-        within = (events.c.lsn >= int(segment.low), events.c.lsn < int(segment.high))
-        query = select(events.c.lsn).where(*here, *within, events.c.kind == str(EventKind.NO_TRUNCATE))
-        with self._database.read() as connection:
-            return connection.execute(query).first() is not None
-
     def _store(self, connection: Connection, channel: str, found: Sequence[Revision], now: datetime) -> None:
         for revision in found:
             row = {**_revision_values(channel, revision), "created": now}
-            if not put_new(connection, revisions, row):
+            if not insert_new(connection, revisions, row):
                 _must_equal(connection, channel, revision)
                 continue
             key = {"channel": channel, "table_id": revision.table_id}
@@ -228,21 +159,12 @@ class Revisions(Base):
                 mark_table(connection, channel, revision.table_id, TableState.DROPPED, now)
             else:
                 schema, name = revision.table.name
-                put(
+                upsert(
                     connection,
                     tables,
                     key,
                     {"schema_name": schema, "table_name": name, "state": TableState.LIVE, "updated": now},
                 )
-
-
-def _within(query: Select[Any], channel: str, low: Lsn | None = None, high: Lsn | None = None) -> Select[Any]:
-    """Narrow a query to the newest epoch's segments, and to those between two positions."""
-    newest = (channels.c.name == segments.c.channel) & (channels.c.epoch == segments.c.epoch)
-    query = query.select_from(segments.join(channels, newest)).where(segments.c.channel == channel)
-    if low is not None:
-        query = query.where(segments.c.high > int(low))
-    return query if high is None else query.where(segments.c.low < int(high))
 
 
 def _continues(connection: Connection, channel: str, segment: SegmentFacts) -> bool:
@@ -325,12 +247,3 @@ def _revision(row: Any) -> Revision:
 def _mark(row: Any) -> tuple[Any, ...]:
     """Return what identifies a stored revision."""
     return (row.channel, row.table_id, row.number, row.lsn, row.seq, row.created)
-
-
-def _segment(row: Any) -> SegmentRow:
-    sizes = (row.rows, row.bytes, row.files, row.events)
-    return SegmentRow(row.epoch, Lsn(row.low), Lsn(row.high), *sizes, row.token, row.state, row.created)
-
-
-def _event(row: Any) -> EventRow:
-    return EventRow(LogKey(row.lsn, row.seq), row.kind, row.tag, row.statement, tuple(row.table_ids), row.committed)

@@ -8,7 +8,7 @@ from sqlalchemy import func, insert, select
 
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.repository.base import Base, change, put
+from airflow_ddlrepl.repository.base import Base, update_row, upsert
 from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
 from airflow_ddlrepl.repository.tables import errors, locks, runs
 
@@ -21,7 +21,7 @@ class Runs(Base):
         with self._fenced(channel, token) as connection:
             now = self._database.now(connection)
             values = {"token": token, "started": now, "ended": None, "status": RunStatus.RUNNING, "result": None}
-            put(connection, runs, {"channel": channel, "run_id": run_id, "stage": stage}, values)
+            upsert(connection, runs, {"channel": channel, "run_id": run_id, "stage": stage}, values)
 
     def finish_run(
         self, channel: str, token: int, run_id: str, stage: str, status: RunStatus, result: dict[str, Any] | None = None
@@ -29,7 +29,7 @@ class Runs(Base):
         """Store that a stage ended; `result` is small JSON of what it did."""
         with self._fenced(channel, token) as connection:
             values = {"ended": self._database.now(connection), "status": RunStatus(status), "result": result}
-            change(connection, runs, {"channel": channel, "run_id": run_id, "stage": stage}, values)
+            update_row(connection, runs, {"channel": channel, "run_id": run_id, "stage": stage}, values)
 
     def runs(self, channel: str, run_id: str | None = None, limit: int = 100) -> list[RunRow]:
         """Return stages of runs, newest first; one that never ended although its channel went on is `lost`."""

@@ -8,8 +8,8 @@ from sqlalchemy import delete, select, update
 
 from airflow_ddlrepl.errors import ConfigError, RepositoryError
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import RELOADED, RefreshRequested
-from airflow_ddlrepl.repository.base import Base, put, put_new
+from airflow_ddlrepl.model.record import RELOADED, RefreshRequested, StepApplied
+from airflow_ddlrepl.repository.base import Base, insert_new, upsert
 from airflow_ddlrepl.repository.rows import ControlRow, LedgerRow, RefreshRow, StepState
 from airflow_ddlrepl.repository.tables import controls, ledger, refreshes
 
@@ -17,33 +17,22 @@ from airflow_ddlrepl.repository.tables import controls, ledger, refreshes
 class Work(Base):
     """This part of the repository stores ledger steps, controls and refreshes of the targets."""
 
-    def record_ledger(
-        self,
-        channel: str,
-        token: int,
-        *,
-        target: str,
-        table_id: int,
-        revision: int,
-        step: int,
-        sql_hash: str,
-        state: StepState,
-        summary: str = "",
-    ) -> None:
+    def record_step(self, channel: str, token: int, target: str, step: StepApplied, state: StepState) -> None:
         """Record the state of a step; recording a state that is stored already changes nothing.
 
         Raises RepositoryError REP-106 when the step is done with other SQL, or done and would be undone.
         """
-        key = {"channel": channel, "target": target, "table_id": table_id, "revision": revision, "step": step}
+        place = {"table_id": step.table_id, "revision": step.revision, "step": step.step}
+        key = {"channel": channel, "target": target, **place}
         where = [ledger.c[name] == value for name, value in key.items()]
         with self._fenced(channel, token) as connection:
             row = connection.execute(select(ledger).where(*where)).first()
             if row and row.state == StepState.DONE:
-                if row.sql_hash != sql_hash or state is not StepState.DONE:
-                    raise _done_already(target, table_id, revision, step)
+                if row.sql_hash != step.sql_hash or state is not StepState.DONE:
+                    raise _done_already(target, step)
                 return
-            values = {"sql_hash": sql_hash, "summary": summary, "state": StepState(state)}
-            put(connection, ledger, key, {**values, "at": self._database.now(connection)})
+            values = {"sql_hash": step.sql_hash, "summary": step.summary, "state": StepState(state)}
+            upsert(connection, ledger, key, {**values, "at": self._database.now(connection)})
 
     def ledger(self, channel: str, target: str | None = None, table_id: int | None = None) -> list[LedgerRow]:
         """Return recorded steps in order of table, revision and step."""
@@ -65,7 +54,7 @@ class Work(Base):
         where = [controls.c[name] == value for name, value in values.items()]
         with self._fenced(channel, token) as connection:
             now = self._database.now(connection)
-            put_new(connection, controls, {**values, "reason": reason, "policy": policy, "created": now})
+            insert_new(connection, controls, {**values, "reason": reason, "policy": policy, "created": now})
             return _control(connection.execute(select(controls).where(*where)).one())
 
     def controls(self, channel: str, target: str | None = None, *, removed: bool = False) -> list[ControlRow]:
@@ -94,26 +83,26 @@ class Work(Base):
             )
         return _control(row)
 
-    def request_refresh(self, channel: str, token: int, target: str, asked: RefreshRequested) -> RefreshRow:
+    def request_refresh(self, channel: str, token: int, target: str, request: RefreshRequested) -> RefreshRow:
         """Store that a table waits to be loaded again; a request that is pending already stands for later ones, too.
 
         A person's reason and options replace those of the pending request.
         """
-        said = {"reason": asked.reason, "how": asked.how}
-        where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == asked.table_id)
+        wish = {"reason": request.reason, "how": request.how}
+        where = (refreshes.c.channel == channel, refreshes.c.target == target, refreshes.c.table_id == request.table_id)
         pending = select(refreshes).where(*where, refreshes.c.state == "pending")
         with self._fenced(channel, token) as connection:
             row = connection.execute(pending).first()
             if row is None:
-                if asked.reason == RELOADED:  # again and again: only the last one is remembered
+                if request.reason == RELOADED:  # again and again: only the last one is remembered
                     former = (refreshes.c.state == "done", refreshes.c.reason == RELOADED)
                     connection.execute(delete(refreshes).where(*where, *former))
-                values = {"channel": channel, "target": target, "table_id": asked.table_id, **said}
-                made = {"requested_at": int(asked.at), "state": "pending", "created": self._database.now(connection)}
+                values = {"channel": channel, "target": target, "table_id": request.table_id, **wish}
+                made = {"requested_at": int(request.at), "state": "pending", "created": self._database.now(connection)}
                 connection.execute(refreshes.insert().values(**values, **made))
                 row = connection.execute(pending).one()
-            elif asked.is_by_hand:
-                connection.execute(update(refreshes).where(refreshes.c.id == row.id).values(**said))
+            elif request.is_by_hand:
+                connection.execute(update(refreshes).where(refreshes.c.id == row.id).values(**wish))
                 row = connection.execute(pending).one()
             return _refresh(row)
 
@@ -167,9 +156,10 @@ class Work(Base):
                 connection.execute(delete(table).where(table.c.channel == channel, table.c.target == target))
 
 
-def _done_already(target: str, table_id: int, revision: int, step: int) -> RepositoryError:
+def _done_already(target: str, step: StepApplied) -> RepositoryError:
     return RepositoryError(
-        f"step {step} towards revision {revision} of table {table_id} is done at {target} with other SQL",
+        f"step {step.step} towards revision {step.revision} of table {step.table_id}"
+        f" is done at {target} with other SQL",
         code="REP-106",
         hint="a finished step is never changed; run again: a run plans from the target's present shape",
     )

@@ -16,7 +16,7 @@ import pytest
 from airflow_ddlrepl.errors import Fenced, LockHeld
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import RefreshRequested
+from airflow_ddlrepl.model.record import RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.process import is_gone, this_holder, this_process
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState
@@ -105,9 +105,9 @@ def test_background_renewal_notices_that_the_lock_is_lost(repository: Repository
 Write = Callable[[Repository, int], Any]
 WRITES: dict[str, Write] = {
     "set_state": lambda r, t: r.set_state("shop", t, ChannelState.ACTIVE),
-    "set_explained": lambda r, t: r.set_explained("shop", t, "what"),
+    "set_explained_catalog": lambda r, t: r.set_explained_catalog("shop", t, "what"),
     "claim_source": lambda r, t: r.claim_source("shop", t, "1/2"),
-    "follow": lambda r, t: r.follow("shop", t, "1/2", Lineage(1)),
+    "set_lineage": lambda r, t: r.set_lineage("shop", t, "1/2", Lineage(1)),
     "set_publication": lambda r, t: r.set_publication("shop", t, 16400),
     "start_over": lambda r, t: r.start_over("shop", t, [], Lsn(9), "1/2", Lineage(1)),
     "delete_channel": lambda r, t: r.delete_channel("shop", t),
@@ -115,9 +115,7 @@ WRITES: dict[str, Write] = {
     "enroll": lambda r, t: r.enroll("shop", t, [], captured=Lsn(9)),
     "commit_segment": lambda r, t: r.commit_segment("shop", t, SegmentFacts(1, Lsn(1), Lsn(9)), [], Lsn(9)),
     "expire_segments": lambda r, t: r.expire_segments("shop", t, Lsn(9)),
-    "record_ledger": lambda r, t: r.record_ledger(
-        "shop", t, target="w", table_id=1, revision=1, step=1, sql_hash="", state=StepState.DONE
-    ),
+    "record_step": lambda r, t: r.record_step("shop", t, "w", StepApplied(1, 1, 1, "", ""), StepState.DONE),
     "add_control": lambda r, t: r.add_control("shop", t, "w", LogKey(1, 0), "", ""),
     "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", RefreshRequested(1, "", Lsn(1))),
     "decline_refresh": lambda r, t: r.decline_refresh("shop", t, "w", 1, "", Lsn(1)),

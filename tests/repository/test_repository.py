@@ -20,7 +20,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, Fenced, Repository
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import FIRST_LOAD, RefreshRequested
+from airflow_ddlrepl.model.record import FIRST_LOAD, RefreshRequested, StepApplied
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
@@ -128,17 +128,17 @@ def test_segments_between_two_positions(repository: Repository, token: int) -> N
         low, seen = Lsn(number * 0x100), [ddl(0x250)] if number == 2 else []
         facts = SegmentFacts(1, low, Lsn(low + 0x100), rows=1, bytes=10**number, files=1)
         repository.commit_segment("shop", token, facts, [], facts.high, seen=seen)
-    assert repository.kept_from("shop") == 0
+    assert repository.retained_from("shop") == 0
     repository.expire_segments("shop", token, Lsn(0x200))
-    assert repository.kept_from("shop") == 0x200
-    assert repository.starts("shop") == [0x200, 0x300, 0x400]
+    assert repository.retained_from("shop") == 0x200
+    assert repository.segment_starts("shop") == [0x200, 0x300, 0x400]
     assert [row.low for row in repository.segments("shop", Lsn(0x2FF), Lsn(0x400))] == [0x200, 0x300]
-    assert repository.extent("shop", Lsn(0x2FF), Lsn(0x400)) == (2, 1100)
-    assert repository.extent("shop", Lsn(0x500), Lsn(0x600)) == (0, 0)
-    assert [row.low for row in repository.telling_segments("shop", Lsn(0x100))] == [0x200]
-    assert repository.telling_segments("shop", Lsn(0x300)) == []
-    assert repository.telling_segments("shop", Lsn(0x100), Lsn(0x200)) == []
-    assert repository.kept_from("another") == 0
+    assert repository.segment_extent("shop", Lsn(0x2FF), Lsn(0x400)) == (2, 1100)
+    assert repository.segment_extent("shop", Lsn(0x500), Lsn(0x600)) == (0, 0)
+    assert [row.low for row in repository.segments_with_events("shop", Lsn(0x100))] == [0x200]
+    assert repository.segments_with_events("shop", Lsn(0x300)) == []
+    assert repository.segments_with_events("shop", Lsn(0x100), Lsn(0x200)) == []
+    assert repository.retained_from("another") == 0
 
 
 def test_a_dropped_table_is_marked(repository: Repository, token: int) -> None:
@@ -174,8 +174,7 @@ def test_a_revision_is_never_changed(repository: Repository, token: int) -> None
 
 def test_ledger_records_a_step_once(repository: Repository, token: int) -> None:
     def record(state: StepState, sql_hash: str = "h") -> None:
-        place = {"target": "w", "table_id": 7, "revision": 2, "step": 0}
-        repository.record_ledger("shop", token, **place, sql_hash=sql_hash, state=state, summary="ALTER")  # type: ignore[arg-type]
+        repository.record_step("shop", token, "w", StepApplied(7, 2, 0, sql_hash, "ALTER"), state)
 
     record(StepState.PLANNED, "other")
     record(StepState.DONE)

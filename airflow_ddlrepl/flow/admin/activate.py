@@ -139,7 +139,7 @@ def _start_again(run: RunContext, start: Start) -> int:
 def _regenerated(run: RunContext) -> dict[str, list[str]]:
     """Capture, and look at every table whatever was found before: what the log does not tell of each, by table."""
     before = run.repository.histories(run.channel.name)
-    run.repository.set_explained(run.channel.name, run.token, "")
+    run.repository.set_explained_catalog(run.channel.name, run.token, "")
     capture(run)
     found: dict[str, list[str]] = {}
     for table_id, known in run.repository.histories(run.channel.name).items():

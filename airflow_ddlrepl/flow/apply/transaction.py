@@ -107,7 +107,7 @@ def pending_log_at(
 ) -> PendingLog:
     """The same for a target that stood at `low` with these tables. present: what is there."""
     captured = Lsn(max(context.captured(), ahead.high))
-    rows = context.repository.telling_segments(context.channel.name, low, until)
+    rows = context.repository.segments_with_events(context.channel.name, low, until)
     told = [context.trail.segment(row.epoch, row.low) for row in rows]
     events = [e for s in told for e in context.trail.events(s)] + list(ahead.events)
     history = context.repository.histories(context.channel.name)

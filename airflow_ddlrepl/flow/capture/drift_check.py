@@ -48,7 +48,7 @@ def explain(run: RunContext, inspection: Inspection) -> None:
     """Record that the log explains all that this inspection found: a catalog of this version is not read again."""
     if inspection.version and not inspection.locked and not inspection.late:
         explained = f"{_basis(run, run.source.bystanders())} {inspection.version}"
-        run.repository.set_explained(run.channel.name, run.token, explained)
+        run.repository.set_explained_catalog(run.channel.name, run.token, explained)
 
 
 def enrolled(run: RunContext, events: Sequence[Event], known: Mapping[int, Revision]) -> list[Revision]:

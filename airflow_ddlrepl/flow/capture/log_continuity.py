@@ -35,7 +35,7 @@ def follow(run: RunContext) -> None:
         elif not now.is_known:
             now = before
     if run.token:
-        run.repository.follow(run.channel.name, run.token, server, now)
+        run.repository.set_lineage(run.channel.name, run.token, server, now)
     run.lineage = now
 
 

@@ -19,6 +19,6 @@ def hold(run: RunContext) -> None:
     captured = run.repository.captured(run.channel.name) or Lsn(0)
     since = None if wanted.age is None else datetime.now(UTC) - timedelta(seconds=wanted.age)
     low = Lsn(0) if wanted.size is None else Lsn(max(0, captured - wanted.size))
-    begin = run.repository.begin_since(run.channel.name, since, low)
+    begin = run.repository.first_segment_since(run.channel.name, since, low)
     run.check_lock()
     run.source.hold(captured if begin is None else begin)

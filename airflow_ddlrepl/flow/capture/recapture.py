@@ -84,7 +84,7 @@ def reread(run: RunContext, row: SegmentRow) -> None:
     """
     follow(run)
     with files_gone_on_failure(run, row.low), needing(row.high - row.low, "of log in this segment"):
-        slot, no_truncate = held_name(run.channel.slot), run.repository.has_left_out(run.channel.name, row)
+        slot, no_truncate = held_name(run.channel.slot), run.repository.has_uncaptured_truncate(run.channel.name, row)
         parts = read_window(run, row.low, row.high, run.channel.trail, run.runner, slot, no_truncate)
         run.check_lock()
         check_arrived(run.trail, parts)

@@ -157,7 +157,7 @@ def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPrevi
                 "changes": changes.get(table_id, []),
             }
         )
-    extent = run.repository.extent(run.channel.name, way.low, way.high)
+    extent = run.repository.segment_extent(run.channel.name, way.low, way.high)
     there = _there(run, into)
     names = names_on_the_way(run, into, way)
     stands = run.target(into).rewind_area.obstacles(names, there)

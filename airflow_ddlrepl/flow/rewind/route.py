@@ -153,7 +153,7 @@ def _starts(
     born: their first revisions. last: the loads that tables begin with. joined: of those that had none by then, the
     loads that brought them.
     """
-    begins = run.repository.kept_from(run.channel.name)
+    begins = run.repository.retained_from(run.channel.name)
     starts: dict[int, Lsn] = {}
     unsafe: dict[int, str] = {}
     for table_id, first in born.items():
@@ -177,7 +177,7 @@ def _untold(run: RunContext, high: Lsn, histories: Mapping[int, Sequence[Revisio
     """Tables of which the log lacks something before `high`, as the capture has seen when it inspected them after it:
     a change that the event triggers could not tell, or rows while they were not published.
     """
-    if not run.repository.telling_segments(run.channel.name, high) or not (segments := _around(run, high)):
+    if not run.repository.segments_with_events(run.channel.name, high) or not (segments := _around(run, high)):
         return {}
     events = sorted((e for s in segments for e in run.trail.events(s)), key=lambda e: e.key)
     late = {i: e.key.lsn for e in events if e.is_inspected and e.key.lsn >= high for i in e.filled}
@@ -188,7 +188,7 @@ def _untold(run: RunContext, high: Lsn, histories: Mapping[int, Sequence[Revisio
 
 def _around(run: RunContext, position: Lsn) -> list[Segment]:
     """The segments between the inspections of the catalog before and after the position; none where one was there."""
-    starts = run.repository.starts(run.channel.name)
+    starts = run.repository.segment_starts(run.channel.name)
     first = bisect_left(starts, position) - 1
     if first < 0:
         return []
@@ -209,7 +209,7 @@ def _around(run: RunContext, position: Lsn) -> list[Segment]:
 
 def horizon(run: RunContext) -> Load | None:
     """The load whose snapshot is the oldest state that every table of the channel can be brought back to."""
-    begins = run.repository.kept_from(run.channel.name)
+    begins = run.repository.retained_from(run.channel.name)
     usable = [load for load in loads(run.trail, run.epoch) if load.position >= begins and is_whole(run, load)]
     return min(usable, key=lambda load: load.snapshot.high, default=None)
 
@@ -226,9 +226,9 @@ def out_of_reach(run: RunContext, to: Until, why: str) -> DdlReplError:
 
 def is_held(run: RunContext, to: Until) -> bool:
     """Does the trail hold the log from there on, or from before it? What it begins with has been there for longer."""
-    begins = run.repository.kept_from(run.channel.name)
+    begins = run.repository.retained_from(run.channel.name)
     usable = [load for load in loads(run.trail, run.epoch) if load.position >= begins]
-    starts = run.repository.starts(run.channel.name)
+    starts = run.repository.segment_starts(run.channel.name)
     if isinstance(to, Lsn):
         return to >= min([*(load.position for load in usable), *starts[:1]], default=run.captured())
     if any(load.created <= to for load in usable):

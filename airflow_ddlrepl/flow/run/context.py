@@ -249,12 +249,12 @@ class RunContext:
 
     def is_active(self) -> bool:
         """Is the channel activated?"""
-        row, position = self.repository.table_state(self.channel.name)
+        row, position = self.repository.channel_and_position(self.channel.name)
         return row is not None and row.state is ChannelState.ACTIVE and position is not None
 
     def captured(self) -> Lsn:
         """Where capture stands. Raises ConfigError CFG-130 when the channel is not active."""
-        row, position = self.repository.table_state(self.channel.name)
+        row, position = self.repository.channel_and_position(self.channel.name)
         if row is None or row.state is not ChannelState.ACTIVE or position is None:
             raise ConfigError(
                 f"channel {self.channel.name} is not activated in repository {redact(self.channel.repository)}",

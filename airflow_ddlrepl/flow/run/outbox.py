@@ -40,16 +40,7 @@ def has_unrecorded(run: RunContext, target: str) -> bool:
 def _write(run: RunContext, target: str, record: Record) -> None:
     repository, place = run.repository, (run.channel.name, run.token)
     if isinstance(record, StepApplied):
-        repository.record_ledger(
-            *place,
-            target=target,
-            table_id=record.table_id,
-            revision=record.revision,
-            step=record.step,
-            sql_hash=record.sql_hash,
-            state=StepState.DONE,
-            summary=record.summary,
-        )
+        repository.record_step(*place, target, record, StepState.DONE)
     elif isinstance(record, RefreshRequested):
         repository.request_refresh(*place, target, record)
     elif isinstance(record, RefreshDeclined):

@@ -51,7 +51,7 @@ def readiness(run: RunContext, target: str) -> Readiness:
         return Readiness.READY
     if found.epoch > run.epoch:
         return Readiness.AHEAD
-    if found.epoch < run.epoch or found.lsn < run.repository.kept_from(name):
+    if found.epoch < run.epoch or found.lsn < run.repository.retained_from(name):
         return Readiness.OUTDATED
     return Readiness.READY
 

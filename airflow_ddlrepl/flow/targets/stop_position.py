@@ -62,7 +62,7 @@ def limit(run: RunContext, until: Until) -> Lsn:
 def _first_after(run: RunContext, moment: datetime) -> Lsn:
     """The first captured transaction that committed later; where there is none, the end of what was captured."""
     last, read = int(moment.timestamp() * 1_000_000), partial(_transactions, run, run.epoch)
-    starts = run.repository.starts(run.channel.name)
+    starts = run.repository.segment_starts(run.channel.name)
     for start in starts[_surely_before(starts, read, last - CLOCK_MARGIN) :]:
         transactions = read(start)
         later = transactions.filter(pc.greater(transactions["committed"], last))

@@ -1,0 +1,105 @@
+"""This part of the repository returns the captured segments and the schema changes in them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, func, select, update
+
+from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.repository.base import Base
+from airflow_ddlrepl.repository.rows import EventRow, SegmentRow
+from airflow_ddlrepl.repository.tables import channels, events, segments
+
+
+class Segments(Base):
+    """This part of the repository returns segments and schema changes; `Revisions.commit_segment` stores them."""
+
+    def segments(self, channel: str, low: Lsn | None = None, high: Lsn | None = None) -> list[SegmentRow]:
+        """Return the newest epoch's segments in log order.
+
+        Between two positions: those that hold something at or after `low` and begin before `high`.
+        """
+        return self._segments(_within(select(segments), channel, low, high))
+
+    def segments_with_events(self, channel: str, low: Lsn, high: Lsn | None = None) -> list[SegmentRow]:
+        """Return the newest epoch's segments that have schema changes, truncates or gaps of the channel's tables.
+
+        Between two positions: those that hold something at or after `low` and begin before `high`.
+        """
+        return self._segments(_within(select(segments), channel, low, high).where(segments.c.events > 0))
+
+    def _segments(self, query: Select[Any]) -> list[SegmentRow]:
+        with self._database.read() as connection:
+            return [_segment(row) for row in connection.execute(query.order_by(segments.c.low))]
+
+    def segment_starts(self, channel: str) -> list[int]:
+        """Return the positions where the segments begin that the trail still has, in log order."""
+        query = _within(select(segments.c.low), channel).where(segments.c.state == "live")
+        with self._database.read() as connection:
+            return list(connection.scalars(query.order_by(segments.c.low)))
+
+    def first_segment_since(self, channel: str, moment: datetime | None, position: Lsn) -> Lsn | None:
+        """Return where the first segment begins that was captured at the moment or later, not before the position."""
+        query = _within(select(func.min(segments.c.low)), channel)
+        query = query.where(segments.c.state == "live", segments.c.low >= int(position))
+        if moment is not None:
+            query = query.where(segments.c.created >= moment)
+        with self._database.read() as connection:
+            low = connection.execute(query).scalar()
+            return None if low is None else Lsn(low)
+
+    def segment_extent(self, channel: str, low: Lsn, high: Lsn) -> tuple[int, int]:
+        """Return the number of segments between two positions, and their bytes."""
+        query = _within(select(func.count(), func.coalesce(func.sum(segments.c.bytes), 0)), channel, low, high)
+        with self._database.read() as connection:
+            count, size = connection.execute(query).one()
+            return count, int(size)
+
+    def retained_from(self, channel: str) -> Lsn:
+        """Return the position from which on the trail still has everything that was captured."""
+        query = _within(select(func.max(segments.c.high)), channel).where(segments.c.state != "live")
+        with self._database.read() as connection:
+            return Lsn(connection.execute(query).scalar() or 0)
+
+    def expire_segments(self, channel: str, token: int, before: Lsn) -> int:
+        """Mark the segments that end at or before the position as expired, and return how many."""
+        where = (segments.c.channel == channel) & (segments.c.high <= int(before)) & (segments.c.state == "live")
+        with self._fenced(channel, token) as connection:
+            return connection.execute(update(segments).where(where).values(state="expired")).rowcount
+
+    def events(self, channel: str, low: Lsn | None = None) -> list[EventRow]:
+        """Return schema changes, truncates and gaps in log order, from a position on."""
+        query = select(events).where(events.c.channel == channel)
+        if low is not None:
+            query = query.where(events.c.lsn >= int(low))
+        with self._database.read() as connection:
+            return [_event(row) for row in connection.execute(query.order_by(events.c.lsn, events.c.seq))]
+
+    def has_uncaptured_truncate(self, channel: str, segment: SegmentRow) -> bool:
+        """Return whether a TRUNCATE in the segment was not captured, because the channel file excluded it then."""
+        here = (events.c.channel == channel, events.c.epoch == segment.epoch)
+        within = (events.c.lsn >= int(segment.low), events.c.lsn < int(segment.high))
+        query = select(events.c.lsn).where(*here, *within, events.c.kind == str(EventKind.NO_TRUNCATE))
+        with self._database.read() as connection:
+            return connection.execute(query).first() is not None
+
+
+def _within(query: Select[Any], channel: str, low: Lsn | None = None, high: Lsn | None = None) -> Select[Any]:
+    """Narrow a query to the newest epoch's segments, and to those between two positions."""
+    newest = (channels.c.name == segments.c.channel) & (channels.c.epoch == segments.c.epoch)
+    query = query.select_from(segments.join(channels, newest)).where(segments.c.channel == channel)
+    if low is not None:
+        query = query.where(segments.c.high > int(low))
+    return query if high is None else query.where(segments.c.low < int(high))
+
+
+def _segment(row: Any) -> SegmentRow:
+    sizes = (row.rows, row.bytes, row.files, row.events)
+    return SegmentRow(row.epoch, Lsn(row.low), Lsn(row.high), *sizes, row.token, row.state, row.created)
+
+
+def _event(row: Any) -> EventRow:
+    return EventRow(LogKey(row.lsn, row.seq), row.kind, row.tag, row.statement, tuple(row.table_ids), row.committed)
