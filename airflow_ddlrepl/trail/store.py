@@ -14,33 +14,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.trail.manifest import Blob, Segment
 from airflow_ddlrepl.trail.place import Place, Sink, checksum
-from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, SEGMENT_FILE, RowReader
+from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, SEGMENT_FILE
+from airflow_ddlrepl.trail.segments import SegmentReader, manifest_path
 
 MARKER = "trail.json"
 INSPECTED_FILE = "inspected.jsonl"
-TRANSACTIONS = pa.schema(
-    [
-        ("lsn", pa.int64()),
-        ("xid", pa.int64()),
-        ("committed", pa.int64()),
-        ("origin", pa.string()),
-        ("changes", pa.int64()),
-    ]
-)
 _MANIFEST = re.compile(r"e(\d+)/segments/([0-9a-f]{16})\.json$")
 _CHANNEL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-class Trail(RowReader):
+class Trail(SegmentReader):
     """A trail reads and writes the captured segments of one channel.
 
     url: a folder: a local path, file://… or an object store such as s3://bucket/prefix; its options
@@ -87,8 +75,8 @@ class Trail(RowReader):
         text = json.dumps(content, separators=(",", ":")).encode()
         if self.place.put_if_absent(manifest_path(segment.epoch, segment.low), text):
             return replace(segment, created=content["created"])
-        table_state = self.find(segment.epoch, segment.low)
-        if table_state is None:
+        winner = self.find(segment.epoch, segment.low)
+        if winner is None:
             raise TrailError(
                 "a manifest vanished while it was published",
                 code="TRL-101",
@@ -96,8 +84,8 @@ class Trail(RowReader):
                 hint="run again, and let no other process delete files of the trail",
                 retryable=True,
             )
-        self.check(table_state)
-        return table_state
+        self.check(winner)
+        return winner
 
     def replace(self, segment: Segment) -> None:
         """Put a segment in the place of one of the same window, whose other files are deleted.
@@ -120,81 +108,26 @@ class Trail(RowReader):
             if path.rpartition("/")[2].split("-")[1:2] == [str(token)]:
                 self.place.remove(path)
 
-    def find(self, epoch: int, low: Lsn) -> Segment | None:
-        """Return the segment that starts at the position, None when there is none."""
-        path = manifest_path(epoch, low)
-        data = self.place.read(path)
-        if data is None:
-            return None
-        try:
-            segment = Segment.from_json(json.loads(data))
-        except (ValueError, TrailError) as error:
-            message = f"the manifest {path} can't be read: {error}"
-            raise TrailError(message, code="TRL-106", at=low, hint=f"restore the file. {NEW_TRAIL_HINT}") from error
-        if segment.channel != self.channel:
-            raise TrailError(
-                f"{path} belongs to channel {segment.channel!r}",
-                code="TRL-104",
-                hint="give each channel its own trail folder",
-            )
-        return segment
-
-    def segment(self, epoch: int, low: Lsn) -> Segment:
-        """Return the captured segment that starts at the position; raise TrailError TRL-101 when it has no manifest."""
-        found = self.find(epoch, low)
-        if found is None:
-            raise TrailError(
-                f"the manifest {manifest_path(epoch, low)} of a captured segment is missing in the trail",
-                code="TRL-101",
-                at=low,
-                hint=f"restore the file. {NEW_TRAIL_HINT}",
-            )
-        return found
-
-    def segments(self, epoch: int) -> list[Segment]:
-        """Return every segment of an epoch, in log order."""
-        folder = f"e{epoch}/segments"
-        lows = [Lsn(int(path.rsplit("/", 1)[1][:-5], 16)) for path in self.place.walk(folder) if path.endswith(".json")]
-        return [segment for low in sorted(lows) if (segment := self.find(epoch, low))]
-
-    def events(self, segment: Segment) -> list[Event]:
-        """Return the segment's control records (DDL, truncates, messages), in log order."""
-        found: list[Event] = []
-        for part in segment.parts:
-            if part.control:
-                found += [Event.from_json(json.loads(line)) for line in self.bytes_of(part.control).splitlines()]
-        return found
-
-    def transactions(self, segment: Segment) -> pa.Table:
-        """Return the segment's transactions in commit order.
-
-        Columns: lsn, xid, committed (µs since 1970), origin, changes.
-        """
-        tables = [
-            pq.read_table(pa.BufferReader(self.bytes_of(p.transactions))) for p in segment.parts if p.transactions
-        ]
-        return pa.concat_tables([TRANSACTIONS.empty_table(), *tables])
-
     def expire(self, before: Lsn) -> int:
         """Delete the segments that end at or before the position, in every epoch, and return how many.
 
         The manifest goes first: a crash leaves files that no manifest names, which go with the next call.
         """
         paths = list(self.place.walk())
-        table_state = {(int(m[1]), int(m[2], 16)) for path in paths if (m := _MANIFEST.match(path))}
+        present = {(int(m[1]), int(m[2], 16)) for path in paths if (m := _MANIFEST.match(path))}
         gone = 0
-        for epoch, low in sorted(place for place in table_state if place[1] < before):
+        for epoch, low in sorted(place for place in present if place[1] < before):
             segment = self.find(epoch, Lsn(low))
             if segment is not None and segment.high <= before:
                 self.place.remove(manifest_path(epoch, segment.low))
                 reach("keep.manifest")
                 for blob in segment.blobs():
                     self.place.remove(blob.path)
-                table_state.remove((epoch, low))
+                present.remove((epoch, low))
                 gone += 1
         for path in paths:
             data = SEGMENT_FILE.match(path)
-            if data and int(data[2], 16) < before and (int(data[1]), int(data[2], 16)) not in table_state:
+            if data and int(data[2], 16) < before and (int(data[1]), int(data[2], 16)) not in present:
                 self.place.remove(path)
         return gone
 
@@ -263,11 +196,6 @@ class Trail(RowReader):
         return (path for path in self.place.walk() if not path.endswith(".tmp") and path != MARKER)
 
 
-def manifest_path(epoch: int, low: Lsn) -> str:
-    """Return the path of the manifest of the segment that starts at `low`."""
-    return f"e{epoch}/segments/{low:016x}.json"
-
-
 def data_folder(epoch: int, low: Lsn) -> str:
     """Return the folder of the files of the segment that starts at `low`."""
     return f"e{epoch}/data/{low:016x}"
@@ -294,6 +222,3 @@ def inspection_file(trail: Trail, epoch: int, low: Lsn) -> Blob | None:
 def _modified(info: dict[str, object]) -> float:
     stamp = info.get("mtime") or info.get("LastModified") or info.get("created") or 0
     return stamp.timestamp() if isinstance(stamp, datetime) else float(stamp)  # type: ignore[arg-type]
-
-
-__all__ = ["TRANSACTIONS", "Trail", "checksum", "data_folder", "manifest_path"]

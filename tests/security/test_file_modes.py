@@ -23,7 +23,8 @@ from airflow_ddlrepl.config.file.yaml_document import MAX_NODES
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TrailError
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
-from airflow_ddlrepl.trail.store import Trail, manifest_path
+from airflow_ddlrepl.trail.segments import manifest_path
+from airflow_ddlrepl.trail.store import Trail
 from tests.trail.test_trail import HIGH, LOW, write_segment
 
 CHANNEL = """

@@ -20,7 +20,8 @@ from airflow_ddlrepl.model.position import LogKey, Lsn
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail import writer as writer_module
 from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, Segment
-from airflow_ddlrepl.trail.store import TRANSACTIONS, Trail, data_folder, manifest_path
+from airflow_ddlrepl.trail.segments import TRANSACTIONS, manifest_path
+from airflow_ddlrepl.trail.store import Trail, data_folder
 from airflow_ddlrepl.trail.writer import Layout, PartWriter
 
 LOW, HIGH = Lsn(100), Lsn(900)

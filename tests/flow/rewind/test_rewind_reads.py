@@ -18,7 +18,8 @@ from airflow_ddlrepl.trail.loads import load_folder, loads
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.place import Place
 from airflow_ddlrepl.trail.rows import RowReader
-from airflow_ddlrepl.trail.store import MARKER, manifest_path
+from airflow_ddlrepl.trail.segments import manifest_path
+from airflow_ddlrepl.trail.store import MARKER
 from tests.support.replayable import read, replayable
 from tests.support.replica import Replica
 

@@ -24,7 +24,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.trail.store import TRANSACTIONS
+from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.writer import Layout
 
 EPOCH_2000 = 946_684_800_000_000

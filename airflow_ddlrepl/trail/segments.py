@@ -1,0 +1,90 @@
+"""This module reads the captured segments of a trail: their manifests, control records and transactions."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.trail.manifest import Segment
+from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, RowReader
+
+TRANSACTIONS = pa.schema(
+    [
+        ("lsn", pa.int64()),
+        ("xid", pa.int64()),
+        ("committed", pa.int64()),
+        ("origin", pa.string()),
+        ("changes", pa.int64()),
+    ]
+)
+
+
+class SegmentReader(RowReader):
+    """A segment reader is the part of a trail that reads segments."""
+
+    channel: str
+
+    def find(self, epoch: int, low: Lsn) -> Segment | None:
+        """Return the segment that starts at the position, None when there is none."""
+        path = manifest_path(epoch, low)
+        data = self.place.read(path)
+        if data is None:
+            return None
+        try:
+            segment = Segment.from_json(json.loads(data))
+        except (ValueError, TrailError) as error:
+            message = f"the manifest {path} can't be read: {error}"
+            raise TrailError(message, code="TRL-106", at=low, hint=f"restore the file. {NEW_TRAIL_HINT}") from error
+        if segment.channel != self.channel:
+            raise TrailError(
+                f"{path} belongs to channel {segment.channel!r}",
+                code="TRL-104",
+                hint="give each channel its own trail folder",
+            )
+        return segment
+
+    def segment(self, epoch: int, low: Lsn) -> Segment:
+        """Return the captured segment that starts at the position; raise TrailError TRL-101 when it has no manifest."""
+        found = self.find(epoch, low)
+        if found is None:
+            raise TrailError(
+                f"the manifest {manifest_path(epoch, low)} of a captured segment is missing in the trail",
+                code="TRL-101",
+                at=low,
+                hint=f"restore the file. {NEW_TRAIL_HINT}",
+            )
+        return found
+
+    def segments(self, epoch: int) -> list[Segment]:
+        """Return every segment of an epoch, in log order."""
+        folder = f"e{epoch}/segments"
+        lows = [Lsn(int(path.rsplit("/", 1)[1][:-5], 16)) for path in self.place.walk(folder) if path.endswith(".json")]
+        return [segment for low in sorted(lows) if (segment := self.find(epoch, low))]
+
+    def events(self, segment: Segment) -> list[Event]:
+        """Return the segment's control records (DDL, truncates, messages), in log order."""
+        found: list[Event] = []
+        for part in segment.parts:
+            if part.control:
+                found += [Event.from_json(json.loads(line)) for line in self.bytes_of(part.control).splitlines()]
+        return found
+
+    def transactions(self, segment: Segment) -> pa.Table:
+        """Return the segment's transactions in commit order.
+
+        Columns: lsn, xid, committed (µs since 1970), origin, changes.
+        """
+        tables = [
+            pq.read_table(pa.BufferReader(self.bytes_of(p.transactions))) for p in segment.parts if p.transactions
+        ]
+        return pa.concat_tables([TRANSACTIONS.empty_table(), *tables])
+
+
+def manifest_path(epoch: int, low: Lsn) -> str:
+    """Return the path of the manifest of the segment that starts at `low`."""
+    return f"e{epoch}/segments/{low:016x}.json"
