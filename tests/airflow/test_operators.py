@@ -381,5 +381,6 @@ def test_mixed_spark_is_refused_with_the_fix(channel: str, monkeypatch: pytest.M
     from airflow_ddlrepl.spark.session import installation
 
     monkeypatch.setattr(installation, "_version_file", lambda home: "4.2.0")
-    with pytest.raises(AirflowFailException, match=r"(?s)mixed with its Python files 4.2.0.*pip install.*pyspark=="):
+    told = r"(?s)CFG-402.*mixed with its Python files 4.2.0.*pip install.*pyspark=="
+    with pytest.raises(AirflowFailException, match=told):
         run(CaptureOperator, channel)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from airflow_ddlrepl.demo import binaries
 from airflow_ddlrepl.demo.airflow_database import isolate
+from airflow_ddlrepl.demo.airflow_run import DagRunResult
+from airflow_ddlrepl.demo.cycles import _replicate
 from airflow_ddlrepl.demo.servers import PrivateServer
-from airflow_ddlrepl.errors import ConfigError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 
 
 def test_programs_that_are_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,3 +42,9 @@ def test_an_airflow_that_is_there_already(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("AIRFLOW_HOME", "elsewhere")
     with pytest.raises(ConfigError, match="CFG-190"):
         isolate(tmp_path)
+
+
+def test_a_dag_run_that_fails_is_told_with_its_reasons() -> None:
+    failed = DagRunResult(False, {}, {}, {"capture": "SRC-102: the slot is missing"})
+    with pytest.raises(DdlReplError, match=r"DEM-101.*capture: SRC-102"):
+        _replicate(lambda: failed, SimpleNamespace(folder="here"), 0, 0)  # type: ignore[arg-type]

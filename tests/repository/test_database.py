@@ -1,0 +1,21 @@
+"""The repository's database: what it refuses is told with what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from airflow_ddlrepl.errors import RepositoryError
+from airflow_ddlrepl.repository.database import Database
+
+
+def test_a_file_that_stays_locked(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'repository.db'}")
+    locked = OperationalError("UPDATE", None, sqlite3.OperationalError("database is locked"))
+    with pytest.raises(RepositoryError, match="REP-105") as caught, database._explained():
+        raise locked
+    database.close()
+    assert caught.value.retryable and "PostgreSQL" in caught.value.hint
