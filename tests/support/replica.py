@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 import yaml
 
 from airflow_ddlrepl import flow
@@ -114,3 +115,9 @@ def channel_file(folder: Path, source: str, target: str, /, **more: Any) -> Path
     file = folder / "shop.yml"
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     return file
+
+
+Make = Callable[..., Replica]
+"""What the fixture `make` of tests/flow gives: a function that activates a channel."""
+
+BOTH = pytest.mark.parametrize("databases", [18, 15], indirect=True, ids=["pg18", "pg15"])

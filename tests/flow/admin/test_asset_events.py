@@ -1,5 +1,4 @@
 """AssetEvents: told is what a target has, when it has it, and only once."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
@@ -12,9 +11,8 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.flow.admin.asset_events import AssetEvents
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
-from tests.flow.apply.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
 from tests.support.refusing import new_replica
-from tests.support.replica import Replica
+from tests.support.replica import Make, Replica
 
 
 class Listener:

@@ -1,5 +1,4 @@
 """Status: positions, how far each target is behind, what the trail holds, how every table stands, the last runs."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
@@ -14,8 +13,7 @@ from airflow_ddlrepl.cli.commands import judge_status
 from airflow_ddlrepl.errors import ControlStop, Exit
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
-from tests.flow.apply.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
-from tests.support.replica import Replica, channel_file
+from tests.support.replica import Make, Replica, channel_file
 
 
 def status(replica: Replica) -> Any:

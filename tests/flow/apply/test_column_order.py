@@ -1,5 +1,4 @@
 """Generated columns that stand before what they are computed from, or whose inputs go or change: nothing stops."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.flow.apply.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
+from tests.support.replica import Make
 
 BESIDE = "CREATE TABLE beside (id int PRIMARY KEY)"
 BEFORE = "CREATE TABLE t (id int PRIMARY KEY, g bigint GENERATED ALWAYS AS (b * 2) STORED, b int)"

@@ -1,5 +1,4 @@
 """A deferrable primary key is at the target as it is at the source; rows whose keys pass each other arrive."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
@@ -7,8 +6,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.model.work import InProcess
-from tests.flow.apply.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
-from tests.support.replica import Replica
+from tests.support.replica import Make, Replica
 
 KEY = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'p'"
 IMMEDIATE, DEFERRED = "DEFERRABLE", "DEFERRABLE INITIALLY DEFERRED"

@@ -2,40 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import psycopg
 import pytest
 
-from tests.support.replica import Replica, channel_file
-from tests.support.small_roles import small_replica
-
-Make = Callable[..., Replica]
-
-
-@pytest.fixture
-def make(databases: Any, tmp_path: Path) -> Iterator[Make]:
-    """An activated channel; keywords change the channel file; `before`: statements at the source before activation.
-
-    It runs with the small roles that docs/postgresql.md makes; on version 15 with a superuser, as a first try does.
-    """
-
-    def made(*before: str, **more: Any) -> Replica:
-        if databases.server.version == 18:
-            replica: Replica = small_replica(databases, tmp_path, **more)
-        else:
-            file = channel_file(tmp_path, databases.source, databases.target, **more)
-            replica = Replica(databases.source, databases.target, file)
-        replica.at_source(*before)
-        replica.activate()
-        return replica
-
-    yield made
-
-
-BOTH = pytest.mark.parametrize("databases", [18, 15], indirect=True, ids=["pg18", "pg15"])
+from tests.support.replica import BOTH, Make, Replica
 
 STORIES: dict[str, tuple[tuple[str, ...], ...]] = {
     "rows without a key": (

@@ -1,13 +1,12 @@
 """keep_existing_structure: what the source has dropped stays at the target with its values, whatever comes later."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
 import pytest
 
 from airflow_ddlrepl.errors import CannotAdapt
-from tests.flow.apply.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
 from tests.flow.refresh.test_partition_refresh import PARTED
+from tests.support.replica import Make
 
 KEEP = {"adapt_ddl": [{"add_table_pattern": "*", "keep_existing_structure": True}]}
 VOLATILE = "ALTER TABLE t ADD c int DEFAULT (random() * 100)::int"

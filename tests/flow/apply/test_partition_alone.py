@@ -1,10 +1,9 @@
 """Partitions that differ from their partitioned table in what they may: keys, NOT NULL and expressions of their own."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
 from tests.conftest import Databases
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
+from tests.support.replica import BOTH, Make
 
 
 @BOTH

@@ -1,12 +1,11 @@
 """A partitioned table's column gets another type and other values: its partitions are loaded anew."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
 import pytest
 
 from airflow_ddlrepl.errors import CannotAdapt
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
+from tests.support.replica import BOTH, Make
 
 
 @BOTH

@@ -1,11 +1,10 @@
 """Range types whose further names, of the multirange and of the functions, are in use at the target."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
 import pytest
 
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
+from tests.support.replica import BOTH, Make
 
 
 @BOTH

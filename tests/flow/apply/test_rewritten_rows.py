@@ -1,12 +1,11 @@
 """Rows that the server writes anew with other values, and no change of shape shows it."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
 import pytest
 
 from airflow_ddlrepl.errors import ControlStop
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
+from tests.support.replica import BOTH, Make
 
 
 @BOTH

@@ -1,14 +1,12 @@
 """Statements about types that PostgreSQL itself stumbles over when another one follows in the same transaction."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
 from tests.support.replayable import captured, past_at, read
-from tests.support.replica import Replica, channel_file
+from tests.support.replica import BOTH, Make, Replica, channel_file
 
 
 @BOTH

@@ -1,12 +1,10 @@
 """A schema change whose record is lost: the event trigger failed. What it did comes to light piece by piece."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
 import psycopg
 
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
-from tests.support.replica import Replica
+from tests.support.replica import BOTH, Make, Replica
 
 
 def in_silence(replica: Replica, statement: str) -> None:

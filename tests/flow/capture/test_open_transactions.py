@@ -1,5 +1,4 @@
 """Schema changes beside transactions that are still open: nothing is lost, nothing waits for ever."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
@@ -9,9 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
 from tests.support.crashing import die
-from tests.support.replica import Replica, channel_file
+from tests.support.replica import BOTH, Make, Replica, channel_file
 from tests.support.small_roles import SmallReplica
 
 

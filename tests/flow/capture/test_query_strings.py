@@ -1,5 +1,4 @@
 """Many statements in one query string: each schema change is known by its own text, so that none needs a refresh."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
@@ -8,8 +7,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.model.work import InProcess
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
-from tests.support.replica import Replica
+from tests.support.replica import BOTH, Make, Replica
 
 ROWS = (
     "CREATE TABLE t (id int PRIMARY KEY, a int, b text)",

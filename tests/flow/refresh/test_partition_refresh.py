@@ -1,5 +1,4 @@
 """Partitioned tables, their partitions and their types when rows are loaded that the log has not come to yet."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
-from tests.flow.apply.test_flow_stories import Make, make  # noqa: F401 - `make` is a fixture
-from tests.support.replica import Replica, channel_file
+from tests.support.replica import Make, Replica, channel_file
 
 PARTED = (
     "CREATE TABLE p (id int, k int, v text, PRIMARY KEY (id, k)) PARTITION BY LIST (k)",

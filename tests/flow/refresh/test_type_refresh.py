@@ -1,12 +1,10 @@
 """Types that several tables share, when one of the tables is loaded, or a statement went by unseen."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
 import pytest
 
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
-from tests.support.replica import Replica
+from tests.support.replica import BOTH, Make, Replica
 
 MOODS = (
     "CREATE TYPE mood AS ENUM ('calm', 'glad')",

@@ -1,5 +1,4 @@
 """A cycle that ends at a moment or a position: the targets show the source as it was then, to the transaction."""
-# ruff: noqa: F811 - a fixture's name is a parameter of the tests that use it
 
 from __future__ import annotations
 
@@ -13,9 +12,8 @@ from airflow_ddlrepl.cli import main
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
-from tests.flow.apply.test_flow_stories import BOTH, Make, make  # noqa: F401 - `make` is a fixture
 from tests.support.refusing import ask
-from tests.support.replica import Replica
+from tests.support.replica import BOTH, Make, Replica
 
 ROWS = "SELECT * FROM t ORDER BY 1"
 
