@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -106,19 +107,16 @@ def _asked(what: str, location: str, ask: Any) -> Iterator[Finding]:
 
 
 def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
-    from airflow_ddlrepl.config.sections.scope import Scope
-    from airflow_ddlrepl.engines.postgres.connection.connect import describe, session
-    from airflow_ddlrepl.engines.postgres.log import slots
-    from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
+    from airflow_ddlrepl.engines import engine
 
-    with session(dsn) as connection:
-        problems = missing_rights(connection, Scope.of(channel), channel.publication, channel.source.ddl)
-        yield from ((False, problem.what, problem.sql) for problem in problems)
+    with closing(engine(dsn).source(channel, dsn)) as source:
+        problems = source.missing_rights()
+        yield from ((False, problem.what, problem.fix) for problem in problems)
         if not problems:
-            yield True, f"{describe(dsn)} answers and has every right", ""
-        if slots.state(connection, channel.slot) is None:
-            for what, end in slots.blockers(connection, LONG_SECONDS):
-                yield False, f"an activation would wait for a transaction that is open: {what}", f"let it end, or {end}"
+            yield True, f"{source.describe()} answers and has every right", ""
+        for blocker in source.activation_blockers(LONG_SECONDS):
+            what = f"an activation would wait for a transaction that is open: {blocker.what}"
+            yield False, what, f"let it end, or {blocker.fix}"
 
 
 def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.config.sections.channel import Channel
+    from airflow_ddlrepl.engines.source import Source
     from airflow_ddlrepl.engines.target import Target
     from airflow_ddlrepl.errors import DdlReplError
 
@@ -23,7 +24,7 @@ _MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
 class Engine(Protocol):
     """One kind of database: what opens a source or a target of it, and what it says of its drivers' errors."""
 
-    def source(self, channel: Channel, location: str) -> Any:
+    def source(self, channel: Channel, location: str) -> Source:
         """Return the channel's source; it connects when it is asked something. location: as `resolve` gives it."""
         ...
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-MINIMUM_PAGES = 4096  # 32 MB of PostgreSQL's 8 kB pages
+PAGE_BYTES = 8192
+MINIMUM_PAGES = 4096  # 32 MB
 LARGE_CHUNK_PAGES = 128
 
 

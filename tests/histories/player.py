@@ -146,7 +146,7 @@ class Player:
     def _check(self) -> None:
         """But for tables that can't be in the stream at all, or not while a transaction is open."""
         with flow.open_channel(self.replica.file, InProcess()) as run:
-            left_out = {one.table_id for one in run.source.left_out() if not one.is_reloaded}
+            left_out = {one.table_id for one in run.source.membership.left_out() if not one.is_reloaded}
         for number, target in enumerate(self.targets):
             if found := difference(self.source, target, left_out, self.called, self.wanted()):
                 raise AssertionError(f"target {number} differs: {found}")

@@ -75,7 +75,7 @@ class Rememberer(Player):
             super()._act(what)
             return
         with flow.open_channel(self.replica.file, InProcess()) as run:
-            left_out = set(run.source.unpublished_reasons())
+            left_out = set(run.source.membership.unpublished_reasons())
         try:
             said, held = self.held(left_out)
         except Locked:

@@ -33,10 +33,10 @@ class Said:
 
 def run(source: PostgresSource, user: Connection[Any], *statements: str) -> Said:
     """Runs statements as a user would and tells what the log has of them."""
-    source.advance(source.flush_position())
+    source.acknowledge(source.stable_end())
     for statement in statements:
         user.execute(statement.encode())
-    high = source.flush_position()
+    high = source.stable_end()
     rows = source.connection.execute(
         "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1',"
         " 'publication_names', %s, 'messages', 'true')",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
+from airflow_ddlrepl.engines import Engine
 from airflow_ddlrepl.errors import DdlReplError
 
 if TYPE_CHECKING:
@@ -37,4 +38,4 @@ class PostgresEngine:
         return explained(error)
 
 
-ENGINE = PostgresEngine()
+ENGINE: Engine = PostgresEngine()

@@ -37,7 +37,7 @@ from airflow_ddlrepl.model.table import Column, Table
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
     from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
-    from airflow_ddlrepl.engines.postgres.source.exported_snapshot import SourceSnapshot
+    from airflow_ddlrepl.engines.source import SourceSnapshot
 
 _IDS = """
 SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -9,8 +9,6 @@ from itertools import pairwise
 from airflow_ddlrepl.config.base.moment import Start
 from airflow_ddlrepl.config.sections.policies import Enrollment, ExistingTables, TrailChoice
 from airflow_ddlrepl.ddl.diff import diff
-from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
-from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
 from airflow_ddlrepl.flow.capture.capture import capture
@@ -68,7 +66,7 @@ def activate(
     contradicted = {} if enrollment == "keep" else _regenerated(run)
     refreshed = refresh(run).tables if load else {}
     names = tuple(sorted(str(t.name) for t in tables))
-    left_out = {str(name): why for name, why in run.source.unpublished_reasons().values()}
+    left_out = {str(name): why for name, why in run.source.membership.unpublished_reasons().values()}
     return Activated(position, names, refreshed, left_out, contradicted, reread)
 
 
@@ -76,23 +74,23 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Lsn, Sequence[Table
     """Source, targets and repository agree on where the channel begins and which tables it has: these are returned."""
     captured = run.repository.captured(run.channel.name)
     is_new_trail = captured is not None and (trail == "new" or _has_begun_one(run))
-    anew = is_log_lost(run) if is_new_trail else is_lost(run)
-    if captured is not None and not anew:
+    again = is_log_lost(run) if is_new_trail else is_lost(run)
+    if captured is not None and not again:
         run.source.require_log(captured)
-    before = run.source.published()
-    found = run.source.activate(anew=anew, low=captured)
-    late = run.source.late() | (run.source.published() - before)
+    before = run.source.membership.published()
+    found = run.source.activate(again=again, low=captured)
+    late = run.source.membership.late() | (run.source.membership.published() - before)
     reach("activate.source")
     row = run.repository.channel(run.channel.name)
     is_broken = captured is not None and (found.is_new or found.position > captured)
     is_new = captured is None or is_broken
-    position = found.position if anew else Lsn(max(found.position if is_new else 0, captured or 0))
-    begins = anew or is_broken or is_new_trail  # a new epoch: no rewind goes across the log that is missing
+    position = found.position if again else Lsn(max(found.position if is_new else 0, captured or 0))
+    begins = again or is_broken or is_new_trail  # a new epoch: no rewind goes across the log that is missing
     tables = _wanted(run)
     _require_possible(run, tables)
     revisions = _new_revisions(run, tables, position, is_broken=is_broken)
     if (revisions or late) and not is_new:
-        settle(run.source.connection)
+        run.source.membership.settle()
     beginning = Beginning(
         position, tables, run.epoch + begins, frozenset(late), why=NEW_TRAIL if is_new_trail else JOINED
     )
@@ -106,13 +104,13 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Lsn, Sequence[Table
         start_over(run, revisions, position)
     elif revisions or is_new:
         run.repository.enroll(run.channel.name, run.token, revisions, position if is_new else None)
-    run.repository.set_publication(run.channel.name, run.token, run.source.foreign_publication())
-    run.source.forget_late(late)
+    run.repository.set_publication(run.channel.name, run.token, run.source.membership.feed_id())
+    run.source.membership.forget_late(late)
     reach("activate.enrolled")
     if row is None or row.state is not ChannelState.ACTIVE or row.fingerprint != run.channel.fingerprint():
         run.repository.set_state(run.channel.name, run.token, ChannelState.ACTIVE, run.channel.fingerprint())
     if begins or run.channel.hold_log is None:
-        run.source.release()
+        run.source.retained_log.release()
     return position, tables
 
 
@@ -163,11 +161,13 @@ def deactivate(run: RunContext) -> Activated:
 
 def _wanted(run: RunContext) -> list[Table]:
     """The tables of the channel with their shapes; of a partitioned table its partitions and theirs, too."""
-    connection, published = run.source.connection, run.source.published()
+    catalog, published = run.source.catalog, run.source.membership.published()
     named = {i for i, r in run.repository.latest_revisions(run.channel.name).items() if r.table}
-    named |= {i for i, _ in listed(connection, run.scope)}
-    reloaded = {one.table_id for one in run.source.left_out() if one.is_reloaded}
-    left_out = set(run.source.unpublished_reasons()) - reloaded
+    named |= {
+        i for i, name in catalog.list_tables().items() if decide(run.capture_client, name, ChangeKind.TABLE).is_taken
+    }
+    reloaded = {one.table_id for one in run.source.membership.left_out() if one.is_reloaded}
+    left_out = set(run.source.membership.unpublished_reasons()) - reloaded
 
     def comes(table: Table) -> bool:
         below = table.id in published or (
@@ -175,7 +175,7 @@ def _wanted(run: RunContext) -> list[Table]:
         )
         return (table.id in named or below) and not table.unlogged and table.id not in left_out
 
-    return [table for table in inspect(connection, sorted(with_partitions(connection, named))) if comes(table)]
+    return [table for table in catalog.inspect(sorted(catalog.with_partitions(named))) if comes(table)]
 
 
 def _new_revisions(run: RunContext, tables: Sequence[Table], position: Lsn, *, is_broken: bool) -> list[Revision]:

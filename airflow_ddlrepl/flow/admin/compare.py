@@ -12,11 +12,7 @@ from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.base.name_pattern import exact_pattern, is_selected
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
-from airflow_ddlrepl.config.sections.scope import Scope
-from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.compare.digest import CompareTask, compare_tables
-from airflow_ddlrepl.engines.postgres.connection.errors import errors
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import LOCK_TIMEOUT, PAGE_BYTES
 from airflow_ddlrepl.flow.capture.left_out import left_out
 from airflow_ddlrepl.flow.mapping.row_filters import rows_wanted
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
@@ -25,7 +21,7 @@ from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.refresh.chunks import group_chunks
+from airflow_ddlrepl.refresh.chunks import PAGE_BYTES, group_chunks
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -96,27 +92,19 @@ def _compared(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport
 
 def _pages(run: RunContext, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
     """What the tables take at the source, by id; nothing where one is locked, which its comparison will say."""
-    ids, connection = [task.source.id for task in tasks], run.source.connection
-    try:
-        with connection.transaction():
-            connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
-            rows = connection.execute(
-                "SELECT i::bigint, pg_relation_size(i) / %s FROM unnest(%s::oid[]) i", [PAGE_BYTES, ids]
-            ).fetchall()
-    except errors().LockNotAvailable:
-        rows = []
-    return Counter({int(i): int(pages or 0) for i, pages in rows})
+    found = run.source.catalog.sizes([task.source.id for task in tasks])
+    return Counter({table_id: size // PAGE_BYTES for table_id, size in found.items()})
 
 
 def _tables(run: RunContext, patterns: Sequence[str]) -> list[Table]:
     """The source's tables that the channel has, or would have after the next cycle; those left out of it aside."""
     known = run.repository.latest_revisions(run.channel.name)
-    aside = {one.table_id for one in run.source.left_out() if not one.is_reloaded} | run.source.bystanders()
-    connection = run.source.connection
-    others = listed(connection, Scope())
-    joining = {i for i, name in others if decide(run.capture_client, name, ChangeKind.NEW_TABLE).is_taken}
-    named = joining | run.source.members()
-    found = inspect(connection, list(with_partitions(connection, named | set(known))))
+    catalog, membership = run.source.catalog, run.source.membership
+    aside = {one.table_id for one in membership.left_out() if not one.is_reloaded} | membership.bystanders()
+    others = catalog.list_tables()
+    joining = {i for i, name in others.items() if decide(run.capture_client, name, ChangeKind.NEW_TABLE).is_taken}
+    named = joining | membership.members()
+    found = catalog.inspect(list(catalog.with_partitions(named | set(known))))
     return [
         table
         for table in sorted(found, key=lambda table: table.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_ddlrepl.adapt.plan.text import as_text
@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.flow.apply.transaction import UncapturedLog, pending_log, plans
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift, inspect_source
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
-from airflow_ddlrepl.flow.capture.window import read_window
+from airflow_ddlrepl.flow.capture.window import window_of
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Lsn
@@ -59,9 +59,10 @@ def plan(run: RunContext) -> Planned:
     follow(run)
     require_source(run, low)
     inspection = inspect_source(run)
-    end = run.source.flush_position()
+    end = run.source.stable_end()
     with tempfile.TemporaryDirectory(prefix="ddlrepl-plan-") as folder:
-        parts = read_window(run, low, end, folder, InProcess()) if end > low else []
+        window = replace(window_of(run, low, end, folder), parallelism=1)
+        parts = run.source.capture(window, InProcess()) if end > low else []
         segment = Segment(run.channel.name, run.epoch, 0, low, end, tuple(parts))
         events = Trail(folder, run.channel.name).events(segment)
         drift = find_drift(run, segment, events, inspection, is_last=True)
@@ -84,12 +85,4 @@ def plan(run: RunContext) -> Planned:
 def _rows(run: RunContext, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:
     """What the source's statistics say of the tables to be refreshed."""
     names = {p.name for given in targets.values() for p in given if p.needs_refresh}
-    found = {}
-    for name in names:
-        row = run.source.connection.execute(
-            "SELECT greatest(c.reltuples, 0)::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = %s AND c.relname = %s",
-            [name.schema, name.name],
-        ).fetchone()
-        found[str(name)] = int(row[0]) if row else 0
-    return found
+    return {str(name): count for name, count in run.source.catalog.estimated_rows(names).items()}

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.config.sections.channel import Channel, Target
-from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut
+from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
@@ -318,7 +318,7 @@ def _horizon(oldest: Load | None) -> dict[str, str | None]:
 
 def _held_from(context: RunContext) -> str | None:
     """From where on the source keeps log that is captured."""
-    since = context.source.held_from() if context.channel.hold_log else None
+    since = context.source.retained_log.held_from() if context.channel.hold_log else None
     return str(since) if since is not None else None
 
 

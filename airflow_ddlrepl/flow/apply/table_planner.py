@@ -13,7 +13,6 @@ from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.program.builder import Planner
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
-from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
@@ -198,7 +197,7 @@ class _Planner:
 
     @cached_property
     def _publishes_generated(self) -> bool:
-        return publishes_generated(self.run.source.connection, self.run.channel.publication)
+        return self.run.source.catalog.publishes_generated()
 
     def _facts(
         self, before: TableState | None, new: Table | None, event: Event, table_states: Mapping[int, TableState]

@@ -39,11 +39,11 @@ def capture(run: RunContext) -> Captured:
         run.trail.check(segment)
         low = tally.add(register(run, segment))
     _advance(run, low)
-    late = run.source.publish_late()
+    late = run.source.membership.publish_late()
     warn_of_waiting(run)
     reach("capture.published")
     inspection = replace(inspect_source(run), late=frozenset(late))
-    end = run.source.flush_position()
+    end = run.source.stable_end()
     while low < end:
         high = Lsn(min(end, low + run.channel.capture.window_bytes))
         low = tally.add(capture_window(run, low, high, inspection, is_last=high == end))
@@ -53,7 +53,7 @@ def capture(run: RunContext) -> Captured:
             explain(run, inspection)
     run.repository.set_position(run.channel.name, run.token, INSPECTED, low)
     reach("capture.inspected")
-    run.source.forget_late(tally.filled)
+    run.source.membership.forget_late(tally.filled)
     missing = left_out(run)
     warn_of_left_out(missing)
     result = tally.result(first, low, time.monotonic() - started)
@@ -67,7 +67,7 @@ def _advance(run: RunContext, low: Lsn) -> None:
         hold(run)
     except SourceError as error:
         log.warning("the source does not hold its log for rewinds: %s", error)
-    run.source.advance(low)
+    run.source.acknowledge(low)
 
 
 def has_new_log(run: RunContext) -> bool:
@@ -81,11 +81,11 @@ def has_new_log(run: RunContext) -> bool:
     if not is_followed(run):
         return True
     require_source(run, low)
-    if run.source.has_late():
+    if run.source.membership.has_late():
         return True
     inspection = inspect_source(run)
-    end = run.source.flush_position()
-    if run.source.has_news(low, end):
+    end = run.source.stable_end()
+    if run.source.has_changes(low, end):
         return True
     return bool(unexplained(inspection, run.repository.latest_revisions(run.channel.name), (), end, run.joins))
 

@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from airflow_ddlrepl.capture.drift import Inspection, ambiguous_shapes, unexplained
 from airflow_ddlrepl.capture.enroll import Past, belongs, enroll, enroll_with_silent, valid_at
 from airflow_ddlrepl.capture.row_layouts import unexplained_layouts
-from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect_unlocked
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey
@@ -26,10 +25,10 @@ def inspect_source(run: RunContext) -> Inspection:
     A catalog that is as it was when all of it was explained is not read: it shows what is known.
     """
     known = run.repository.latest_revisions(run.channel.name)
-    bystanders = run.source.bystanders()
+    bystanders = run.source.membership.bystanders()
     row = run.repository.channel(run.channel.name)
     basis, _, version = (row.explained if row else "").partition(" ")
-    catalog = inspect_unlocked(run.source.connection, version if basis == _basis(run, bystanders) else "")
+    catalog = run.source.catalog.inspect_catalog(version if basis == _basis(run, bystanders) else "")
     if catalog.tables is None:
         return Inspection(tuple(r.table for r in known.values() if r.table), catalog.seen)
     others = bystanders - known.keys()
@@ -47,7 +46,7 @@ def _basis(run: RunContext, bystanders: Iterable[int]) -> str:
 def explain(run: RunContext, inspection: Inspection) -> None:
     """Record that the log explains all that this inspection found: a catalog of this version is not read again."""
     if inspection.version and not inspection.locked and not inspection.late:
-        explained = f"{_basis(run, run.source.bystanders())} {inspection.version}"
+        explained = f"{_basis(run, run.source.membership.bystanders())} {inspection.version}"
         run.repository.set_explained_catalog(run.channel.name, run.token, explained)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from airflow_ddlrepl.config.sections.policies import ReplicaIdentity
-from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut
+from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.rules.client import client_at
@@ -20,7 +20,7 @@ def left_out(run: RunContext) -> list[LeftOut]:
 def not_in_the_log(run: RunContext) -> list[LeftOut]:
     """These, and those that cycles load whole."""
     clients = [client_at(run.channel, target.name) for target in run.channel.targets]
-    tables = run.source.left_out()
+    tables = run.source.membership.left_out()
     return [one for one in tables if any(decide(client, one.name, ChangeKind.TABLE).is_taken for client in clients)]
 
 

@@ -21,7 +21,7 @@ def follow(run: RunContext) -> None:
     when log that was captured was lost in a fail-over or a point-in-time recovery, SRC-113 for a standby.
     """
     run.claim_source()
-    row, server = run.repository.channel(run.channel.name), run.source.server()
+    row, server = run.repository.channel(run.channel.name), run.source.server_run()
     if row is not None and row.server == server:
         run.lineage = row.lineage
         return
@@ -40,15 +40,15 @@ def follow(run: RunContext) -> None:
 
 
 def require_source(run: RunContext, low: Lsn) -> None:
-    """The log from there on can be read without loss. Raises what `PostgresSource.check` raises."""
+    """The log from there on can be read without loss. Raises what `Source.require_readable` raises."""
     row = run.repository.channel(run.channel.name)
-    run.source.check(low, row.publication if row else None)
+    run.source.require_readable(low, row.publication if row else None)
 
 
 def is_followed(run: RunContext) -> bool:
     """Is it still the same run of the same server?"""
     row = run.repository.channel(run.channel.name)
-    return row is not None and row.server == run.source.server()
+    return row is not None and row.server == run.source.server_run()
 
 
 def require_kept(run: RunContext, segment: Segment) -> None:
@@ -69,8 +69,8 @@ def is_lost(run: RunContext) -> bool:
 def is_log_lost(run: RunContext) -> bool:
     """Is log missing from the source that was captured? The trail is not looked at."""
     row = run.repository.channel(run.channel.name)
-    if row and row.publication and row.publication != run.source.foreign_publication():
-        log.warning("the publication %s was made again: every table starts over", run.source.publication)
+    if row and row.publication and row.publication != run.source.membership.feed_id():
+        log.warning("the publication %s was made again: every table starts over", run.channel.publication)
         return True
     return _is_lost(run, lambda: follow(run))
 
@@ -96,7 +96,7 @@ def _require_leftovers(run: RunContext) -> None:
 
 def start_over(run: RunContext, found: Sequence[Revision], position: Lsn) -> None:
     """Go on at a position of the log that the source writes now, in a new epoch."""
-    server = run.source.server()
+    server = run.source.server_run()
     run.lineage = run.source.lineage(server)
     run.repository.start_over(run.channel.name, run.token, found, position, server, run.lineage)
 

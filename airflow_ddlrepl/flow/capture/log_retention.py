@@ -21,4 +21,4 @@ def hold(run: RunContext) -> None:
     low = Lsn(0) if wanted.size is None else Lsn(max(0, captured - wanted.size))
     begin = run.repository.first_segment_since(run.channel.name, since, low)
     run.check_lock()
-    run.source.hold(captured if begin is None else begin)
+    run.source.retained_log.hold(captured if begin is None else begin)

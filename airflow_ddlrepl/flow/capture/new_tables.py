@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Lsn
@@ -12,7 +11,7 @@ from airflow_ddlrepl.model.position import Lsn
 
 def warn_of_waiting(run: RunContext) -> None:
     """A table that waits to be published, be it for another right, would stay without its rows unseen."""
-    for name in run.source.waiting():
+    for name in run.source.membership.waiting():
         log.warning(
             "%s is not published yet: another transaction is in the way (maybe a prepared one), or the source's role"
             " may not publish it. Its rows are left out until a later capture can publish and load it, or"
@@ -31,7 +30,7 @@ def join(run: RunContext, drift: Sequence[Event]) -> dict[int, str]:
             continue
         names = ", ".join(str(t.name) for t in event.tables) or ", ".join(str(n) for _, n in event.dropped)
         log.warning("no DDL record explains the shape of %s: inspected instead", names)
-    return run.source.tend()
+    return run.source.membership.tend()
 
 
 def settle_joined(run: RunContext, events: Sequence[Event], drift: Sequence[Event], tended: Mapping[int, str]) -> None:
@@ -41,4 +40,4 @@ def settle_joined(run: RunContext, events: Sequence[Event], drift: Sequence[Even
     """
     joined = {i for event in drift for i in event.filled if tended.get(i) != "left out"}
     if joined or any(event.settings.get("shared") for event in events):
-        settle(run.source.connection)
+        run.source.membership.settle()

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, TypeVar
 
-from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
 from airflow_ddlrepl.errors import ConfigError, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
-from airflow_ddlrepl.flow.capture.window import STORED, files_gone_on_failure, read_window, touches
+from airflow_ddlrepl.flow.capture.window import STORED, files_gone_on_failure, touches, window_of
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
@@ -50,7 +49,7 @@ def require_held(run: RunContext, start: Until | Literal["oldest"]) -> list[Segm
     Raises ConfigError CFG-134 when it holds none, SourceError SRC-119 when what it holds begins later, DdlReplError
     CTL-110 for what is still to come.
     """
-    since = run.source.held_from()
+    since = run.source.retained_log.held_from()
     if since is None:
         raise ConfigError(
             "the source does not hold log that is captured: capture can't start again in the past",
@@ -84,8 +83,9 @@ def reread(run: RunContext, row: SegmentRow) -> None:
     """
     follow(run)
     with files_gone_on_failure(run, row.low), needing(row.high - row.low, "of log in this segment"):
-        slot, no_truncate = held_name(run.channel.slot), run.repository.has_uncaptured_truncate(run.channel.name, row)
-        parts = read_window(run, row.low, row.high, run.channel.trail, run.runner, slot, no_truncate)
+        window = window_of(run, row.low, row.high, run.channel.trail)
+        no_truncate = run.repository.has_uncaptured_truncate(run.channel.name, row)
+        parts = run.source.capture(replace(window, is_retained=True, no_truncate=no_truncate), run.runner)
         run.check_lock()
         check_arrived(run.trail, parts)
         place = (run.channel.name, row.epoch, run.token, row.low, row.high)
@@ -99,7 +99,7 @@ def reread(run: RunContext, row: SegmentRow) -> None:
 
 def _held(run: RunContext, low: Lsn) -> SegmentRow | None:
     """The segment that begins there, if the source holds its log."""
-    since = run.source.held_from()
+    since = run.source.retained_log.held_from()
     if since is None or since > low:
         return None
     rows = run.repository.segments(run.channel.name, low, Lsn(low + 1))

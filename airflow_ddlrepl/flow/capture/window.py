@@ -10,34 +10,23 @@ from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.capture.drift import Inspection, sees_all, with_snapshot
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
-from airflow_ddlrepl.engines.postgres.log.capture_range import (
-    NeedsText,
-    RangeTask,
-    Reader,
-    binary_safe,
-    capture_range,
-    choose_reader,
-    ranges,
-    wire_types,
-)
+from airflow_ddlrepl.engines.source import LogWindow
 from airflow_ddlrepl.errors import DdlReplError, DiskFull
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
 from airflow_ddlrepl.flow.capture.log_continuity import require_kept
 from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
-from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.rows import SegmentFacts
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import INSPECTED_FILE, data_folder
 
-RANGE_BYTES = 16 << 20
 NOT_OURS = "about no table of the channel"
 STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.NO_TRUNCATE, EventKind.GAP, EventKind.RELATION)
 
@@ -73,8 +62,8 @@ def capture_window(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection,
 def _read(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool) -> Segment:
     """Write the window's files into the trail; no manifest names them yet."""
     parts: Sequence[Part] = ()
-    if run.source.has_news(low, high):
-        parts = read_window(run, low, high, run.channel.trail, run.runner)
+    if run.source.has_changes(low, high):
+        parts = run.source.capture(window_of(run, low, high, run.channel.trail), run.runner)
         run.check_lock()  # the files of a run that was taken over are gone: that is no lost file
         check_arrived(run.trail, parts)
     place = (run.channel.name, run.epoch, run.token, low, high)
@@ -82,7 +71,7 @@ def _read(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection, *, is_la
     events = run.trail.events(segment)
     drift = find_drift(run, segment, events, inspection, is_last=is_last)
     tended = join(run, drift) if drift else {}
-    if tended and (more := run.source.late() - inspection.late):
+    if tended and (more := run.source.membership.late() - inspection.late):
         inspection = replace(inspection, late=inspection.late | more)
         drift = find_drift(run, segment, events, inspection, is_last=is_last)
     settle_joined(run, events, drift, tended)
@@ -113,57 +102,22 @@ def _publish(run: RunContext, segment: Segment) -> Segment:
         raise
 
 
-def read_window(
-    run: RunContext,
-    low: Lsn,
-    high: Lsn,
-    trail_url: str,
-    runner: Runner,
-    held: str = "",
-    no_truncate: bool | None = None,
-) -> list[Part]:
-    """Decode the window into a trail, in ranges side by side; again in text format when a type asks for it.
-
-    held: a slot that stands far before it, instead of the channel's. no_truncate: None is what the channel file says.
-    """
-    tables = [r.table for r in run.repository.latest_revisions(run.channel.name).values() if r.table]
-    wanted = run.channel.capture.format
-    is_binary = wanted is not CaptureFormat.TEXT and all(binary_safe(t) for t in tables)
-    reader = choose_reader(run.source.connection)
-    parallel = run.channel.capture.parallel or runner.parallelism
-    cuts = ranges(low, high, 1 if reader is Reader.PROTOCOL else parallel, RANGE_BYTES)
-    run.source.wait_for_standbys(high)
-    while True:
-        tasks = [
-            RangeTask(
-                dsn=run.source_dsn,
-                slot=held or run.channel.slot,
-                is_behind=bool(held),
-                publication=run.channel.publication,
-                low=start,
-                high=end,
-                index=index,
-                count=len(cuts),
-                window_low=low,
-                trail_url=trail_url,
-                channel=run.channel.name,
-                epoch=run.epoch,
-                token=run.token,
-                wire_format="binary" if is_binary else "text",
-                types=tuple(wire_types(tables).items()),
-                reader=reader,
-                timeline=run.timeline,
-                no_truncate=run.channel.capture.no_truncate if no_truncate is None else no_truncate,
-            )
-            for index, (start, end) in enumerate(cuts)
-        ]
-        try:
-            return runner.map(capture_range, tasks, "capture", size=high - low)
-        except NeedsText as reason:
-            if not is_binary:
-                raise
-            log.info("reading the window again in text format: %s", reason.message)
-            is_binary = False
+def window_of(run: RunContext, low: Lsn, high: Lsn, trail_url: str) -> LogWindow:
+    """Return the part of the log to capture into a trail, as the channel's file says."""
+    known = run.repository.latest_revisions(run.channel.name).values()
+    return LogWindow(
+        low,
+        high,
+        trail_url,
+        run.channel.name,
+        run.epoch,
+        run.token,
+        [revision.table for revision in known if revision.table],
+        run.timeline,
+        run.channel.capture.parallel or run.runner.parallelism,
+        as_text=run.channel.capture.format is CaptureFormat.TEXT,
+        no_truncate=run.channel.capture.no_truncate,
+    )
 
 
 def _drift_part(run: RunContext, segment: Segment, drift: Sequence[Event]) -> Part:

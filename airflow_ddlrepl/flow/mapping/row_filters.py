@@ -55,6 +55,9 @@ def require_whole_rows(table: Table, section: str, why: str) -> None:
     )
 
 
+Reads = Callable[[Part, Table, Sequence[Column]], None]
+"""Raises Unsupported ADP-148 when a server can't read a condition that looks at these columns."""
+
 _COMPUTED = "from version 18 on that can't be while the table has a virtual generated column: take it out of `{}`"
 _BY_ACTIVATION = "`ddlrepl activate` does it, too, unless the file says `replica_identity: leave`"
 _IN_OR_OUT = "a condition for its rows, and which of them come into it and go out of it would not be known"

@@ -30,7 +30,7 @@ def is_reload_due(run: RunContext) -> bool:
 
 
 def _due(run: RunContext, target: str) -> set[int]:
-    ids = {one.table_id for one in run.source.left_out() if one.is_reloaded}
+    ids = {one.table_id for one in run.source.membership.left_out() if one.is_reloaded}
     every = run.channel.source.reload_every
     if not ids or not every:
         return ids

@@ -21,7 +21,7 @@ from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
 from airflow_ddlrepl.engines.postgres.load.load_tables import Work, load_tables
 from airflow_ddlrepl.engines.postgres.load.swap import FinishTask
 from airflow_ddlrepl.engines.postgres.log.capture_range import binary_safe
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, SourceSnapshot, source_snapshot
+from airflow_ddlrepl.engines.source import SourceSnapshot
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import WAITING, Placing
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
@@ -47,7 +47,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, pages_of
+from airflow_ddlrepl.refresh.chunks import PAGE_BYTES, Chunk, cut_chunks, pages_of
 from airflow_ddlrepl.repository.rows import RefreshRow
 from airflow_ddlrepl.transform.values import Transform, for_columns
 
@@ -141,7 +141,7 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
         return [], []
     with place.loading(context.token) as loader:
         now = place.state()
-        with source_snapshot(context.source_dsn, list(_pending(now.table_states)), context.timeline) as source:
+        with context.source.snapshot(list(_pending(now.table_states)), context.timeline) as source:
             saved.save(context, source, now.lsn, target)
             options = {t.id: options_of(context, target, t.name, asked.get(t.id)) for t in source.tables}
             here = replace(source, tables=tuple(in_step(context, target, now.lsn, now.table_states, source.tables)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from airflow_ddlrepl.config.sections.policies import ExistingTables
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, SourceSnapshot
+from airflow_ddlrepl.engines.source import SourceSnapshot
 from airflow_ddlrepl.engines.target_state import WAITING, Applied, Move, StateChange, TargetState
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -24,6 +24,7 @@ from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
 
 WAITING_AT_ONCE = 16  # for the answers of an object store
 

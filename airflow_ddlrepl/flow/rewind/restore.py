@@ -15,7 +15,6 @@ from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
 from airflow_ddlrepl.engines.postgres.connection.conditions import is_true
 from airflow_ddlrepl.engines.postgres.load.load_chunk import Kept, LoadTask, load_chunks
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
@@ -23,7 +22,7 @@ from airflow_ddlrepl.flow.refresh.refresh import Refresh
 from airflow_ddlrepl.flow.rewind.raw_rows import beside, kept_shape, read_again, require_kept, tables_beside
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.refresh.chunks import Chunk
+from airflow_ddlrepl.refresh.chunks import PAGE_BYTES, Chunk
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.transform.values import Transform
 

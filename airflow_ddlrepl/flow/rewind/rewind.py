@@ -151,13 +151,13 @@ def _loaded(run: RunContext, high: Lsn) -> Lsn:
         return high
     require_source(run, high)
     ends = [load.snapshot.high for load in loads(run.trail, run.epoch) if load.position <= high]
-    return max((end for end in ends if end > high and not run.source.has_news(high, end)), default=high)
+    return max((end for end in ends if end > high and not run.source.has_changes(high, end)), default=high)
 
 
 def _has_more(run: RunContext, captured: Lsn) -> bool:
     """Has something been committed that is not captured? Maybe before a moment that nothing captured is past."""
     require_source(run, captured)
-    return run.source.has_news(captured, run.source.flush_position())
+    return run.source.has_changes(captured, run.source.stable_end())
 
 
 def _refuse_unsafe(way: RewindRoute, unsafe: Mapping[int, str]) -> None:

@@ -10,7 +10,7 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import SourceSnapshot
+from airflow_ddlrepl.engines.source import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
 from airflow_ddlrepl.failpoint import reach
@@ -51,7 +51,8 @@ def position_of_target(run: RunContext, target: str, moment: Lsn) -> Lsn:
 def left_out(run: RunContext, high: Lsn) -> frozenset[int]:
     """Tables whose rows the log does not tell: they stay as they are."""
     unlogged = {i for i, table in tables_at(run, high).items() if table.unlogged}
-    return frozenset(unlogged | set(run.source.unpublished_reasons()) | set(run.source.bystanders()))
+    membership = run.source.membership
+    return frozenset(unlogged | set(membership.unpublished_reasons()) | membership.bystanders())
 
 
 def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> dict[str, int]:

@@ -15,7 +15,7 @@ from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines import engine, reusing_sessions
-from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
+from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
@@ -92,12 +92,12 @@ class RunContext:
         return resolve(self.channel.source.location)
 
     @cached_property
-    def source(self) -> PostgresSource:
-        return PostgresSource.of(self.channel, self.source_dsn)
+    def source(self) -> Source:
+        return engine(self.source_dsn).source(self.channel, self.source_dsn)
 
     @cached_property
     def _members(self) -> set[int]:
-        return self.source.members()
+        return self.source.membership.members()
 
     def joins(self, table: Table) -> bool:
         """Does a table that the channel does not know join it: by its name, or because it is left out no more?"""

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
-from airflow_ddlrepl.adapt.shape.target_shape import valued
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.channel import RewindHorizon
-from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
-from airflow_ddlrepl.engines.postgres.load.archive_chunk import SaveTask, save_chunks
-from airflow_ddlrepl.engines.postgres.log.capture_range import binary_safe
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES, SourceSnapshot, source_snapshot
+from airflow_ddlrepl.engines.source import ArchivePlace, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, group_chunks, pages_of
-from airflow_ddlrepl.trail.loads import Load, LoadedTable, load_folder, load_name, publish, readable_loads, sweep_loads
-from airflow_ddlrepl.trail.manifest import Blob
+from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
+from airflow_ddlrepl.trail.loads import Load, load_folder, load_name, publish, readable_loads, sweep_loads
 
 
 def save(run: RunContext, source: SourceSnapshot, position: Lsn, why: str, but: Collection[int] = ()) -> None:
@@ -35,59 +30,14 @@ def save(run: RunContext, source: SourceSnapshot, position: Lsn, why: str, but: 
     taken = run.source.clock()
     sweep_loads(run.trail, run.epoch, run.token)
     name = load_name(position, run.token, why)
-    leaves = {t.id: t for t in tables if not t.is_partitioned}
-    chunks = cut_chunks({i: n for i, n in source.pages.items() if i in leaves}, run.runner.parallelism)
-    size = sum(source.pages[i] for i in leaves) * PAGE_BYTES
-    tasks = [_task(run, source, leaves[chunk.table_id], chunk, name) for chunk in chunks]
-    groups = group_chunks([pages_of(chunk, source.pages) for chunk in chunks], run.runner.parallelism)
-    work = [tuple(tasks[place] for place in group) for group in groups]
+    size = sum(source.pages[table.id] for table in tables if not table.is_partitioned) * PAGE_BYTES
+    place = ArchivePlace(run.channel.trail, run.channel.name, load_folder(run.epoch, name))
     with needing(size, "of the source's tables are kept in the trail"):
-        results = run.runner.map(save_chunks, work, "keep the rows", size=size)
-    done: dict[int, list[tuple[int, tuple[Blob, ...]]]] = {table.id: [] for table in tables}
-    for group, given in zip(groups, results, strict=True):
-        for place, one in zip(group, given, strict=True):
-            done[chunks[place].table_id].append(one)
-    found = tuple(_kept(table, done[table.id]) for table in tables)
-    _require_labels(run, [table for table in tables if table.types])
+        found = run.source.archive(source, tables, place, run.runner)
     reach("save.written")
     run.check_lock()
     publish(run.trail, Load(run.epoch, name, position, source.snapshot, taken, found))
     log.info("kept %d tables in the trail, to go back to", len(found))
-
-
-def _require_labels(run: RunContext, tables: Sequence[Table]) -> None:
-    """A COPY calls the labels of an enum as they are called at that moment, whatever its snapshot shows."""
-    now = {of.oid: of for table in inspect(run.source.connection, [t.id for t in tables]) for of in table.types}
-    for table in tables:
-        for of in table.types:
-            if now.get(of.oid, of).labels != of.labels:
-                raise SourceError(
-                    f"the labels of {of.schema}.{of.name} were changed while its rows were kept",
-                    code="SRC-172",
-                    table=table.name,
-                    hint="nothing is kept of them; the next run does it anew",
-                    retryable=True,
-                )
-
-
-def _kept(table: Table, parts: Sequence[tuple[int, tuple[Blob, ...]]]) -> LoadedTable:
-    names = tuple(c.name for c in valued(table))
-    return LoadedTable(table, names, binary_safe(table), tuple(files for _, files in parts), sum(n for n, _ in parts))
-
-
-def _task(run: RunContext, source: SourceSnapshot, table: Table, chunk: Chunk, name: str) -> SaveTask:
-    return SaveTask(
-        source_dsn=run.source_dsn,
-        snapshot=source.name,
-        table=table.name,
-        columns=tuple(c.name for c in valued(table)),
-        low_page=chunk.low,
-        high_page=chunk.high,
-        binary=binary_safe(table),
-        trail_url=run.channel.trail,
-        channel=run.channel.name,
-        stem=f"{load_folder(run.epoch, name)}/{table.id}-{chunk.number}",
-    )
 
 
 def renew(run: RunContext) -> None:
@@ -104,7 +54,7 @@ def renew(run: RunContext) -> None:
         return
     position = run.captured()
     try:
-        with source_snapshot(run.source_dsn, list(tables_at(run, position)), run.timeline) as source:
+        with run.source.snapshot(list(tables_at(run, position)), run.timeline) as source:
             save(run, source, position, "again")
     except SourceError as error:
         if not error.retryable:

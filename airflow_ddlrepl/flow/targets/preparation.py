@@ -11,7 +11,6 @@ from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.refresh_options import BULK
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN
-from airflow_ddlrepl.engines.postgres.connection.connect import running
 from airflow_ddlrepl.engines.target_state import Fence, Move, StateChange
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -54,14 +53,14 @@ class Beginning:
 def require_preparable(run: RunContext, target: str, tables: Sequence[Table]) -> None:
     """Can the target have these tables as the channel file says? Raises Unsupported or TargetError TGT-106 if not."""
     require_possible(run.channel, target, tables)
-    require_restrictable(run.channel, target, tables, run.source.check_condition)
+    require_restrictable(run.channel, target, tables, run.source.catalog.check_condition)
     require_transformable(run.channel, target, tables)
     _require_elsewhere(run, target, tables)
 
 
 def _require_elsewhere(run: RunContext, target: str, tables: Sequence[Table]) -> None:
     """Raises TargetError TGT-106 where the target's table would be one of the source's."""
-    if run.target(target).database() != running(run.source.connection):
+    if run.target(target).database() != run.source.database():
         return
     names, client = {table.name for table in tables}, client_at(run.channel, target)
     for table in tables:

@@ -141,7 +141,7 @@ def _prepared(run: RunContext, target: str, found: Readiness) -> str:
 
 def _tables(run: RunContext) -> list[Table]:
     """The channel's tables as far as the log is captured, those aside that are not in the stream."""
-    left_out = {one.table_id for one in run.source.left_out() if not one.is_reloaded}
+    left_out = {one.table_id for one in run.source.membership.left_out() if not one.is_reloaded}
     latest = run.repository.latest_revisions(run.channel.name).values()
     found = (one.table for one in latest if one.table is not None and one.table_id not in left_out)
     return [table for table in found if not table.unlogged]

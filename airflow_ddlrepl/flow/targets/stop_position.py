@@ -21,7 +21,7 @@ CLOCK_MARGIN = 60_000_000  # µs that a server's clock may have been set back
 
 def require_past(run: RunContext, until: Until) -> None:
     """Raises DdlReplError CTL-110 for a moment or a position that the source has not come to yet."""
-    now: Any = run.source.flush_position() if isinstance(until, Lsn) else run.source.clock()
+    now: Any = run.source.stable_end() if isinstance(until, Lsn) else run.source.clock()
     if until > now:
         raise DdlReplError(
             f"the source has not come to {until} yet: it is at {now}",

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
+from airflow_ddlrepl.engines.postgres.source import members
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.flow.admin import activate
-from airflow_ddlrepl.flow.capture import new_tables
 from tests.conftest import Databases
 from tests.flow.capture.test_without_triggers import both, start
 from tests.support.crashing import die
@@ -24,8 +21,7 @@ RELATIONS = {"ddl": "relations"}
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (activate, new_tables):
-        monkeypatch.setattr(module, "settle", partial(settle, patience=0.5))
+    monkeypatch.setattr(members, "SETTLE_SECONDS", 0.5)
 
 
 @contextmanager

@@ -178,7 +178,7 @@ def test_how_much_is_held(databases: Any, past: str, tmp_path: Path) -> None:
         replica.settle()
     with flow.open_channel(replica.file, InProcess()) as run:
         rows = run.live_segments()
-        held = run.source.held_from()
+        held = run.source.retained_log.held_from()
     assert kept_log(replica) != first
     assert held in {row.low for row in rows[1:]}
     assert held is not None and rows[-1].high - held <= 1 << 20 < rows[-1].high - rows[0].low

@@ -86,7 +86,8 @@ def test_deactivate_says_who_holds_the_helper_schema(
 ) -> None:
     other.execute(statement.encode())
     with flow.open_channel(replica.file, InProcess()) as run:
-        source: PostgresSource = run.source
+        source = run.source
+        assert isinstance(source, PostgresSource)
         source.patience = 0.1
         with pytest.raises(SourceError, match=rf"SRC-109.*process {other.info.backend_pid} ") as caught:
             source.deactivate()

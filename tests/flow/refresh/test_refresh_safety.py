@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection import copy, lock_retry
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.load import swap
-from airflow_ddlrepl.engines.postgres.load.archive_chunk import SaveTask, save_chunks
+from airflow_ddlrepl.engines.postgres.load.archive_chunk import ArchiveTask, archive_chunks
 from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, load_chunks
 from airflow_ddlrepl.engines.postgres.load.swap import make_shadow
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot as exporting
@@ -266,9 +266,9 @@ def test_failures_of_either_side_are_told_apart(chunk: LoadTask, databases: Any)
 def test_the_table_that_can_not_be_kept_is_named(chunk: LoadTask, tmp_path: Path) -> None:
     """Not the first one that the task is about."""
     place = (str(tmp_path), "c", f"{load_folder(0, 'x')}/1-0")
-    first = SaveTask(chunk.source_dsn, chunk.snapshot, chunk.table, ("id",), 0, None, True, *place)
+    first = ArchiveTask(chunk.source_dsn, chunk.snapshot, chunk.table, ("id",), 0, None, True, *place)
     with pytest.raises(SourceError, match="SRC-170") as refused:
-        save_chunks([first, replace(first, table=TableName("public", "nowhere"))])
+        archive_chunks([first, replace(first, table=TableName("public", "nowhere"))])
     assert refused.value.table == "public.nowhere"
 
 

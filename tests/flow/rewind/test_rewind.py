@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.engines.postgres.load.archive_chunk import save_chunks
+from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive_chunks
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, TrailError
 from airflow_ddlrepl.flow.snapshots import archive
@@ -289,10 +289,10 @@ def test_a_label_that_is_renamed_while_rows_are_kept(
     def renamed_meanwhile(tasks: Any) -> Any:
         monkeypatch.undo()
         replica.at_source("ALTER TYPE mood RENAME VALUE 'calm' TO 'quiet'")
-        return save_chunks(tasks)
+        return archive_chunks(tasks)
 
     channel_file(tmp_path, replica.source, replica.target, replays=replays, rewind_horizon=HORIZON)
-    monkeypatch.setattr(archive, "save_chunks", renamed_meanwhile)
+    monkeypatch.setattr(archive, "archive_chunks", renamed_meanwhile)
     replica.replicate()
     replica.at_source("INSERT INTO t VALUES (2, 'quiet')")
     now = captured(replica)

@@ -62,7 +62,7 @@ def test_everything_committed_before_lies_before_the_position(source: PostgresSo
         user.execute("SET synchronous_commit = off")
         for _ in range(40):
             row = user.execute("INSERT INTO t (v) VALUES ('mine') RETURNING pg_current_xact_id()::text").fetchone()
-            high = source.flush_position()
+            high = source.stable_end()
             seen = {xid: lsn for xid, lsn in _commits(source, high) if lsn < high}
             assert row is not None and int(row[0]) in seen
     stop.set()
@@ -76,9 +76,9 @@ def test_windows_split_the_log_without_loss(source: PostgresSource) -> None:
         user.execute("SET synchronous_commit = off")
         for size in range(1, 60):
             user.execute("INSERT INTO t (v) VALUES (repeat('y', %s))", [size * 37])
-            high = source.flush_position()
-            source.advance(low)
-            assert source.has_news(low, high)
+            high = source.stable_end()
+            source.acknowledge(low)
+            assert source.has_changes(low, high)
             seen += len([1 for _, lsn in _commits(source, high) if low <= lsn < high])
             low = high
     assert seen == 59
@@ -87,13 +87,13 @@ def test_windows_split_the_log_without_loss(source: PostgresSource) -> None:
 @both
 def test_news_are_rows_and_ddl_of_the_channel_only(source: PostgresSource) -> None:
     def news(*statements: str) -> bool:
-        low = source.flush_position()
-        source.advance(low)
+        low = source.stable_end()
+        source.acknowledge(low)
         with connect(source.dsn) as user:
             user.execute("SET synchronous_commit = off")
             for statement in statements:
                 user.execute(statement.encode())
-        return source.has_news(low, source.flush_position())
+        return source.has_changes(low, source.stable_end())
 
     assert not news()
     assert not news("INSERT INTO other VALUES ('x')", "CREATE TEMP TABLE x (i int)", "VACUUM t", "CHECKPOINT")
@@ -111,9 +111,9 @@ def test_advance_moves_only_forward(source: PostgresSource) -> None:
     start = source.position()
     with connect(source.dsn) as user:
         user.execute("INSERT INTO t (v) VALUES ('x')")
-    middle = source.flush_position()
-    source.advance(middle)
-    source.advance(start)
+    middle = source.stable_end()
+    source.acknowledge(middle)
+    source.acknowledge(start)
     assert source.position() == middle
     assert source.emit("note", "häuser") > middle
 
@@ -133,7 +133,7 @@ def test_a_snapshot_tells_what_it_sees(source: PostgresSource) -> None:
         user.execute("INSERT INTO t (v) VALUES ('after')")
         seen = snapshot(reader)
         row = reader.execute("SELECT count(*) FROM t").fetchone()
-        commits = _commits(source, source.flush_position())
+        commits = _commits(source, source.stable_end())
     assert [seen.sees(lsn, xid) for xid, lsn in commits] == [True, False, False]
     assert row == (1,)
 
@@ -162,10 +162,10 @@ def test_a_lost_slot_is_told_and_mended(private_server: type[PrivateServer], ver
             source.connection.execute("SELECT pg_switch_wal()")
         source.connection.execute("CHECKPOINT")
         with pytest.raises(SourceError, match="SRC-103") as caught:
-            source.check()
+            source.require_readable()
         assert "pg_drop_replication_slot('s')" in caught.value.hint
         assert source.activate().is_new
-        source.check()
+        source.require_readable()
 
 
 def _plain(dsn: str) -> PostgresSource:
@@ -177,7 +177,7 @@ def test_a_slot_that_somebody_else_reads_may_have_news(source: PostgresSource) -
     with closing(connect(f"{source.dsn}?replication=database")) as other:
         options = "(proto_version '1', publication_names 'p')"
         other.pgconn.exec_(f'START_REPLICATION SLOT "{source.slot}" LOGICAL {low} {options}'.encode())
-        assert source.has_news(low, source.flush_position())
+        assert source.has_changes(low, source.stable_end())
 
 
 def test_no_timeout_of_the_role_ends_what_takes_long(source: PostgresSource) -> None:

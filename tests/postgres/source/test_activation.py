@@ -57,13 +57,13 @@ def test_again_changes_nothing_and_deactivate_leaves_nothing(databases: Database
     with _source(databases.source, ddl=ddl) as source:
         first = source.activate()
         assert first.is_new and first.has_triggers == (ddl is DdlCapture.TRIGGERS)
-        assert source.unpublished_reasons() == {}
+        assert source.membership.unpublished_reasons() == {}
         prepared = _traces(databases.source)
         again = source.activate()
         assert (again.changes, again.is_new, again.position) == ((), False, first.position)
         assert _traces(databases.source) == prepared
-        assert len(source.published()) == 4
-        source.check()
+        assert len(source.membership.published()) == 4
+        source.require_readable()
         source.deactivate()
         assert source.deactivate() == []
     assert [(kind, name) for kind, name, _ in _traces(databases.source)] == before
@@ -75,11 +75,11 @@ def test_two_channels_share_a_database(databases: Databases) -> None:
         one.activate()
         two.activate()
         one.deactivate()
-        two.check()
+        two.require_readable()
         with connect(databases.source) as user:
             user.execute("INSERT INTO keyless VALUES ('a'); UPDATE keyless SET v = 'b'; DELETE FROM keyless")
             user.execute("CREATE TABLE later (v text); UPDATE later SET v = 'b'")
-        assert len(two.published()) == 5
+        assert len(two.membership.published()) == 5
         assert two.deactivate()[-1] == "helper schema ddlrepl dropped"
     assert ("relation", "keylessd") in [(kind, name) for kind, name, _ in _traces(databases.source)]
 
@@ -90,16 +90,16 @@ def test_publication_and_slot_are_mended_by_a_new_activation(databases: Database
         source.activate()
         user.execute("DROP PUBLICATION p_shop")
         with pytest.raises(SourceError, match="SRC-104"):
-            source.check()
+            source.require_readable()
         user.execute("CREATE PUBLICATION p_shop FOR TABLE keyed")
         with pytest.raises(SourceError, match="SRC-106"):
-            source.check()
+            source.require_readable()
         assert source.activate().is_new
-        source.check()
-        assert len(source.published()) == 4
+        source.require_readable()
+        assert len(source.membership.published()) == 4
         user.execute("SELECT pg_drop_replication_slot(%s)", [source.slot])
         with pytest.raises(SourceError, match="SRC-102"):
-            source.check()
+            source.require_readable()
         assert source.activate().is_new
 
 
@@ -149,7 +149,7 @@ def test_a_narrower_scope_takes_tables_out(databases: Databases) -> None:
     source.activate()
     narrower = replace(source, scope=Scope(("*.*",), ("public.keyless",), (Joining("*"),)))
     assert any("keyless" in change for change in narrower.activate().changes)
-    assert len(narrower.published()) == 3
+    assert len(narrower.membership.published()) == 3
     assert ("relation", "keylessd") in [(kind, name) for kind, name, _ in _traces(databases.source)]
     source.close()
     narrower.close()

@@ -190,7 +190,7 @@ def test_drops_name_what_they_take_along(story: Story) -> None:
     assert story.do("DROP SEQUENCE q CASCADE").tables()["t"].columns[1].default is None
     message = story.do("DROP TABLE t, u").one
     assert sorted(name for _, (_, name) in message["dropped"]) == ["t", "u"]
-    assert story.source.published() == set()
+    assert story.source.membership.published() == set()
 
 
 TYPE_CHANGES = (
@@ -333,7 +333,7 @@ def test_unusual_names(story: Story) -> None:
             user.execute(
                 f"INSERT INTO {quoted}.{quoted} VALUES ('a'); UPDATE {quoted}.{quoted} SET {quoted} = 'b'".encode()
             )
-    assert len(story.source.published()) == len(odd) and story.source.unpublished_reasons() == {}
+    assert len(story.source.membership.published()) == len(odd) and story.source.membership.unpublished_reasons() == {}
     assert {t.name for t in inspect(story.source.connection)} == {TableName(n, n) for n in odd}
 
 

@@ -63,7 +63,7 @@ class Shop:
             self.user.execute(f'DELETE FROM "{name}"'.encode())
 
     def left_out(self) -> set[str]:
-        return {name.name for name, _ in self.source.unpublished_reasons().values()}
+        return {name.name for name, _ in self.source.membership.unpublished_reasons().values()}
 
     def identity(self, name: str) -> str:
         row = self.user.execute("SELECT relreplident::text FROM pg_class WHERE relname = %s", [name]).fetchone()
@@ -88,12 +88,12 @@ def test_every_table_can_be_changed(shop: Shop, when: str) -> None:
     if when != "before activation":
         shop.create()
     if "without" in when:
-        outcomes = shop.source.tend()
-        assert len(outcomes) == len(shop.tables) + 2 and shop.source.tend().keys() < outcomes.keys()
+        outcomes = shop.source.membership.tend()
+        assert len(outcomes) == len(shop.tables) + 2 and shop.source.membership.tend().keys() < outcomes.keys()
     shop.change()
     no_way = {"virtual"} if "virtual" in shop.tables else set()
     assert shop.left_out() == {"unlogged"} | no_way
-    published = len(shop.source.published())
+    published = len(shop.source.membership.published())
     assert published == len(shop.tables) + 1 - 1 - len(no_way)  # ancestor and part, without parent, unlogged
 
 
@@ -104,14 +104,14 @@ def test_a_new_table_gets_its_identity_at_once(shop: Shop) -> None:
     with connect(shop.dsn) as other:
         other.execute("BEGIN; CREATE TABLE fresh (v text); INSERT INTO fresh VALUES ('a')")
         other.execute("UPDATE fresh SET v = 'b'; COMMIT")
-    assert shop.identity("fresh") == "f" and len(shop.source.published()) == 1
+    assert shop.identity("fresh") == "f" and len(shop.source.membership.published()) == 1
 
 
 @pytest.mark.req("HVR-P-02", "HVR-D-06")
 def test_without_a_pattern_no_table_joins(shop: Shop) -> None:
     shop.source = shop.activated(Scope(("*.*",)))
     shop.user.execute("CREATE TABLE fresh (v text)")
-    assert shop.source.published() == set() and shop.identity("fresh") == "d"
+    assert shop.source.membership.published() == set() and shop.identity("fresh") == "d"
 
 
 @both
@@ -120,9 +120,13 @@ def test_older_tables_join_only_under_another_name(shop: Shop) -> None:
     shop.user.execute("CREATE TABLE mine (v text); CREATE TABLE older (v text); CREATE TABLE off_it (v text)")
     shop.source = shop.activated(Scope(("public.mine",), ("*.off*",), (Joining("*"),)))
     shop.user.execute("ALTER TABLE older ADD w int; ALTER TABLE off_it ADD w int")
-    assert len(shop.source.published()) == 1 and len(shop.source.bystanders()) == 1 and shop.source.tend() == {}
+    assert (
+        len(shop.source.membership.published()) == 1
+        and len(shop.source.membership.bystanders()) == 1
+        and shop.source.membership.tend() == {}
+    )
     shop.user.execute("ALTER TABLE older RENAME TO newer; ALTER TABLE off_it RENAME TO off_too")
-    assert len(shop.source.published()) == 2 and shop.source.bystanders() == set()
+    assert len(shop.source.membership.published()) == 2 and shop.source.membership.bystanders() == set()
 
 
 @both
@@ -149,7 +153,7 @@ def test_a_lost_identity_is_mended(shop: Shop, ddl: DdlCapture) -> None:
         "CREATE TABLE d (id int PRIMARY KEY, v text); CREATE TABLE e (id int NOT NULL UNIQUE, v text)"
     )
     shop.source = shop.activated(EVERYTHING, ddl=ddl)
-    before = shop.source.published()
+    before = shop.source.membership.published()
     for statement in (
         "ALTER TABLE a DROP CONSTRAINT a_pkey",
         "ALTER TABLE b REPLICA IDENTITY NOTHING",
@@ -159,9 +163,9 @@ def test_a_lost_identity_is_mended(shop: Shop, ddl: DdlCapture) -> None:
     ):
         shop.user.execute(statement.encode())
     if ddl is DdlCapture.RELATIONS:
-        shop.source.tend()
+        shop.source.membership.tend()
     shop.change("a", "b", "c", "d", "e")
-    assert shop.source.published() == before and shop.left_out() == set()
+    assert shop.source.membership.published() == before and shop.left_out() == set()
     shop.source.deactivate()
     assert [shop.identity(name) for name in "abde"] == ["d", "n", "d", "d"]
 
@@ -184,7 +188,7 @@ def test_unlogged_tables_join_when_they_are_logged(shop: Shop) -> None:
     shop.source = shop.activated(EVERYTHING)
     assert shop.left_out() == {"u"}
     shop.user.execute("ALTER TABLE u SET LOGGED")
-    assert shop.left_out() == set() and len(shop.source.published()) == 1
+    assert shop.left_out() == set() and len(shop.source.membership.published()) == 1
 
 
 @both
@@ -195,5 +199,5 @@ def test_concurrent_creators_do_not_wait_for_each_other(shop: Shop) -> None:
         second.execute("CREATE TABLE two (v text); UPDATE two SET v = 'a'")
         first.commit()
     assert shop.left_out() == {"two"}
-    assert list(shop.source.tend().values()) == ["filled"]
-    assert shop.left_out() == set() and len(shop.source.published()) == 2
+    assert list(shop.source.membership.tend().values()) == ["filled"]
+    assert shop.left_out() == set() and len(shop.source.membership.published()) == 2

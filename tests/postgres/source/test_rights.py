@@ -93,20 +93,20 @@ def test_a_small_role_reads_what_a_superuser_activated(roles: Roles, title: str)
             user.execute("CREATE TABLE later (v text); INSERT INTO later VALUES ('a')")
             expected = inspect(user)
         with _source(reading) as source:
-            source.check()
+            source.require_readable()
             assert missing_rights(source.connection, SCOPE, "p", DdlCapture.TRIGGERS) == []
             assert source.activate().changes == ()
             assert inspect(source.connection) == expected
-            assert [name.name for name, _ in source.unpublished_reasons().values()] == ["fast"]
-            low, high = source.position(), source.flush_position()
-            assert source.has_news(low, high)
+            assert [name.name for name, _ in source.membership.unpublished_reasons().values()] == ["fast"]
+            low, high = source.position(), source.stable_end()
+            assert source.has_changes(low, high)
             slot = source.slot
             copy = f"{slot}_copy"
             source.connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s, true)", [slot, copy])
             source.connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [copy, str(high)])
-            source.advance(high)
+            source.acknowledge(high)
             assert source.connection.execute("SELECT v FROM public.later").fetchall() == [("a",)]
-            assert source.tend() == {}
+            assert source.membership.tend() == {}
             with pytest.raises(SourceError, match="SRC-105"):
                 source.deactivate()
 
@@ -116,11 +116,15 @@ def test_an_owner_activates_without_event_triggers(roles: Roles) -> None:
     with _source(roles.make("the owning role")) as source:
         assert missing_rights(source.connection, SCOPE, "p", DdlCapture.AUTO) == []
         activation = source.activate()
-        assert not activation.has_triggers and source.unpublished_reasons() == {} and len(source.published()) == 2
+        assert (
+            not activation.has_triggers
+            and source.membership.unpublished_reasons() == {}
+            and len(source.membership.published()) == 2
+        )
         assert source.activate().changes == ()
         with connect(roles.superuser) as user:
             user.execute("UPDATE keyless SET v = 'b'")
-        source.check()
+        source.require_readable()
         source.deactivate()
 
 
@@ -140,8 +144,8 @@ def test_an_administrators_publication_is_enough(roles: Roles) -> None:
     with _source(roles.make("the reading role")) as source:
         activation = source.activate()
         assert len(activation.changes) == 1 and activation.is_new
-        source.check()
-        assert len(source.published()) == 1 and source.activate().changes == ()
+        source.require_readable()
+        assert len(source.membership.published()) == 1 and source.activate().changes == ()
         source.connection.execute("SELECT pg_drop_replication_slot(%s)", [source.slot])
 
 
@@ -149,17 +153,17 @@ def test_an_administrators_publication_is_enough(roles: Roles) -> None:
 def test_what_a_role_lacks_comes_with_the_sql_that_gives_it(roles: Roles) -> None:
     with connect(roles.superuser) as user, connect(roles.plain()) as poor:
         user.execute("CREATE SCHEMA hidden; CREATE TABLE hidden.t (v text); ALTER TABLE t ENABLE ROW LEVEL SECURITY")
-        assert any("superuser" in p.sql for p in missing_rights(poor, SCOPE, "p", DdlCapture.RELATIONS))
+        assert any("superuser" in p.fix for p in missing_rights(poor, SCOPE, "p", DdlCapture.RELATIONS))
         user.execute(f"ALTER SCHEMA hidden OWNER TO {roles.app}; ALTER TABLE hidden.t OWNER TO {roles.app}".encode())
         rounds = 0
         while problems := missing_rights(poor, SCOPE, "p", DdlCapture.RELATIONS):
             rounds += 1
             assert rounds < 4, problems
             for problem in problems:
-                user.execute(problem.sql.encode())
+                user.execute(problem.fix.encode())
     with _source(roles.server.dsn(roles.database, roles.made[-1])) as source:
         source.activate()
-        assert source.unpublished_reasons() == {}
+        assert source.membership.unpublished_reasons() == {}
         source.deactivate()
 
 
@@ -174,4 +178,4 @@ def test_a_role_without_any_right_is_told(roles: Roles) -> None:
         _source(roles.server.dsn(roles.database, roles.made[-1])) as source,
         pytest.raises(SourceError, match="SRC-105"),
     ):
-        source.check()
+        source.require_readable()

@@ -6,12 +6,12 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
+from airflow_ddlrepl.engines.source import Catalog
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn, Snapshot
 from airflow_ddlrepl.model.table import Table
@@ -88,19 +88,6 @@ def inspect(
     with _spelling(connection):
         rows = connection.execute(_SHAPES_SQL.encode(), [wanted]).fetchall()
     return [Table.from_json(shape) for (shape,) in rows if shape is not None]
-
-
-@dataclass(frozen=True, slots=True)
-class Catalog:
-    """The catalog at one moment. version: changes with any table's shape. tables: None when the version was expected.
-
-    locked: ids of tables that an open transaction is altering; their shapes are not among `tables`.
-    """
-
-    version: str
-    tables: list[Table] | None
-    locked: frozenset[int]
-    seen: Snapshot
 
 
 def inspect_unlocked(connection: Connection[Any], expected: str = "") -> Catalog:

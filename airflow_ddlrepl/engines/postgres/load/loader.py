@@ -15,11 +15,11 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLING
 from airflow_ddlrepl.engines.postgres.load import swap
 from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import PAGE_BYTES
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
@@ -82,3 +83,23 @@ def _right_is_told() -> Iterator[None]:
             hint="GRANT EXECUTE ON FUNCTION pg_copy_logical_replication_slot(name, name, boolean),"
             " pg_replication_slot_advance(name, pg_lsn) to the source's role, or leave `hold_log` out",
         ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresRetainedLog:
+    """`RetainedLog` of a PostgreSQL source. slot: the channel's; its second slot stands where the log begins."""
+
+    connection: Connection[Any]
+    slot: str
+
+    def hold(self, since: Lsn) -> None:
+        """Retain what commits from there on. Raises SourceError SRC-111 or SRC-118 when the server can't."""
+        hold(self.connection, self.slot, since)
+
+    def held_from(self) -> Lsn | None:
+        """Return from where on the server retains log that is captured; None: it does not."""
+        return begins(self.connection, self.slot)
+
+    def release(self) -> None:
+        """Let the server forget what is captured."""
+        release(self.connection, self.slot)

@@ -20,6 +20,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.log import preconditions, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.source import helper_schema, membership
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of
+from airflow_ddlrepl.engines.source import Activation
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
@@ -28,8 +29,6 @@ from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
-
-__all__ = ["Activation", "SourceSetup", "activate", "deactivate"]
 
 log = logging.getLogger("ddlrepl")
 
@@ -44,7 +43,7 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
 
 @dataclass(frozen=True, slots=True)
 class SourceSetup:
-    """What the source is to look like. anew: with another slot than the one that may be there.
+    """What the source is to look like. again: with another slot than the one that may be there.
 
     low: where a channel that was active goes on; None: it was not.
     """
@@ -56,25 +55,8 @@ class SourceSetup:
     replica_identity: ReplicaIdentity
     ddl: DdlCapture
     patience: float
-    anew: bool = False
+    again: bool = False
     low: Lsn | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """What activation found and did.
-
-    position: from here on the log can be read. changes: what was done, empty when all stood already.
-    is_new: the slot is new, so what happened before has to come by a refresh.
-    is_restored: it was lost, and is there again without a gap: the log was held.
-    has_triggers: DDL reaches the log by event triggers; without them shapes are compared.
-    """
-
-    position: Lsn
-    changes: tuple[str, ...]
-    is_new: bool
-    has_triggers: bool
-    is_restored: bool
 
 
 def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
@@ -318,7 +300,7 @@ def _remember_bystanders(connection: Connection[Any], wanted: SourceSetup, table
 def _from_held_log(connection: Connection[Any], wanted: SourceSetup) -> bool:
     """A slot that is lost, or has left behind what comes next, is made again where the log is held."""
     slot = slots.state(connection, wanted.slot)
-    if wanted.low is None or wanted.anew or (slot is not None and not slot.invalid and slot.confirmed <= wanted.low):
+    if wanted.low is None or wanted.again or (slot is not None and not slot.invalid and slot.confirmed <= wanted.low):
         return False
     try:
         _require_publication(connection, wanted)
@@ -329,9 +311,9 @@ def _from_held_log(connection: Connection[Any], wanted: SourceSetup) -> bool:
 
 
 def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Lsn, bool]:
-    """Creates the slot, or creates it anew when it is lost, older than its publication, or not wanted any more."""
+    """Creates the slot, or creates it again when it is lost, older than its publication, or not wanted any more."""
     slot = slots.state(connection, wanted.slot)
-    if slot is not None and (not slot.is_ours or (not slot.invalid and not wanted.anew)):
+    if slot is not None and (not slot.is_ours or (not slot.invalid and not wanted.again)):
         preconditions.require_slot(over(connection), wanted.slot)
         try:
             _require_publication(connection, wanted)

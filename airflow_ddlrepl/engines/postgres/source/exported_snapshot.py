@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, snapshot
+from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.log.timeline import require_timeline
+from airflow_ddlrepl.engines.source import SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Snapshot
-from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 PATIENCE_SECONDS = 10.0
-LOCK_TIMEOUT = "500ms"  # shorter than deadlock_timeout, so that no user's statement is the victim
-PAGE_BYTES = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class SourceSnapshot:
-    """name: for SET TRANSACTION SNAPSHOT. tables: those still there, as the snapshot sees them. pages: by table id."""
-
-    name: str
-    snapshot: Snapshot
-    tables: tuple[Table, ...]
-    pages: Mapping[int, int]
 
 
 @contextmanager

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import membership
+from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.rules.client import Client
@@ -38,28 +38,10 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'u'
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A table of the channel whose rows are not in the stream. since: a position of the log; None: not known."""
-
-    table_id: int
-    name: TableName
-    why: str
-    since: Lsn | None = None
-
-    @property
-    def is_reloaded(self) -> bool:
-        """Is it loaded whole by cycles? No log can bring it, whatever anybody does but give it a key."""
-        return self.why.startswith(NEVER)
-
-    def __str__(self) -> str:
-        return f"{self.why}{'' if self.since is None else f' (since {self.since})'}"
-
-
 def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[LeftOut]:
     """The channel's tables that are not in the stream, by name."""
     known = [
-        LeftOut(int(i), TableName(schema, name), why, Lsn.parse(since) if since else None)
+        LeftOut(int(i), TableName(schema, name), why, Lsn.parse(since) if since else None, why.startswith(NEVER))
         for i, schema, name, why, since in connection.execute(_LEFT_OUT.encode(), [channel])
     ]
     new = [

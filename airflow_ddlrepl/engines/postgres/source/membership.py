@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import LOCK_TIMEOUT
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:

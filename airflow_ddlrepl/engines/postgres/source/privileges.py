@@ -10,6 +10,7 @@ from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.source import helper_schema
+from airflow_ddlrepl.engines.source import Problem
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -30,14 +31,6 @@ SELECT c.oid::bigint, has_schema_privilege(c.relnamespace, 'USAGE'), has_table_p
        row_security_active(c.oid), pg_has_role(c.relowner, 'USAGE'), o.rolname, o.rolsuper
 FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner WHERE c.oid = ANY (%s::bigint[]::oid[])
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """what: in words. sql: what mends it, to be run by an administrator."""
-
-    what: str
-    sql: str
 
 
 @dataclass(frozen=True, slots=True)

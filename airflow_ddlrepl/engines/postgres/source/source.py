@@ -1,39 +1,41 @@
-"""A PostgreSQL database as a source: what a cycle asks of it. Preparing it is activation.py's work.
-
-Everything here is a statement over one connection; the rows of the log are read by stream.py.
-"""
+"""A PostgreSQL database as a source: `engines.source.Source` over one connection, which opens when it is needed."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.scope import Scope
-from airflow_ddlrepl.engines.postgres.connection.connect import identity, session
+from airflow_ddlrepl.engines.postgres.connection.connect import describe, identity, running, session
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
+from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive, require_labels
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.log import timeline as lineage
+from airflow_ddlrepl.engines.postgres.log.capture_range import choose_reader
+from airflow_ddlrepl.engines.postgres.log.capture_window import LogReader, capture_window
+from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
 from airflow_ddlrepl.engines.postgres.source import activate as activation
-from airflow_ddlrepl.engines.postgres.source import helper_schema, membership
-from airflow_ddlrepl.engines.postgres.source.activate import Activation
-from airflow_ddlrepl.engines.postgres.source.left_out import LeftOut, left_out
-from airflow_ddlrepl.engines.postgres.source.publication import published
+from airflow_ddlrepl.engines.postgres.source import helper_schema
+from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
+from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
+from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
+from airflow_ddlrepl.engines.source import Activation, ArchivePlace, LogWindow, Problem, SourceSnapshot
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
-from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.rules.client import Client
-from airflow_ddlrepl.rules.decide import ChangeKind, decide
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.trail.loads import LoadedTable
+from airflow_ddlrepl.trail.manifest import Part
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -94,46 +96,86 @@ class PostgresSource:
             self._connection = session(self.dsn)
         return self._connection
 
-    def activate(self, *, anew: bool = False, low: Lsn | None = None) -> Activation:
+    def activate(self, *, again: bool = False, low: Lsn | None = None) -> Activation:
         """Prepares the source: helper schema, publication, replica identities, slot. Again: changes nothing.
 
-        anew: with a new slot, whatever was there. low: where the channel goes on; a slot that no longer can is made
+        again: with a new slot, whatever was there. low: where the channel goes on; a slot that no longer can is made
         again from the log that is held, if it is.
         """
         with self._as_error():
-            found = activation.activate(self.connection, replace(self._plan(), anew=anew, low=low))
+            found = activation.activate(self.connection, replace(self._plan(), again=again, low=low))
         if found.is_restored and self.connection.info.server_version >= slots.FAILOVER_VERSION:
             replication_protocol.let_fail_over(self.dsn, self.slot)
         return found
-
-    def hold(self, since: Lsn) -> None:
-        """The server keeps what commits from there on. Raises SourceError SRC-111 or SRC-118 when it can't."""
-        retained_slot.hold(self.connection, self.slot, since)
-
-    def held_from(self) -> Lsn | None:
-        """From where on the server keeps log that is captured; None: it does not."""
-        return retained_slot.begins(self.connection, self.slot)
-
-    def release(self) -> None:
-        """The server may forget what is captured."""
-        retained_slot.release(self.connection, self.slot)
 
     def deactivate(self) -> list[str]:
         """Removes all that `activate` has made; the last channel takes the helper schema with it."""
         with self._as_error():
             return activation.deactivate(self.connection, self._plan())
 
+    @property
+    def membership(self) -> PostgresMembership:
+        """The tables in the publication."""
+        return PostgresMembership(self.connection, self.channel, self.publication, self.scope)
+
+    @property
+    def retained_log(self) -> PostgresRetainedLog:
+        """The log that a second slot retains."""
+        return PostgresRetainedLog(self.connection, self.slot)
+
+    def describe(self) -> str:
+        """Return `user@host:port/database`, never the password."""
+        return describe(self.dsn)
+
     def identity(self) -> str:
-        """As `connect.identity` tells it."""
+        """Return what `connect.identity` returns."""
         return identity(self.connection)
 
-    def server(self) -> str:
+    def database(self) -> str:
+        """Return what `connect.running` returns."""
+        return running(self.connection)
+
+    def missing_rights(self) -> list[Problem]:
+        """Return what the role lacks, each with the SQL that gives it."""
+        return missing_rights(self.connection, self.scope, self.publication, self.ddl)
+
+    def activation_blockers(self, seconds: float) -> list[Problem]:
+        """Return transactions that the slot would wait for, each with the SQL that ends it; none when it is there."""
+        if slots.state(self.connection, self.slot) is not None:
+            return []
+        return [Problem(what, end) for what, end in slots.blockers(self.connection, seconds)]
+
+    @property
+    def catalog(self) -> PostgresCatalog:
+        """The tables as the database's catalog has them."""
+        return PostgresCatalog(self.connection, self.publication)
+
+    def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
+        """Decode the window in ranges side by side; again in text format when a type asks for it."""
+        self._wait_for_standbys(window.high)
+        slot = retained_slot.held_name(self.slot) if window.is_retained else self.slot
+        reader = LogReader(self.dsn, slot, self.publication, choose_reader(self.connection))
+        return capture_window(reader, window, runner)
+
+    def snapshot(self, table_ids: Sequence[int], timeline: int = 0) -> AbstractContextManager[SourceSnapshot]:
+        """Open what `exported_snapshot.source_snapshot` opens."""
+        return source_snapshot(self.dsn, table_ids, timeline)
+
+    def archive(
+        self, snapshot: SourceSnapshot, tables: Sequence[Table], place: ArchivePlace, runner: Runner
+    ) -> tuple[LoadedTable, ...]:
+        """Write the rows as a COPY gives them. Raises SourceError SRC-172 when a type was changed meanwhile."""
+        found = archive(self.dsn, snapshot, tables, place, runner)
+        require_labels(self.connection, [table for table in tables if table.types])
+        return found
+
+    def server_run(self) -> str:
         """The run of the server that answers, as lineage.server tells it. Raises SourceError SRC-113 for a standby."""
         return lineage.server(self.connection)
 
-    def lineage(self, server: str) -> Lineage:
+    def lineage(self, server_run: str) -> Lineage:
         """Which timelines the log of this run of the server went through; not known where the server does not tell."""
-        timeline = int(server.partition("/")[0])
+        timeline = int(server_run.partition("/")[0])
         if timeline == 1:
             return Lineage(1)
         try:
@@ -143,15 +185,15 @@ class PostgresSource:
             log.warning("the source does not tell where its timeline %d branched off: %s", timeline, told)
             return Lineage(timeline, None)
 
-    def check(self, low: Lsn | None = None, publication: int | None = None) -> None:
+    def require_readable(self, low: Lsn | None = None, feed: int | None = None) -> None:
         """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss.
 
         low: the position to go on from. Raises SRC-141 when the slot has left it behind, SRC-115 when the log ends
-        before it. publication: the `foreign_publication` that the log was read by so far.
+        before it. feed: the `feed_id` that the log was read by so far.
         """
         preconditions.require_server(over(self.connection))
         preconditions.require_replication(over(self.connection))
-        known = helper_schema.known_publication(self.connection, self.channel) or publication
+        known = helper_schema.known_publication(self.connection, self.channel) or feed
         preconditions.require_publication(over(self.connection), self.publication, known)
         preconditions.require_slot(over(self.connection), self.slot, low)
         if low is not None:
@@ -167,14 +209,8 @@ class PostgresSource:
                 code="SRC-115",
                 at=low,
                 hint="`ddlrepl deactivate`; then `ddlrepl activate` with `existing_tables: replace` for the targets:"
-                " every table is loaded anew",
+                " every table is loaded again",
             )
-
-    def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
-        """Raise Unsupported ADP-148 where the server would not take the condition. No row is looked at."""
-        from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
-
-        require_readable(self.connection, condition, table, columns)
 
     def clock(self) -> datetime:
         """The moment now, as transactions that commit here are stamped with."""
@@ -184,10 +220,10 @@ class PostgresSource:
         return now
 
     def log_end(self) -> Lsn:
-        """Where the log on disk ends. Only asks: `flush_position` is where one may read to."""
+        """Where the log on disk ends. Only asks: `stable_end` is where one may read to."""
         return self._lsn("SELECT pg_current_wal_flush_lsn()::text")
 
-    def flush_position(self) -> Lsn:
+    def stable_end(self) -> Lsn:
         """A position that every transaction that committed before this call lies before, readable at once.
 
         It stands between two log records, and the log before it is on disk, also what asynchronous commits
@@ -202,7 +238,7 @@ class PostgresSource:
                 self.connection.execute("SELECT pg_logical_emit_message(true, %s, '')", [HEARTBEAT_PREFIX])
         return inserted
 
-    def has_news(self, low: Lsn, high: Lsn) -> bool:
+    def has_changes(self, low: Lsn, high: Lsn) -> bool:
         """Did a transaction with something for this channel commit in [low, high)?
 
         Says yes without looking when there is much log: reading it once is what capture does anyway.
@@ -225,7 +261,7 @@ class PostgresSource:
             return True
         return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
 
-    def wait_for_standbys(self, high: Lsn) -> None:
+    def _wait_for_standbys(self, high: Lsn) -> None:
         """Until those in synchronized_standby_slots have the log.
 
         Readers of a copy of the slot don't wait for them, and one of the slot itself can't be interrupted meanwhile.
@@ -243,108 +279,17 @@ class PostgresSource:
         row = self.connection.execute("SELECT has_function_privilege(%s, 'EXECUTE')", [PEEK]).fetchone()
         return row is not None and bool(row[0])
 
-    def advance(self, lsn: Lsn) -> None:
+    def acknowledge(self, upto: Lsn) -> None:
         """Lets the server forget what commits before this position, which must be safe in the trail."""
         try:
-            slots.advance(self.connection, self.slot, lsn)
+            slots.advance(self.connection, self.slot, upto)
         except errors().InsufficientPrivilege:
             options = (("proto_version", "1"), ("publication_names", _publication_list(self.publication)))
-            replication_protocol.confirm(self.dsn, self.slot, lsn, options)
+            replication_protocol.confirm(self.dsn, self.slot, upto, options)
 
     def position(self) -> Lsn:
         """Where the slot stands: nothing before it can be read any more."""
         return preconditions.require_slot(over(self.connection), self.slot).confirmed
-
-    def tend(self) -> dict[int, str]:
-        """Joins new tables and mends replica identities where no event trigger did; what became of each table.
-
-        Values as ddlrepl.tend returns them: "published", "filled" (has rows from before), "tracked", "left out".
-        A table that another transaction holds is left to the next capture: `publish_late`.
-        Empty when the helper schema is not there or not ours, or without the right.
-        """
-        return membership.tend(self.connection, self.channel) if self._may_look() else {}
-
-    def has_late(self) -> bool:
-        """Would `publish_late` have anything to do?"""
-        return self._may_look() and membership.has_late(self.connection, self.channel)
-
-    def publish_late(self) -> set[int]:
-        """Publish tables that could not be before, because another transaction was in the way, or for another reason.
-
-        Returns ids of those published now, and of those that `forget_late` has not been told of: the log lacks
-        some of their rows. A table that still can't be published waits for the next call.
-        """
-        return membership.publish_late(self.connection, self.channel) if self._may_look() else set()
-
-    def late(self) -> set[int]:
-        """What `publish_late` has returned, and `forget_late` has not been told of."""
-        return membership.late(self.connection, self.channel) if self._may_look() else set()
-
-    def waiting(self) -> list[TableName]:
-        """Tables that `publish_late` could not publish."""
-        return membership.waiting(self.connection, self.channel) if self._may_look() else []
-
-    def forget_late(self, table_ids: Set[int]) -> None:
-        """These tables wait for a refresh now: that is durable. They may be more than those of `late`."""
-        if table_ids and (done := self.late() & table_ids):
-            membership.forget_late(self.connection, self.channel, done)
-
-    def _may_look(self) -> bool:
-        return helper_schema.present(self.connection).is_readable
-
-    def foreign_publication(self) -> int | None:
-        """The id of the publication that an administrator has made; None where our helper schema keeps it."""
-        return None if self._may_look() else preconditions.publication_id(over(self.connection), self.publication)
-
-    def published(self) -> set[int]:
-        """Ids of the tables whose rows are in the stream; none without a publication."""
-        return published(self.connection, self.publication)
-
-    def unpublished_reasons(self) -> dict[int, tuple[TableName, str]]:
-        """Tables of the channel whose rows are not in the stream: name and why."""
-        if not self._may_look():
-            return self._not_in_the_publication()
-        rows = self.connection.execute(
-            "SELECT table_id::bigint, schema_name, table_name, reason FROM ddlrepl.member"
-            " WHERE channel = %s AND reason IS NOT NULL AND reason <> %s ORDER BY 2, 3",
-            [self.channel, membership.LATE],
-        ).fetchall()
-        return {int(i): (TableName(schema, name), reason) for i, schema, name, reason in rows}
-
-    def left_out(self) -> list[LeftOut]:
-        """Tables of the channel whose rows are not in the stream now, by name."""
-        if self._may_look():
-            return left_out(self.connection, self.channel, self.scope)
-        return [LeftOut(i, name, why) for i, (name, why) in self._not_in_the_publication().items()]
-
-    def bystanders(self) -> set[int]:
-        """Ids of tables that are not in the channel, though a new one of that name would be: they are older.
-
-        Where an administrator has made the publication, those that are not in it.
-        """
-        if not self._may_look():
-            return set(self._not_in_the_publication())
-        return self._members("bystander")
-
-    def members(self) -> set[int]:
-        """Ids of tables that are in the channel, with their rows or without."""
-        return self._members("published", "tracked", "left out") if self._may_look() else set()
-
-    def _members(self, *states: str) -> set[int]:
-        rows = self.connection.execute(
-            "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND state = ANY(%s)",
-            [self.channel, list(states)],
-        ).fetchall()
-        return {int(i) for (i,) in rows}
-
-    def _not_in_the_publication(self) -> dict[int, tuple[TableName, str]]:
-        rows = self.connection.execute(
-            "SELECT c.oid::bigint, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE c.relkind = 'r' AND c.relpersistence <> 't' ORDER BY 2, 3"
-        ).fetchall()
-        why, there = f"it is not in the publication {self.publication}", self.published()
-        names = ((int(i), TableName(schema, name)) for i, schema, name in rows if int(i) not in there)
-        return {i: (name, why) for i, name in names if decide(Client(self.scope), name, ChangeKind.DML).is_taken}
 
     def emit(self, prefix: str, text: str) -> Lsn:
         """Writes a transactional message into the log; returns where."""

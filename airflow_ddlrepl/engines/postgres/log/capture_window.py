@@ -1,0 +1,74 @@
+"""Read a window of the log into a trail: cut into ranges, each decoded by a task, side by side where that can be."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from airflow_ddlrepl.engines.postgres.log.capture_range import (
+    NeedsText,
+    RangeTask,
+    Reader,
+    binary_safe,
+    capture_range,
+    ranges,
+    wire_types,
+)
+from airflow_ddlrepl.engines.source import LogWindow
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.trail.manifest import Part
+
+log = logging.getLogger("ddlrepl")
+
+RANGE_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LogReader:
+    """How the log is read: from which slot, filtered by which publication, and by which of the two ways."""
+
+    dsn: str = field(repr=False)
+    slot: str
+    publication: str
+    reader: Reader
+
+
+def capture_window(by: LogReader, window: LogWindow, runner: Runner) -> list[Part]:
+    """Decode the window into its trail; again in text format when a type asks for it. Raises as `capture_range`."""
+    is_binary = not window.as_text and all(binary_safe(table) for table in window.tables)
+    try:
+        return _captured(by, window, runner, is_binary=is_binary)
+    except NeedsText as reason:
+        if not is_binary:
+            raise
+        log.info("reading the window again in text format: %s", reason.message)
+        return _captured(by, window, runner, is_binary=False)
+
+
+def _captured(by: LogReader, window: LogWindow, runner: Runner, *, is_binary: bool) -> list[Part]:
+    parallel = 1 if by.reader is Reader.PROTOCOL else window.parallelism
+    cuts = ranges(window.low, window.high, parallel, RANGE_BYTES)
+    tasks = [
+        RangeTask(
+            dsn=by.dsn,
+            slot=by.slot,
+            is_behind=window.is_retained,
+            publication=by.publication,
+            low=low,
+            high=high,
+            index=index,
+            count=len(cuts),
+            window_low=window.low,
+            trail_url=window.trail_url,
+            channel=window.channel,
+            epoch=window.epoch,
+            token=window.token,
+            wire_format="binary" if is_binary else "text",
+            types=tuple(wire_types(window.tables).items()),
+            reader=by.reader,
+            timeline=window.timeline,
+            no_truncate=window.no_truncate,
+        )
+        for index, (low, high) in enumerate(cuts)
+    ]
+    return runner.map(capture_range, tasks, "capture", size=window.high - window.low)

@@ -1,0 +1,129 @@
+"""Which tables are in a channel's publication, and why others are not: `Membership` of a PostgreSQL source."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.config.sections.scope import Scope
+from airflow_ddlrepl.engines.postgres.connection.first_row import over
+from airflow_ddlrepl.engines.postgres.log import preconditions
+from airflow_ddlrepl.engines.postgres.source import helper_schema, membership
+from airflow_ddlrepl.engines.postgres.source.left_out import left_out
+from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
+from airflow_ddlrepl.engines.postgres.source.publication import published
+from airflow_ddlrepl.engines.source import LeftOut
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.rules.client import Client
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+SETTLE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresMembership:
+    """The tables of one channel in its publication. connection: in autocommit mode. channel: the channel's name."""
+
+    connection: Connection[Any]
+    channel: str
+    publication: str
+    scope: Scope
+
+    def tend(self) -> dict[int, str]:
+        """Joins new tables and mends replica identities where no event trigger did; what became of each table.
+
+        Values as ddlrepl.tend returns them: "published", "filled" (has rows from before), "tracked", "left out".
+        A table that another transaction holds is left to the next capture: `publish_late`.
+        Empty when the helper schema is not there or not ours, or without the right.
+        """
+        return membership.tend(self.connection, self.channel) if self._may_look() else {}
+
+    def has_late(self) -> bool:
+        """Would `publish_late` have anything to do?"""
+        return self._may_look() and membership.has_late(self.connection, self.channel)
+
+    def publish_late(self) -> set[int]:
+        """Publish tables that could not be before, because another transaction was in the way, or for another reason.
+
+        Returns ids of those published now, and of those that `forget_late` has not been told of: the log lacks
+        some of their rows. A table that still can't be published waits for the next call.
+        """
+        return membership.publish_late(self.connection, self.channel) if self._may_look() else set()
+
+    def late(self) -> set[int]:
+        """What `publish_late` has returned, and `forget_late` has not been told of."""
+        return membership.late(self.connection, self.channel) if self._may_look() else set()
+
+    def waiting(self) -> list[TableName]:
+        """Tables that `publish_late` could not publish."""
+        return membership.waiting(self.connection, self.channel) if self._may_look() else []
+
+    def forget_late(self, table_ids: Set[int]) -> None:
+        """These tables wait for a refresh now: that is durable. They may be more than those of `late`."""
+        if table_ids and (done := self.late() & table_ids):
+            membership.forget_late(self.connection, self.channel, done)
+
+    def _may_look(self) -> bool:
+        return helper_schema.present(self.connection).is_readable
+
+    def feed_id(self) -> int | None:
+        """Return the id of the publication that an administrator has made; None where our helper schema keeps it."""
+        return None if self._may_look() else preconditions.publication_id(over(self.connection), self.publication)
+
+    def settle(self) -> None:
+        """Wait as `open_transactions.settle` does, for no longer than SETTLE_SECONDS."""
+        settle(self.connection, SETTLE_SECONDS)
+
+    def published(self) -> set[int]:
+        """Ids of the tables whose rows are in the stream; none without a publication."""
+        return published(self.connection, self.publication)
+
+    def unpublished_reasons(self) -> dict[int, tuple[TableName, str]]:
+        """Tables of the channel whose rows are not in the stream: name and why."""
+        if not self._may_look():
+            return self._not_in_the_publication()
+        rows = self.connection.execute(
+            "SELECT table_id::bigint, schema_name, table_name, reason FROM ddlrepl.member"
+            " WHERE channel = %s AND reason IS NOT NULL AND reason <> %s ORDER BY 2, 3",
+            [self.channel, membership.LATE],
+        ).fetchall()
+        return {int(i): (TableName(schema, name), reason) for i, schema, name, reason in rows}
+
+    def left_out(self) -> list[LeftOut]:
+        """Tables of the channel whose rows are not in the stream now, by name."""
+        if self._may_look():
+            return left_out(self.connection, self.channel, self.scope)
+        return [LeftOut(i, name, why) for i, (name, why) in self._not_in_the_publication().items()]
+
+    def bystanders(self) -> set[int]:
+        """Ids of tables that are not in the channel, though a new one of that name would be: they are older.
+
+        Where an administrator has made the publication, those that are not in it.
+        """
+        if not self._may_look():
+            return set(self._not_in_the_publication())
+        return self._members("bystander")
+
+    def members(self) -> set[int]:
+        """Ids of tables that are in the channel, with their rows or without."""
+        return self._members("published", "tracked", "left out") if self._may_look() else set()
+
+    def _members(self, *states: str) -> set[int]:
+        rows = self.connection.execute(
+            "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND state = ANY(%s)",
+            [self.channel, list(states)],
+        ).fetchall()
+        return {int(i) for (i,) in rows}
+
+    def _not_in_the_publication(self) -> dict[int, tuple[TableName, str]]:
+        rows = self.connection.execute(
+            "SELECT c.oid::bigint, n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE c.relkind = 'r' AND c.relpersistence <> 't' ORDER BY 2, 3"
+        ).fetchall()
+        why, there = f"it is not in the publication {self.publication}", self.published()
+        names = ((int(i), TableName(schema, name)) for i, schema, name in rows if int(i) not in there)
+        return {i: (name, why) for i, name in names if decide(Client(self.scope), name, ChangeKind.DML).is_taken}
