@@ -255,33 +255,11 @@ class Decoder:
             1,
         ):
             raise Malformed("begin and commit do not alternate")
-        self._open = self._left_open(one) if len(ends) < len(one.lsn) - first else None
+        self._open = _left_open(one) if len(ends) < len(one.lsn) - first else None
         done = ends[one.inside[ends]]
         if not len(done):
             return None
-        origins = [one.origins.get(i, "") for i in done.tolist()] if one.origins else [""] * len(done)
-        return pa.RecordBatch.from_arrays(
-            [
-                pa.array(one.lsn[done]),
-                pa.array(one.xid[done]),
-                pa.array(one.committed[done]),
-                pa.array(origins, pa.string()),
-                pa.array(one.changes[done]),
-            ],
-            schema=TRANSACTIONS,
-        )
-
-    def _left_open(self, one: _Batch) -> _Open:
-        last = len(one.lsn) - 1
-        counted = int(one.seq[-1]) + 1
-        return _Open(
-            lsn=int(one.lsn[last]),
-            xid=int(one.xid[last]),
-            committed=int(one.committed[last]),
-            origin=one.origins.get(last, ""),
-            counted=counted,
-            changes=int(one.changes[last]),
-        )
+        return _transactions(one, done)
 
     def _not_understood(self, why: str) -> SourceError:
         return SourceError(
@@ -290,6 +268,35 @@ class Decoder:
             at=Lsn(self._at),
             hint="nothing was stored; run the cycle again, and report this if it stays",
         )
+
+
+def _left_open(one: _Batch) -> _Open:
+    """Return the transaction that the last message of a batch leaves open."""
+    last = len(one.lsn) - 1
+    counted = int(one.seq[-1]) + 1
+    return _Open(
+        lsn=int(one.lsn[last]),
+        xid=int(one.xid[last]),
+        committed=int(one.committed[last]),
+        origin=one.origins.get(last, ""),
+        counted=counted,
+        changes=int(one.changes[last]),
+    )
+
+
+def _transactions(one: _Batch, done: Ints) -> pa.RecordBatch:
+    """Return the transactions of a batch that have ended, by their numbers."""
+    origins = [one.origins.get(i, "") for i in done.tolist()] if one.origins else [""] * len(done)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(one.lsn[done]),
+            pa.array(one.xid[done]),
+            pa.array(one.committed[done]),
+            pa.array(origins, pa.string()),
+            pa.array(one.changes[done]),
+        ],
+        schema=TRANSACTIONS,
+    )
 
 
 def _by_table(table: Ints, index: Ints) -> list[tuple[int, Ints]]:
