@@ -1,6 +1,6 @@
 """Our reading of conditions and DDL statements against sqlglot's: a second opinion on every text of the tests.
 
-The product reads with its own parsers: sqlglot reads more than a condition may hold, and less than nine statements in ten.
+The product reads with its own parsers: sqlglot takes more than a condition may hold, and reads eight in ten statements.
 """
 
 from __future__ import annotations
