@@ -113,7 +113,7 @@ def ambiguous_shapes(
 
 
 def _left(shape: Table, gone: Mapping[int, LogKey]) -> LogKey | None:
-    """Where its partitioned table is gone."""
+    """Return the place where the partition's partitioned table was dropped, None where it was not."""
     return gone.get(shape.partition.of) if shape.partition else None
 
 

@@ -33,7 +33,7 @@ def _left_out(source: Table, wanted: Table) -> Iterator[str]:
 
 
 def _holds(there: Column, column: Column) -> bool:
-    """The same type, or a wider one (keep_existing_structure)."""
+    """Return whether the target's type is equal to the source's or wider (keep_existing_structure)."""
     if canonical(there.type.text) == canonical(column.type.text):
         return True
     return ChangeType(column.id, column.name, there, column.type, column.collation).extent is Extent.NARROW

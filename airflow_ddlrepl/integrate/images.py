@@ -48,7 +48,7 @@ def _exact(values: pa.Array) -> pa.Array:
 
 
 def _sums(codes: Ints, came: int) -> tuple[Ints, Ints]:
-    """Per code its balance and a place where it stands."""
+    """Return for each code its balance, and a place where it stands."""
     kinds = int(codes.max(initial=-1)) + 1
     balance = np.bincount(codes[:came], minlength=kinds) - np.bincount(codes[came:], minlength=kinds)
     first = np.zeros(kinds, np.int64)

@@ -86,7 +86,7 @@ def _moved(op: Ints, ids: KeyIds) -> Flags:
 
 
 def _moving(op: Ints, ids: KeyIds) -> Flags:
-    """Per key number: does a key update touch it?"""
+    """Return for each key number whether a key update touches it."""
     touched = np.zeros(int(max(ids.new.max(initial=-1), ids.old.max(initial=-1))) + 1, bool)
     moved = _moved(op, ids)
     touched[ids.old[moved]] = True

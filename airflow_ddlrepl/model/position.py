@@ -101,7 +101,7 @@ class Snapshot(NamedTuple):
         }
 
     def __str__(self) -> str:
-        """As pg_snapshot's text, without the positions: `xmin:xmax:running,…`."""
+        """Return pg_snapshot's text, without the positions: `xmin:xmax:running,…`."""
         return f"{self.xmin}:{self.xmax}:{','.join(map(str, sorted(self.running)))}"
 
     @classmethod

@@ -1,4 +1,4 @@
-"""How a table stands at a target: its name and shape there, and whether it is in step with the source."""
+"""A table's state at a target is its name and shape there, and whether it follows the source."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from airflow_ddlrepl.model.table import Table
 
 
 class TableStatus(StrEnum):
-    """How a table stands at a target.
+    """A table has one of these statuses at a target.
 
-    LIVE: applied in step. NEW: waits for its first refresh, nothing of ours stands there. PENDING: stands and waits
-    for a refresh. KEPT: dropped at the source and kept.
+    LIVE: changes of the log are applied to it. NEW: it waits for its first refresh, the target has no table for it yet.
+    PENDING: it exists and waits for a refresh. ORPHANED: dropped at the source, and left at the target.
     """
 
     LIVE = "live"
@@ -25,11 +25,11 @@ class TableStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """One table at one target.
+    """A table state describes one table at one target.
 
-    shape: the target table's shape, columns carrying the source's ids. snapshot: of its last refresh,
-    while transactions that the refresh already contains may still come by. properties: what the channel file said of
-    it when it got this shape (`Channel.properties_at`).
+    shape: the target table's shape, columns carrying the source's ids. snapshot: of its last refresh, while
+    transactions that the refresh already contains may still come in the log. properties: the
+    channel file's properties of the table when it got this shape (`Channel.properties_at`).
     """
 
     table_id: int
@@ -40,5 +40,5 @@ class TableState:
     properties: str = ""
 
     def has(self, lsn: int, xid: int) -> bool:
-        """Does the target table already contain this transaction, by a refresh?"""
+        """Return whether the target table already contains this transaction, by a refresh."""
         return self.snapshot is not None and self.snapshot.sees(lsn, xid)

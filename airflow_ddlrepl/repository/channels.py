@@ -11,7 +11,7 @@ from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
-from airflow_ddlrepl.repository.rows import ChannelRow, ChannelState, TableRow, TableState
+from airflow_ddlrepl.repository.rows import ChannelRow, ChannelState, EnrolledState, TableRow
 from airflow_ddlrepl.repository.tables import OF_A_CHANNEL, channels, locks, positions, tables
 
 CAPTURED = "captured"
@@ -156,10 +156,10 @@ def advance(connection: Connection, channel: str, kind: str, lsn: Lsn, now: Any)
     upsert(connection, positions, {"channel": channel, "kind": kind}, {"lsn": int(lsn), "updated": now})
 
 
-def mark_table(connection: Connection, channel: str, table_id: int, state: TableState, now: Any) -> None:
+def mark_table(connection: Connection, channel: str, table_id: int, state: EnrolledState, now: Any) -> None:
     """Set one table's state inside a fenced transaction."""
     where = (tables.c.channel == channel) & (tables.c.table_id == table_id)
-    connection.execute(update(tables).where(where).values(state=TableState(state), updated=now))
+    connection.execute(update(tables).where(where).values(state=EnrolledState(state), updated=now))
 
 
 def _channel(row: Any) -> ChannelRow:
@@ -171,4 +171,4 @@ def _channel(row: Any) -> ChannelRow:
 
 
 def _table(row: Any) -> TableRow:
-    return TableRow(row.table_id, TableName(row.schema_name, row.table_name), TableState(row.state), row.updated)
+    return TableRow(row.table_id, TableName(row.schema_name, row.table_name), EnrolledState(row.state), row.updated)

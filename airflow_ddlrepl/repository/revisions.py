@@ -17,7 +17,7 @@ from airflow_ddlrepl.model.stored import stored as stored_table
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
 from airflow_ddlrepl.repository.channels import CAPTURED, advance, mark_table
 from airflow_ddlrepl.repository.database import Database
-from airflow_ddlrepl.repository.rows import SegmentFacts, TableState
+from airflow_ddlrepl.repository.rows import EnrolledState, SegmentFacts
 from airflow_ddlrepl.repository.tables import channels, controls, events, positions, revisions, segments, tables
 
 _RAW = {"created": type_coerce(revisions.c.created, Text), "shape": cast(revisions.c.shape, Text)}
@@ -79,7 +79,7 @@ class Revisions(Base):
         found: Sequence[Revision],
         captured: Lsn,
         *,
-        states: Mapping[int, TableState] | None = None,
+        states: Mapping[int, EnrolledState] | None = None,
         seen: Sequence[Event] = (),
     ) -> bool:
         """Store a captured window with all that follows from it in one transaction; return False when it is there.
@@ -156,14 +156,14 @@ class Revisions(Base):
                 continue
             key = {"channel": channel, "table_id": revision.table_id}
             if revision.table is None:
-                mark_table(connection, channel, revision.table_id, TableState.DROPPED, now)
+                mark_table(connection, channel, revision.table_id, EnrolledState.DROPPED, now)
             else:
                 schema, name = revision.table.name
                 upsert(
                     connection,
                     tables,
                     key,
-                    {"schema_name": schema, "table_name": name, "state": TableState.LIVE, "updated": now},
+                    {"schema_name": schema, "table_name": name, "state": EnrolledState.LIVE, "updated": now},
                 )
 
 

@@ -23,7 +23,7 @@ class ChannelState(StrEnum):
     INACTIVE = "inactive"
 
 
-class TableState(StrEnum):
+class EnrolledState(StrEnum):
     """An enrolled table is in one of these states.
 
     LIVE: replicates. DROPPED: gone at the source.
@@ -81,7 +81,7 @@ class TableRow:
 
     table_id: int
     name: TableName
-    state: TableState
+    state: EnrolledState
     updated: datetime
 
 

@@ -1,4 +1,4 @@
-"""This module reads a trail's files and returns nothing that does not match size and checksum of the manifest."""
+"""This module reads a trail's files and returns only what matches its manifest's size and checksum."""
 
 from __future__ import annotations
 

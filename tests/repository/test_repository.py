@@ -26,7 +26,7 @@ from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
 from airflow_ddlrepl.repository.database import _url as database_url
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFacts, StepState, TableState
+from airflow_ddlrepl.repository.rows import ChannelState, EnrolledState, RunStatus, SegmentFacts, StepState
 from airflow_ddlrepl.repository.tables import HEAD, SCHEMA, metadata
 
 INT = DataType("integer", "pg_catalog", "int4")
@@ -145,7 +145,7 @@ def test_a_dropped_table_is_marked(repository: Repository, token: int) -> None:
     facts = SegmentFacts(1, Lsn(0x100), Lsn(0x200))
     repository.commit_segment("shop", token, facts, [revision(2, 0x150, None)], Lsn(0x200))
     assert repository.latest_revisions("shop")[7].table is None
-    assert repository.tables("shop")[0].state is TableState.DROPPED
+    assert repository.tables("shop")[0].state is EnrolledState.DROPPED
 
 
 @pytest.mark.parametrize("facts", [SegmentFacts(1, Lsn(0x90), Lsn(0x200)), SegmentFacts(2, Lsn(0x100), Lsn(0x200))])

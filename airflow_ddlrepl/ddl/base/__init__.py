@@ -1,1 +1,1 @@
-"""What every schema change is made of."""
+"""This package has what every kind of schema change builds on: its base class, and edits of table shapes."""

@@ -53,7 +53,10 @@ def _is(token: Token, name: str) -> bool:
 
 
 def _is_column(found: Sequence[Token], at: int) -> bool:
-    """It is no function, type, field, collation or word of the grammar: those stand beside names, `(`, `.`, `::`."""
+    """Return whether a word is a column, not a function, type, field, collation or word of the grammar.
+
+    Those stand beside names, `(`, `.`, `::`.
+    """
     before = found[at - 1] if at else Token(Kind.SIGN, "(")
     after = [*found[at + 1 : at + 3], Token(Kind.SIGN, ")"), Token(Kind.SIGN, ")")]
     if before.text == "collate" or before.text in (".", "::", ")", "]") or after[0].text in (".", "("):

@@ -123,7 +123,7 @@ def _labels(old: TypeDefinition, new: TypeDefinition) -> list[TypeEdit] | None:
 
 
 def _added(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[TypeEdit]:
-    """From front to back, so that the label before always stands."""
+    """Yield the new labels from front to back, so that the label before each of them always exists."""
     for at, label in enumerate(new):
         if label in old:
             continue
