@@ -24,7 +24,7 @@ from airflow_ddlrepl.repository.rows import ChannelState, RunStatus, SegmentFact
 HIDDEN = 1 << 23  # no process has that number
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/repository.db"

@@ -46,7 +46,7 @@ def ddl(lsn: int, seq: int = 0, tag: str = "ALTER TABLE") -> Event:
     return Event(EventKind.DDL, LogKey(lsn, seq), 1, 1_700_000_000_000_000, tag=tag, statement="…", tables=(shape(),))
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.server)])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/deep/er/repository.db"
