@@ -82,6 +82,7 @@ def test_an_error_is_told_with_its_place(tmp_path: Path) -> None:
     assert "app: ValueError: what is wrong" in told and told[-2] == "code 1"
 
 
+@pytest.mark.usefixtures("spark")
 def test_spark_begins_in_it(tmp_path: Path) -> None:
     channel, result = tmp_path / "shop.yaml", tmp_path / "result.json"
     channel.write_text(CHANNEL)
