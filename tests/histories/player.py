@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,11 +20,8 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.connection.pool import reusing
 from airflow_ddlrepl.engines.postgres.log import capture_range
 from airflow_ddlrepl.engines.postgres.merge import inline_rows, stage_task
-from airflow_ddlrepl.engines.postgres.source import exported_snapshot
-from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
+from airflow_ddlrepl.engines.postgres.source import exported_snapshot, members
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow.admin import activate
-from airflow_ddlrepl.flow.capture import new_tables
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.trail import pack, writer
@@ -254,12 +251,10 @@ def _repository(folder: Path) -> None:
 @contextmanager
 def _impatient() -> Iterator[None]:
     """Nothing is worth waiting for: the open transaction is ours."""
-    soon = partial(settle, patience=0.0)
     with (
         mock.patch.object(exported_snapshot, "LOCK_TIMEOUT", "100ms"),
         mock.patch.object(exported_snapshot, "PATIENCE_SECONDS", 0.0),
-        mock.patch.object(new_tables, "settle", soon),
-        mock.patch.object(activate, "settle", soon),
+        mock.patch.object(members, "SETTLE_SECONDS", 0.0),
     ):
         yield
 

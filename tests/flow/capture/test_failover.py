@@ -11,9 +11,9 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.engines.postgres.log import capture_window
 from airflow_ddlrepl.engines.postgres.source import source as source_module
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.flow.capture import capture
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.flow.capture.test_lost_slot import GAP, OWN, START, TRACES, check_mended
@@ -69,7 +69,7 @@ def lead_to(replica: Replica, server: PrivateServer, user: str = "postgres") -> 
 def check_waits(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one range or in several: nothing is read that the standby has not got. Whoever waits for it is cancelled."""
     text = replica.file.read_text()
-    monkeypatch.setattr(capture, "RANGE_BYTES", 1)
+    monkeypatch.setattr(capture_window, "RANGE_BYTES", 1)
     for most in (source_module.NEWS_PEEK_BYTES, 0):
         monkeypatch.setattr(source_module, "NEWS_PEEK_BYTES", most)
         for parallel in (1, 2):

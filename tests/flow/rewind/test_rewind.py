@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres.load import archive_chunk
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive_chunks
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, TrailError
-from airflow_ddlrepl.flow.snapshots import archive
 from airflow_ddlrepl.model.position import Lsn
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.loads import loads
@@ -292,7 +292,7 @@ def test_a_label_that_is_renamed_while_rows_are_kept(
         return archive_chunks(tasks)
 
     channel_file(tmp_path, replica.source, replica.target, replays=replays, rewind_horizon=HORIZON)
-    monkeypatch.setattr(archive, "archive_chunks", renamed_meanwhile)
+    monkeypatch.setattr(archive_chunk, "archive_chunks", renamed_meanwhile)
     replica.replicate()
     replica.at_source("INSERT INTO t VALUES (2, 'quiet')")
     now = captured(replica)
