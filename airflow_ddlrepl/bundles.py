@@ -9,7 +9,7 @@ from airflow.dag_processing.bundles.base import BaseDagBundle
 
 
 class ChannelDagBundle(BaseDagBundle):
-    """One DAG per channel file that `[ddlrepl] channels` names.
+    """A DAG bundle with one DAG per channel file that `[ddlrepl] channels` names.
 
         [dag_processor]
         dag_bundle_config_list = [{"name": "dags-folder",
@@ -22,12 +22,13 @@ class ChannelDagBundle(BaseDagBundle):
     supports_versioning = False
 
     def get_current_version(self) -> None:
-        """The package's version is the bundle's: there is no other to go back to."""
+        """Return None: the bundle's version is the package's, and there is no other to go back to."""
         return None
 
     def refresh(self) -> None:
-        """Nothing to fetch: the files change with the installed package."""
+        """Do nothing: the files change with the installed package."""
 
     @property
     def path(self) -> Path:
+        """Return the folder of the DAG files in the installed package."""
         return Path(str(files("airflow_ddlrepl.dags") / "replicate.py")).parent

@@ -1,4 +1,4 @@
-"""`ddlrepl doctor`: what is broken here, and how to mend it."""
+"""`ddlrepl doctor`: find what is broken here, and say how to repair it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ DRIVERS = {"psycopg": "psycopg", "adbc_driver_postgresql": "adbc-driver-postgres
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. detail: what was found. fix: the command or step that mends it, when it is bad."""
+    """One check and its result.
+
+    detail: what was found. fix: the command or step that repairs it, when it is bad.
+    """
 
     ok: bool
     what: str
@@ -32,15 +35,17 @@ class Finding:
     fix: str = ""
 
     def to_json(self) -> dict[str, Any]:
+        """Return the finding as JSON values."""
         return asdict(self)
 
     def text(self) -> str:
+        """Return the finding as lines for a person."""
         line = f"{'ok  ' if self.ok else 'BAD '} {self.what}: {self.detail}"
         return line if self.ok or not self.fix else f"{line}\n       mend it: {self.fix}"
 
 
 def run_doctor(channel: Channel | None = None) -> list[Finding]:
-    """This machine; with a channel also its repository's, source's and targets' answers. Changes nothing."""
+    """Check this machine; with a channel also its source, targets and repository. Changes nothing."""
     findings = [python(), *packages(), spark(), java_runtime(), *drivers()]
     if channel is not None and all(finding.ok for finding in findings if finding.what in DRIVERS.values()):
         findings += servers(channel)
@@ -48,12 +53,14 @@ def run_doctor(channel: Channel | None = None) -> list[Finding]:
 
 
 def python() -> Finding:
+    """Check that this Python is of a supported version."""
     oldest, beyond = PYTHON
-    told = ".".join(map(str, sys.version_info[:3]))
-    return Finding(oldest <= sys.version_info[:2] < beyond, "python", told, "use Python 3.11 or 3.12")
+    found = ".".join(map(str, sys.version_info[:3]))
+    return Finding(oldest <= sys.version_info[:2] < beyond, "python", found, "use Python 3.11 or 3.12")
 
 
 def packages() -> Iterator[Finding]:
+    """Check that the packages we need are installed."""
     yield Finding(True, "airflow-ddlrepl", __version__)
     for name in PACKAGES:
         try:
@@ -63,7 +70,7 @@ def packages() -> Iterator[Finding]:
 
 
 def spark() -> Finding:
-    """pyspark and pyspark-client of one version, and none of pyspark's files replaced."""
+    """Check that pyspark and pyspark-client are of one version, and none of pyspark's files was replaced."""
     installed = inspect_installation(with_files=True)
     if installed.problem:
         return Finding(False, "pyspark", installed.problem, installed.fix)
@@ -71,6 +78,7 @@ def spark() -> Finding:
 
 
 def java_runtime() -> Finding:
+    """Check that a Java that Spark can use is found."""
     try:
         found = java.find()
     except OSError as error:
@@ -81,6 +89,7 @@ def java_runtime() -> Finding:
 
 
 def drivers() -> Iterator[Finding]:
+    """Check that the database drivers are installed."""
     for module, package in DRIVERS.items():
         if importlib.util.find_spec(module) is None:
             yield Finding(False, package, "not installed", _install("airflow-ddlrepl[postgres]"))
@@ -89,17 +98,17 @@ def drivers() -> Iterator[Finding]:
 
 
 def servers(channel: Channel) -> Iterator[Finding]:
-    """The source with every right that is missing, what would keep an activation waiting, and each target's answer."""
-    yield from _asked("source", channel.source.location, lambda dsn: _source(channel, dsn))
+    """Check that source and targets answer, which rights are missing, and what an activation would wait for."""
+    yield from _findings_at("source", channel.source.location, lambda dsn: _source(channel, dsn))
     for target in channel.targets_and_replays:
-        yield from _asked(f"target {target.name}", target.location, _target)
+        yield from _findings_at(f"target {target.name}", target.location, _target)
     try:
         yield from _preparation(channel)
     except DdlReplError as error:
         yield Finding(False, f"repository ({redact(channel.repository)})", error.message, error.hint)
 
 
-def _asked(what: str, location: str, ask: Any) -> Iterator[Finding]:
+def _findings_at(what: str, location: str, ask: Any) -> Iterator[Finding]:
     try:
         yield from (Finding(ok, what, detail, fix) for ok, detail, fix in ask(resolve(location)))
     except DdlReplError as error:
@@ -131,7 +140,7 @@ def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
 
 
 def _preparation(channel: Channel) -> Iterator[Finding]:
-    """What is missing at the targets of a channel that is active: one was added since, or has forgotten the channel."""
+    """Check the targets of an active channel: one may have been added since, or have lost the channel's state."""
     from airflow_ddlrepl.flow.run.context import RunContext
     from airflow_ddlrepl.flow.targets.readiness import Readiness, readiness, what_is_missing
     from airflow_ddlrepl.model.work import InProcess

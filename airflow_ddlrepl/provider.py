@@ -1,4 +1,4 @@
-"""`airflow ddlrepl …`: the commands of `ddlrepl` beside Airflow's own."""
+"""The commands of `ddlrepl` as `airflow ddlrepl …`, with Airflow's own connections."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from functools import partial
 from airflow.cli.cli_config import ActionCommand, Arg, CLICommand
 
 
-class Untouched(Arg):
-    """All that follows goes to `ddlrepl` as it is: its options, its --help and its errors are the same in both."""
+class PassThrough(Arg):
+    """An argument of Airflow's command line that takes all words after it, and passes them to `ddlrepl` unchanged.
+
+    Its options, its --help and its errors are then the same in both.
+    """
 
     def add_to_parser(self, parser: argparse.ArgumentParser) -> None:
+        """Let the parser return all words as `arguments`, instead of parsing them."""
         parse = parser.parse_known_args
 
         def pass_on(args: Sequence[str], namespace: object = None) -> tuple[argparse.Namespace, list[str]]:
@@ -23,13 +27,13 @@ class Untouched(Arg):
 
 
 def cli_commands() -> list[CLICommand]:
-    """For Airflow's command line (provider info, `cli`)."""
+    """Return the commands for Airflow's command line (provider info, `cli`)."""
     return [
         ActionCommand(
             name="ddlrepl",
             help="Replicate databases together with their schema changes",
             func=_run,
-            args=(Untouched(("arguments",)),),
+            args=(PassThrough(("arguments",)),),
         )
     ]
 

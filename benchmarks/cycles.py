@@ -18,7 +18,8 @@ from benchmarks.ratios import Bench, check, databases
 from benchmarks.workload import Kind, change, mark, prepare
 
 BY_SPARK = (
-    "from airflow_ddlrepl.spark import runner; runner.LITTLE = 0; from airflow_ddlrepl.cli.__main__ import main; main()"
+    "from airflow_ddlrepl.spark.execute import runner; runner.SMALL_BYTES = 0;"
+    " from airflow_ddlrepl.cli.__main__ import main; main()"
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from airflow_ddlrepl.demo.second_opinion import compare
+from airflow_ddlrepl.demo.checksums import compare
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.model.position import Lsn

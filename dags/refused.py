@@ -1,4 +1,7 @@
-"""What is wrong with channel files, as an import error; holds no DAG (Airflow reads it because of ChannelDagBundle)."""
+"""Raise an import error with the reasons why channel files can't be used.
+
+It holds no DAG; Airflow reads it because of ChannelDagBundle.
+"""
 
 from airflow_ddlrepl.channel_dags import check_channel_dags
 from airflow_ddlrepl.hooks.settings import channel_files

@@ -1,4 +1,4 @@
-"""One DAG per channel file that `[ddlrepl] channels` names (ChannelDagBundle reads this file)."""
+"""Define the DAGs of each channel file that `[ddlrepl] channels` names (ChannelDagBundle reads this file)."""
 
 from airflow_ddlrepl.channel_dags import dags_and_refusals
 from airflow_ddlrepl.hooks.settings import channel_files

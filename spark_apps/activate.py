@@ -17,5 +17,5 @@ if __name__ == "__main__":
     parser.add_argument("--start-moment", default="now")
     parser.add_argument("--trail", choices=get_args(TrailChoice), default="keep")
     parser.add_argument("--no-refresh", action="store_false", dest="refresh")
-    given, rest = parser.parse_known_args()
-    sys.exit(main("activate", partial(activate.run, **vars(given)), rest))
+    options, rest = parser.parse_known_args()
+    sys.exit(main("activate", partial(activate.run, **vars(options)), rest))

@@ -11,6 +11,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="compare.py", add_help=False)
     parser.add_argument("--table", action="append", default=[])
     parser.add_argument("--repair", action="store_true")
-    given, rest = parser.parse_known_args()
-    job = compare.repair if given.repair else compare.run
-    sys.exit(main("compare", partial(job, tables=given.table), rest))
+    options, rest = parser.parse_known_args()
+    job = compare.repair if options.repair else compare.run
+    sys.exit(main("compare", partial(job, tables=options.table), rest))

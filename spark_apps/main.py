@@ -1,4 +1,4 @@
-"""What all apps have in common: arguments, the channel, the result file, the exit code."""
+"""The common part of all Spark apps: arguments, the channel, the result file, the exit code."""
 
 from __future__ import annotations
 
@@ -28,41 +28,41 @@ log = logging.getLogger("ddlrepl")
 
 
 def main(stage: str, job: Job, arguments: Sequence[str] | None = None) -> int:
-    """Runs the job and returns the exit code of `ddlrepl` (errors.Exit). Secrets never stand in the arguments."""
+    """Run the job and return the exit code of `ddlrepl` (errors.Exit). The arguments contain no secrets."""
     parser = argparse.ArgumentParser(prog=f"{stage}.py")
     parser.add_argument("--channel", required=True, help="the channel file")
     parser.add_argument("--run", required=True, help="who runs this; shown with the channel's lock")
     parser.add_argument("--result", required=True, type=Path, help="file for the result as JSON")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     if (starter := _starter()) is not None:
         threading.Thread(target=_end_with, args=(starter,), name="starter", daemon=True).start()
     start = time.monotonic()
-    name, summary, error = given.channel, {}, None
+    name, summary, error = options.channel, {}, None
     try:
-        channel = load_channel(given.channel)
+        channel = load_channel(options.channel)
         name = channel.name
-        summary = _run(stage, job, channel, given.run)
+        summary = _run(stage, job, channel, options.run)
     except DdlReplError as refused:
         error = refused
         log.error("%s", refused)
     except Exception as unexpected:
         log.error("%s", redact(traceback.format_exc()))
         error = DdlReplError(redact(f"{type(unexpected).__name__}: {unexpected}"), code="APP-900", retryable=True)
-    Outcome(stage, name, given.run, time.monotonic() - start, summary, error).write(given.result)
+    Outcome(stage, name, options.run, time.monotonic() - start, summary, error).write(options.result)
     return int(error.exit_code) if error else 0
 
 
 def _starter() -> int | None:
-    """The process that waits for this one: spark-submit, or the operator's; None when a person has started it."""
+    """Return the process that waits for this one: spark-submit, or the operator's; None: a person has started it."""
     if STARTED_BY in os.environ:
         return int(os.environ[STARTED_BY])
     return os.getppid() if "PYSPARK_GATEWAY_PORT" in os.environ else None
 
 
 def _end_with(starter: int) -> None:
-    """Who ends a task may kill its starter only, not this process: it would hold the channel, and write on."""
+    """End this process when its starter has ended: it would keep the channel locked, and write on."""
     while os.getppid() == starter:
         time.sleep(1)
     os._exit(Exit.FAILED)

@@ -11,5 +11,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="refresh.py", add_help=False)
     parser.add_argument("--table", action="append", default=[])
     parser.add_argument("--options", default="")
-    given, rest = parser.parse_known_args()
-    sys.exit(main("refresh", partial(refresh.run, tables=given.table, options=given.options), rest))
+    options, rest = parser.parse_known_args()
+    sys.exit(main("refresh", partial(refresh.run, tables=options.table, options=options.options), rest))

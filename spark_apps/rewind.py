@@ -15,6 +15,6 @@ if __name__ == "__main__":
     parser.add_argument("--into", required=True)
     parser.add_argument("--table", action="append", default=[])
     parser.add_argument("--onward", action="store_true")
-    given, rest = parser.parse_known_args()
-    job = partial(rewind.run, to=given.to, into=given.into, tables=given.table, onward=given.onward)
+    options, rest = parser.parse_known_args()
+    job = partial(rewind.run, to=options.to, into=options.into, tables=options.table, onward=options.onward)
     sys.exit(main("rewind", job, rest))

@@ -1,4 +1,4 @@
-"""A channel file becomes DAGs: the replication itself, and what is started by hand."""
+"""Build Airflow DAGs from channel files: the replication itself, and what a person starts by hand."""
 
 from airflow_ddlrepl.channel_dags.build import build_channel_dags, check_channel_dags, dags_and_refusals
 

@@ -1,4 +1,4 @@
-"""Channel files become DAGs: which files can be used, and what is wrong with the others."""
+"""Build the DAGs of channel files, and report the files that can't be used."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_channel_dags(files: str | Path | Iterable[Path]) -> None:
 
 
 def all_of(refused: Sequence[Refusal]) -> ConfigError:
-    """Return the one error, or one that quotes several."""
+    """Return one ConfigError for all files that can't be used; several errors are quoted in one."""
     errors = list(dict.fromkeys(one.error for one in refused))
     if len(errors) == 1:
         return errors[0]
@@ -89,7 +89,7 @@ def _needed(files: Sequence[Path]) -> Sequence[Path]:
 
 
 def _names(file: Path, channel: str) -> bool:
-    """Does the text hold that name? A file that can't be read is left to whoever loads it."""
+    """Return whether the file's text contains the channel's name; True when it can't be read: loading reports that."""
     try:
         return channel in file.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -16,7 +16,7 @@ REPAIR = "shows what differs and asks; without it the run fails when anything do
 
 
 def compare_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
-    """Started by hand: compare; where a repair is wanted and something differs, a person's approval, then repair."""
+    """Return the DAG that a person starts to compare source and targets, and to repair them after an approval."""
     with channel_dag(
         channel,
         "compare",

@@ -1,4 +1,4 @@
-"""The DAG that lets a target go on that waits for a person: explain, approve, remove."""
+"""The DAG that removes controls, for which a target waits, after a person's approval."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from airflow_ddlrepl.channel_dags.dag import channel_dag, params
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 
-CONTROL = "its number, as `ddlrepl controls` prints it; empty: all that hold"
+CONTROL = "its number, as `ddlrepl controls` prints it; empty: all controls that hold"
 
 
 def controls_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
-    """Started by hand when a target waits: explain, a person's approval, remove. Unanswered, they stay."""
+    """Return the DAG that a person starts when a target waits: explain the controls, ask, remove them.
+
+    Without an answer in time they stay.
+    """
     with channel_dag(
         channel,
         "controls",
         defaults,
-        description=f"Lets targets of {channel.name} go on that wait in front of a schema change",
+        description=f"Removes controls: targets of {channel.name} that wait for a person go on",
         doc_md=_about_controls(channel, file),
         params={"control": Param(None, type=["null", "integer"], minimum=1, title="Control", description=CONTROL)},
     ) as dag:
@@ -35,8 +38,8 @@ def controls_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 def _about_controls(channel: Channel, file: Path) -> str:
     return f"""Controls of channel **{channel.name}** (`{file.name}`): a policy `FAIL_INTEG_JOB` stops a target
-in front of a schema change until a person has looked at it.
+before a schema change until a person has looked at it.
 
-`explain` tells which controls hold and why, and fails when none does; `approve` waits for a person (rejected after a
+`explain` shows which controls hold and why, and fails when none does; `approve` waits for a person (rejected after a
 day); `remove` removes those that were shown. The next run of `ddlrepl__{channel.name}__replicate` goes on past them.
 """

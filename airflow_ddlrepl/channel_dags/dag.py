@@ -1,4 +1,4 @@
-"""What all DAGs of a channel share: their id, tags, pool, retries and how many runs there are at a time."""
+"""The settings that all DAGs of a channel share: id, tags, pool, retries and how many runs there are at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def channel_dag(channel: Channel, kind: str, defaults: Mapping[str, Any], **more
 
 
 def params(*names: str) -> dict[str, str]:
-    """Return arguments of a task: what the run's params of these names hold; of an empty field an empty text."""
+    """Return arguments of a task: the values of the run's params of these names, an empty text for an empty field."""
     return {name: f"{{{{ '' if params.{name} is none else params.{name} }}}}" for name in names}
 
 
@@ -46,7 +46,7 @@ def text(title: str, description: str) -> Param:
 
 
 def _pool(channel: Channel) -> dict[str, str]:
-    """`[ddlrepl] pool`, where there is one."""
+    """Return the task argument for the pool in `[ddlrepl] pool`; empty when there is none."""
     name = option("pool").replace("{channel}", channel.name)
     return {"pool": name} if name else {}
 

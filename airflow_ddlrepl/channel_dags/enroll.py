@@ -1,4 +1,4 @@
-"""The DAG that activates a channel: prepares the source, enrolls its tables, loads them."""
+"""The DAG that activates a channel: it prepares the source, enrolls its tables and loads them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ TRAIL = "new: the trail is lost or damaged; another one begins, and every target
 
 
 def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
-    """Started by hand: prepare the source, enroll its tables, load them. Again: changes what is asked for only."""
+    """Return the DAG that a person starts to prepare the source, enroll its tables and load them.
+
+    Repeated, it changes only what its params ask for.
+    """
     with channel_dag(
         channel,
         "enroll",
@@ -26,7 +29,7 @@ def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         description=f"Activates {channel.name}: prepares the source, enrolls its tables, loads them",
         doc_md=_about_enrolling(channel, file),
         params={
-            "enrollment": Param("keep", type="string", enum=list(get_args(Enrollment)), title="Shapes that are known"),
+            "enrollment": Param("keep", type="string", enum=list(get_args(Enrollment)), title="Known shapes"),
             "start_moment": Param("now", type="string", minLength=3, title="Capture begins", description=START),
             "trail": Param("keep", type="string", enum=list(get_args(TrailChoice)), title="Trail", description=TRAIL),
             "refresh": Param(True, type="boolean", title="Load tables that exist already"),
@@ -39,8 +42,8 @@ def enroll_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 def _about_enrolling(channel: Channel, file: Path) -> str:
     return f"""Activates channel **{channel.name}** (`{file.name}`): prepares the source (publication, slot, event
-triggers), enrolls its tables and loads those that exist. Run again it changes nothing but what is asked for:
-`enrollment` regenerate inspects every table and lists what the log does not tell, `only` does this and nothing else;
+triggers), enrolls its tables and loads those that exist. Run again, it changes only what its params request:
+`enrollment` regenerate inspects every table and lists what the log does not contain, `only` does this and nothing else;
 `start_moment` in the past captures once more from the log that the source holds (`hold_log`); `trail` new begins
 another trail where the old one is lost, and loads every table again.
 """

@@ -1,4 +1,4 @@
-"""The DAG that tells what the next cycle would do to the targets' tables."""
+"""The DAG that shows what the next cycle would do to the targets' tables."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.messages.markdown import dag_id
 from airflow_ddlrepl.operators.plan import PlanOperator
 
-ASK = "shows the plan and asks; approved, a run of the replicate DAG is started"
+ASK = "shows the plan and asks a person; after an approval a run of the replicate DAG starts"
 
 
 def plan_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
-    """Started by hand: the plan; when that is wanted, a person's approval, and a run of the replicate DAG."""
+    """Return the DAG that a person starts to see the plan; on request it asks, then starts the replicate DAG."""
     with channel_dag(
         channel,
         "plan",
         defaults,
-        description=f"Tells what the next cycle of {channel.name} would do to the targets' tables; changes nothing",
+        description=f"Shows what the next cycle of {channel.name} would do to the targets' tables; changes nothing",
         doc_md=_about(channel, file),
         params={"ask": Param(False, type="boolean", title="Replicate after an approval", description=ASK)},
     ) as dag:

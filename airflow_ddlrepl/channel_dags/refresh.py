@@ -1,4 +1,4 @@
-"""The DAG that loads tables again, by hand."""
+"""The DAG that a person starts to load tables again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from airflow_ddlrepl.channel_dags.dag import channel_dag, params, text
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 
-TABLES = "schema.table, one per line; *.* for all; empty: those that wait for it"
+TABLES = "schema.table, one per line; *.* for all; empty: those that wait for a refresh"
 OPTIONS = (
     "-gr row by row, only what differs; with it -v the differences as SQL, -mdi no deletes and inserts; -p2: targets"
 )
 
 
 def refresh_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
-    """Started by hand: loads the tables that are named, or those that wait for it."""
+    """Return the DAG that a person starts to load tables again: those named, or those that wait for a refresh."""
     with channel_dag(
         channel,
         "refresh",
@@ -33,6 +33,6 @@ def refresh_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 def _about(channel: Channel, file: Path) -> str:
     return f"""Loads tables of channel **{channel.name}** (`{file.name}`) again, as `ddlrepl refresh` does: those that
-are named, with the options of this run; or those that wait for it, with `refresh_options` of the channel file. Rows and
-schema changes that come meanwhile are merged by the next run of `ddlrepl__{channel.name}__replicate`.
+are named, with the options of this run; or those that wait for a refresh, with `refresh_options` of the channel file.
+Rows and schema changes that come meanwhile are merged by the next run of `ddlrepl__{channel.name}__replicate`.
 """

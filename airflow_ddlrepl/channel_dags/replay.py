@@ -35,9 +35,9 @@ def replay_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
 
 def _about_replays(channel: Channel, file: Path) -> str:
     first = channel.replays[0]
-    return f"""Replays channel **{channel.name}** (`{file.name}`), in backfills alone.
+    return f"""Replays channel **{channel.name}** (`{file.name}`), in backfills only.
 
 A backfill brings **{first.name}** (`{shown(first.location)}`; or the replay that its conf names as `into`) from the
-start of each interval to its end. Targets and their positions are left alone. One run at a time keeps the intervals in
+start of each interval to its end. Targets and their positions are not changed. One run at a time keeps the intervals in
 order.
 """

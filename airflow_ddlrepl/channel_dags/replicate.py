@@ -25,7 +25,7 @@ RUNS = ("scheduled", "manual", "operator_triggered", "asset_triggered", "asset_m
 
 
 def replicate_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
-    """One cycle per run; paused until someone wants it, never two runs at once."""
+    """Return the DAG that runs one cycle per run, never two runs at once; it is paused at first."""
     with channel_dag(
         channel,
         "replicate",

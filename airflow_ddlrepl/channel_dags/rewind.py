@@ -1,4 +1,4 @@
-"""The DAG that goes back to an earlier moment: plan, a person's approval, rewind."""
+"""The DAG that builds tables as of an earlier moment: plan, a person's approval, rewind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ TO = "2026-11-21T08:00:00+00:00 (with its offset), or a position of the source's
 
 
 def rewind_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
-    """Started by hand with a moment: plan, a person's approval, rewind. Without an answer in time nothing is done."""
+    """Return the DAG that a person starts with a moment: plan the rewind, ask, rewind.
+
+    Without an answer in time nothing is done.
+    """
     places = [place.name for place in (*channel.replays, *channel.targets)]
     with channel_dag(
         channel,
@@ -45,8 +48,9 @@ def _about_rewinds(channel: Channel, file: Path) -> str:
 
 {replays}
 
-What an earlier rewind built there is removed first; targets and source are not touched. `into` a target: what the first
-of these got takes the places of the target's tables, when it has come up to the target's position.
-`plan` tells what will be done and which tables can't be known, `approve` waits for a person (rejected after a day),
+What an earlier rewind built there is removed first; targets and source are not touched. With `into` a target, the first
+of these is replayed up to the target's position, and then its tables replace the target's.
+
+`plan` shows what will be done and which tables can't be rebuilt, `approve` waits for a person (rejected after a day),
 `rewind` builds the tables.
 """

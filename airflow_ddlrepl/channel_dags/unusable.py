@@ -1,4 +1,4 @@
-"""A channel file that can't be used has a DAG, too: its name and its documentation say what is wrong."""
+"""The DAG that stands for a channel file which can't be used: its name and its documentation say what is wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Refusal:
 
 
 def unusable_dag(refused: Refusal) -> DAG:
-    """Return a paused DAG that stands for a channel file until the file is mended; a run of it fails with the reason.
+    """Return a paused DAG that stands for a channel file until it can be used; a run of it fails with the reason.
 
     Airflow drops every DAG of a file that raises. So where one DAG file builds all channels, an error must be a DAG.
     """

@@ -1,4 +1,4 @@
-"""`ddlrepl`: the product without a scheduler."""
+"""The command line `ddlrepl`, which does everything without a scheduler."""
 
 from airflow_ddlrepl.cli.app import main
 

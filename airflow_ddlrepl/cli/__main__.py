@@ -1,4 +1,4 @@
-"""`python -m airflow_ddlrepl.cli`."""
+"""Run `python -m airflow_ddlrepl.cli` as `ddlrepl`."""
 
 from airflow_ddlrepl.cli.app import main
 

@@ -1,11 +1,12 @@
-"""The commands. Each opens what it needs, lets the flow do the work and prints what came out."""
+"""The commands of `ddlrepl` and their options; what each does is in `cli/commands.py`."""
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,9 +21,10 @@ from airflow_ddlrepl.errors import Exit
 
 
 class ListFirst(TyperGroup):
-    """`ddlrepl controls FILE` means `ddlrepl controls list FILE`."""
+    """A group of commands in which `list` may be left out: `ddlrepl controls FILE` lists."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert `list` when the first argument is no command of the group."""
         if args and args[0] not in self.commands and args[0] != "--help":
             args = ["list", *args]
         return super().parse_args(ctx, args)
@@ -41,8 +43,12 @@ controls = typer.Typer(cls=ListFirst, help="Breakpoints that stop a target until
 app.add_typer(controls, name="controls")
 
 ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The channel file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output, nothing else there.")]
-Tables = Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help="schema.table; again for more.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on standard output, and nothing else there.")
+]
+Tables = Annotated[
+    list[str] | None, typer.Option("--table", metavar="TABLE", help="schema.table; repeat it for more tables.")
+]
 Until = Annotated[
     str,
     typer.Option("--until", metavar="MOMENT|POSITION", help="Stop there: 2026-11-21T08:00:00+00:00, or 0/16B3748."),
@@ -50,31 +56,29 @@ Until = Annotated[
 Into = Annotated[
     str,
     typer.Option(
-        "--into", metavar="NAME", help="One of the channel's `replays`; or a target. Default: the channel's target."
+        "--into", metavar="NAME", help="One of the channel's `replays`, or a target. Default: the channel's target."
     ),
 ]
 Start = Annotated[
     str,
     typer.Option(
-        metavar="now|oldest|MOMENT|POSITION", help="Capture begins there again, in the log that the source holds."
+        metavar="now|oldest|MOMENT|POSITION", help="Capture again from there, in the log that the source holds."
     ),
 ]
 Known = Annotated[
     Enrollment,
-    typer.Option(
-        help="Shapes that are known: as they are; inspected where the log contradicts; this and nothing else."
-    ),
+    typer.Option(help="Keep the shapes that are known; inspect those that the log contradicts; or do only that."),
 ]
 Repair = Annotated[
-    bool, typer.Option("--repair", help="Refresh what differs row by row, writing nothing else; then compare again.")
+    bool, typer.Option("--repair", help="Write the rows that differ, and nothing else; then compare again.")
 ]
 RefreshOptions = Annotated[
     str,
     typer.Option(
         "--options",
         metavar="OPTIONS",
-        help='For the tables named: "-gr -v" row by row, each difference told; -f triggers fire; -mdi differences'
-        " that are left; -p2 targets at a time. Default: -gb, in bulk.",
+        help='For the tables named: "-gr -v" row by row, each difference as SQL; -f triggers fire; -mdi no deletes and'
+        " inserts; -p2 two targets at a time. Default: -gb, in bulk.",
     ),
 ]
 Spark = Annotated[
@@ -83,16 +87,34 @@ Spark = Annotated[
 
 
 def main(arguments: Sequence[str] | None = None, connections: Connections = environment_alone) -> None:
-    """Entry point of `ddlrepl`; ends the process with the command's exit code.
+    """Run `ddlrepl` and end the process with the command's exit code.
 
-    connections: where a channel's connections come from when they are not in the environment.
+    connections: how a channel's connections are made known to the command when they are not in the environment.
     """
     with connections_of(connections):
         app(args=None if arguments is None else list(arguments), prog_name="ddlrepl")
 
 
-def _end(task: Callable[[], Result], as_json: bool, judge: Callable[[Any], Exit] = always_done) -> None:
-    raise typer.Exit(perform(task, as_json=as_json, judge=judge))
+def _command(
+    group: typer.Typer, name: str | None = None, judge: Callable[[Any], Exit] = always_done
+) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Return a decorator that makes a function a command of the group, prints its result, and adds `--json` to it.
+
+    judge: the exit code that a result means.
+    """
+
+    def add(function: Callable[..., Result]) -> Callable[..., Result]:
+        @wraps(function)
+        def run(as_json: bool = False, **options: Any) -> None:
+            raise typer.Exit(perform(partial(function, **options), as_json=as_json, judge=judge))
+
+        own = inspect.signature(function, eval_str=True)
+        option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson)
+        run.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
+        group.command(name)(run)
+        return function
+
+    return add
 
 
 def _version(wanted: bool) -> None:
@@ -105,39 +127,41 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Everything in the log, and where an error happened.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress on standard error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Log everything, and show where an error happened.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
+    """Replicate a database together with its schema changes."""
     if debug:
         os.environ["DDLREPL_DEBUG"] = "1"
     start_logging(logging.DEBUG if debug else logging.WARNING if quiet else logging.INFO)
 
 
-@app.command()
+@_command(app, judge=lambda result: result.exit_code)
 def doctor(
-    channel: Annotated[Path | None, typer.Argument(metavar="[CHANNEL.yaml]", help="Also check its source.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Find what is broken here (versions, Java, Spark, drivers, rights on a source) and say how to mend it."""
-    _end(lambda: commands.doctor(channel), as_json, lambda result: result.exit_code)
+    channel: Annotated[
+        Path | None, typer.Argument(metavar="[CHANNEL.yaml]", help="Also check this channel's servers.")
+    ] = None,
+) -> Result:
+    """Find what is broken here (versions, Java, Spark, drivers, rights on a source) and say how to repair it."""
+    return commands.doctor(channel)
 
 
-@app.command()
-def check(channel: ChannelFile, as_json: AsJson = False) -> None:
-    """Validate a channel file; warn about what in it does nothing. Connects to nothing."""
-    _end(lambda: commands.check(channel), as_json)
+@_command(app)
+def check(channel: ChannelFile) -> Result:
+    """Validate a channel file, and warn about settings without effect. Connects to nothing."""
+    return commands.check(channel)
 
 
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a channel file."""
-    _end(commands.schema, True)
+    raise typer.Exit(perform(commands.schema, as_json=True))
 
 
-@app.command()
+@_command(app)
 def activate(
     channel: ChannelFile,
     refresh: Annotated[bool, typer.Option("--refresh/--no-refresh", help="Load tables that exist already.")] = True,
@@ -147,111 +171,104 @@ def activate(
         bool, typer.Option("--new-trail", help="The trail is lost: begin another one, and load every table again.")
     ] = False,
     master: Spark = "",
-    as_json: AsJson = False,
-) -> None:
-    """Prepare the source, enroll its tables and load them. Again: changes nothing."""
+) -> Result:
+    """Prepare the source, enroll its tables and load them. Repeated, it changes nothing."""
     trail: TrailChoice = "new" if new_trail else "keep"
-    how = partial(commands.activate, channel, refresh=refresh, enrollment=enrollment, start=start_moment)
-    act = partial(how, trail=trail, spark=master)
-    _end(act, as_json)
+    return commands.activate(
+        channel, refresh=refresh, enrollment=enrollment, start=start_moment, trail=trail, spark=master
+    )
 
 
-@app.command()
-def replicate(channel: ChannelFile, until: Until = "", master: Spark = "", as_json: AsJson = False) -> None:
-    """One cycle: everything that was committed before now is in every target afterwards."""
-    _end(lambda: commands.replicate(channel, master, until), as_json)
+@_command(app)
+def replicate(channel: ChannelFile, until: Until = "", master: Spark = "") -> Result:
+    """Run one cycle: everything that was committed before it started is in every target afterwards."""
+    return commands.replicate(channel, master, until)
 
 
-@app.command()
+@_command(app, judge=commands.judge_rewind)
 def rewind(
     channel: ChannelFile,
     to: Annotated[str, typer.Option(metavar="MOMENT|POSITION", help="2026-11-21T08:00:00+00:00, or 0/16B3748.")],
     into: Into = "",
     table: Tables = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Show what it would do, and what it can't. Changes nothing.")
+        bool, typer.Option("--plan", help="Show what the rewind would do, and what it can't. Changes nothing.")
     ] = False,
     onward: Annotated[
-        bool, typer.Option("--onward", help="Go on with a replay that has not come so far, instead of a new one.")
+        bool, typer.Option("--onward", help="Go on with a replay of an earlier point, instead of building it again.")
     ] = False,
     master: Spark = "",
-    as_json: AsJson = False,
-) -> None:
-    """Build the tables as they were at an earlier moment, in a replay; or let a target go back and on again."""
-    act = partial(commands.rewind, channel, to, into, table or [], only_plan=plan, onward=onward, spark=master)
-    _end(act, as_json, commands.judge_rewind_plan if plan else always_done)
+) -> Result:
+    """Build tables as they were at an earlier moment in a replay, or let a target go back and forward again."""
+    return commands.rewind(channel, to, into, table or [], only_plan=plan, onward=onward, spark=master)
 
 
-@app.command()
-def plan(channel: ChannelFile, as_json: AsJson = False) -> None:
+@_command(app)
+def plan(channel: ChannelFile) -> Result:
     """Show what adapt would do (exact SQL, hazards, rows to move). Changes nothing."""
-    _end(lambda: commands.plan(channel), as_json)
+    return commands.plan(channel)
 
 
-@app.command()
+@_command(app)
 def refresh(
     channel: ChannelFile,
     table: Tables = None,
     options: RefreshOptions = "",
     master: Spark = "",
-    as_json: AsJson = False,
-) -> None:
-    """Load tables anew: those named (`--table "*.*"` is all) and those that wait for it."""
-    _end(lambda: commands.refresh(channel, table or [], options, master), as_json)
+) -> Result:
+    """Load tables again: those named (`--table "*.*"` is all) and those that wait for it."""
+    return commands.refresh(channel, table or [], options, master)
 
 
-@app.command()
-def compare(
-    channel: ChannelFile, table: Tables = None, repair: Repair = False, master: Spark = "", as_json: AsJson = False
-) -> None:
-    """Compare source and targets row by row. Exit code 1 when anything differs, or still does after a repair."""
-    _end(lambda: commands.compare(channel, table or [], repair, master), as_json, commands.judge_comparison)
+@_command(app, judge=commands.judge_comparison)
+def compare(channel: ChannelFile, table: Tables = None, repair: Repair = False, master: Spark = "") -> Result:
+    """Compare source and targets row by row. Exit code 1 when anything differs, also after a repair."""
+    return commands.compare(channel, table or [], repair, master)
 
 
-@app.command()
-def status(channel: ChannelFile, as_json: AsJson = False) -> None:
-    """Where the channel and its targets stand. Exit code 4 when a target does not answer."""
-    _end(lambda: commands.status(channel), as_json, commands.judge_status)
+@_command(app, judge=commands.judge_status)
+def status(channel: ChannelFile) -> Result:
+    """Show the positions of the channel and its targets. Exit code 4 when a target does not answer."""
+    return commands.status(channel)
 
 
-@app.command()
+@_command(app)
 def revisions(
     channel: ChannelFile,
     table: Tables = None,
-    diff: Annotated[str, typer.Option(metavar="N..M", help="What became of one table from revision N to M.")] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Every shape that the channel's tables had, and from which position on."""
-    _end(lambda: commands.revisions(channel, table or [], diff), as_json)
+    diff: Annotated[
+        str, typer.Option(metavar="N..M", help="Show how one table differs between revisions N and M.")
+    ] = "",
+) -> Result:
+    """List every shape that the channel's tables had, and the position from which it was valid."""
+    return commands.revisions(channel, table or [], diff)
 
 
-@app.command()
-def errors(channel: ChannelFile, as_json: AsJson = False) -> None:
-    """Errors that ended runs, newest first."""
-    _end(lambda: commands.errors(channel), as_json)
+@_command(app)
+def errors(channel: ChannelFile) -> Result:
+    """List the errors that ended runs, newest first."""
+    return commands.errors(channel)
 
 
-@app.command()
-def deactivate(channel: ChannelFile, as_json: AsJson = False) -> None:
-    """Take everything of ours away from the source and forget the channel; the targets' tables stay."""
-    _end(lambda: commands.deactivate(channel), as_json)
+@_command(app)
+def deactivate(channel: ChannelFile) -> Result:
+    """Remove everything of ours from the source and forget the channel. The targets' tables stay."""
+    return commands.deactivate(channel)
 
 
-@controls.command("list")
+@_command(controls, "list")
 def list_controls(
     channel: ChannelFile,
-    removed: Annotated[bool, typer.Option("--removed", help="Also those that were removed.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Controls that hold now."""
-    _end(lambda: commands.controls(channel, removed=removed), as_json)
+    removed: Annotated[bool, typer.Option("--removed", help="Also list controls that were removed.")] = False,
+) -> Result:
+    """List the controls that hold now."""
+    return commands.controls(channel, removed=removed)
 
 
-@controls.command("remove")
+@_command(controls, "remove")
 def remove_control(
     channel: ChannelFile,
     control: Annotated[int, typer.Argument(metavar="ID", help="As `ddlrepl controls` prints it.")],
-    as_json: AsJson = False,
-) -> None:
-    """Remove a control after dealing with its reason: the next run goes on past it."""
-    _end(lambda: commands.remove_control(channel, control), as_json)
+) -> Result:
+    """Remove a control after dealing with its reason; the next run goes on past it."""
+    return commands.remove_control(channel, control)

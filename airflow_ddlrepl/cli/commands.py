@@ -1,4 +1,4 @@
-"""What each command does: open what it needs, call the flow or the repository, return a result."""
+"""What each command does: open what it needs, call the flow or the repository, and return a result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_ddlrepl.cli.open_channel import opened
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
-from airflow_ddlrepl.cli.terminal import Result, Said, Table
+from airflow_ddlrepl.cli.terminal import Result, Table, TextResult
 from airflow_ddlrepl.config.base.moment import parse_start, parse_until
 from airflow_ddlrepl.config.base.name_pattern import is_selected, table_patterns
 from airflow_ddlrepl.config.file.json_schema import json_schema
@@ -27,10 +27,10 @@ from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
 
 
-def _flowing(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = "") -> Result:
-    """act(flow, cycle) on the opened channel. Spark starts when the first task needs it, and ends with the command.
+def _with_flow(path: Path, act: Callable[[ModuleType, Any], Result], spark: str = "") -> Result:
+    """Return the result of act(flow, run) on the opened channel; Spark starts when the first task needs it.
 
-    spark: a master, or sc://… of a Spark Connect server; empty: what environment or channel say.
+    spark: a master, or sc://… of a Spark Connect server; empty: as environment or channel say.
     """
     with opened(path) as channel:  # a mistake in the file is told before anything heavy is imported
         from airflow_ddlrepl import flow
@@ -54,78 +54,93 @@ def _repository(path: Path) -> Iterator[tuple[Channel, Repository]]:
 def activate(
     path: Path, *, refresh: bool, enrollment: str = "keep", start: str = "now", trail: str = "keep", spark: str = ""
 ) -> Result:
+    """Prepare the source, enroll its tables and load them, as `ddlrepl activate` does."""
     how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start), "trail": trail}
-    return _flowing(path, lambda flow, run: flow.activate(run, **how), spark)
+    return _with_flow(path, lambda flow, run: flow.activate(run, **how), spark)
 
 
 def replicate(path: Path, spark: str = "", until: str = "") -> Result:
+    """Run one cycle up to now, or up to `until` (a moment or a position)."""
     wanted = parse_until(until) if until else None
-    return _flowing(path, lambda flow, run: flow.replicate(run, wanted), spark)
+    return _with_flow(path, lambda flow, run: flow.replicate(run, wanted), spark)
 
 
 def rewind(
     path: Path, to: str, into: str, tables: Sequence[str], *, only_plan: bool, onward: bool = False, spark: str = ""
 ) -> Result:
+    """Build tables as of `to` in a replay or target, or with only_plan return the plan and change nothing."""
     wanted, moment = table_patterns(tables), parse_until(to)
     if only_plan:
-        return _flowing(path, lambda flow, run: flow.plan_rewind(run, moment, into, wanted))
-    return _flowing(path, lambda flow, run: flow.rewind(run, moment, into, wanted, onward=onward), spark)
+        return _with_flow(path, lambda flow, run: flow.plan_rewind(run, moment, into, wanted))
+    return _with_flow(path, lambda flow, run: flow.rewind(run, moment, into, wanted, onward=onward), spark)
 
 
-def judge_rewind_plan(result: Any) -> Exit:
-    """A rewind that can't be carried out is a failure."""
-    return Exit.DONE if result.is_possible else Exit.FAILED
+def judge_rewind(result: Any) -> Exit:
+    """Return FAILED for a plan of a rewind that can't be carried out."""
+    return Exit.DONE if getattr(result, "is_possible", True) else Exit.FAILED
 
 
 def plan(path: Path) -> Result:
-    return _flowing(path, lambda flow, run: flow.plan(run))
+    """Return what the next cycle would do to the targets' tables; nothing is changed."""
+    return _with_flow(path, lambda flow, run: flow.plan(run))
 
 
 def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
+    """Load the tables that the patterns name again, and those that wait for a refresh."""
     wanted, how = table_patterns(tables), options_for(tables, options)
-    return _flowing(path, lambda flow, run: flow.refresh(run, wanted, how), spark)
+    return _with_flow(path, lambda flow, run: flow.refresh(run, wanted, how), spark)
 
 
 def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str = "") -> Result:
+    """Return how source and targets differ; with `repairs` write the differing rows, then compare again."""
     wanted = table_patterns(tables)
-    return _flowing(path, lambda flow, run: (flow.repair if repairs else flow.compare)(run, wanted), spark)
+    return _with_flow(path, lambda flow, run: (flow.repair if repairs else flow.compare)(run, wanted), spark)
 
 
 def judge_comparison(result: Any) -> Exit:
-    """Failed when anything differs, or a table of the channel could not be compared."""
+    """Return FAILED when anything differs, or a table of the channel could not be compared."""
     return Exit.DONE if result.is_equal else Exit.FAILED
 
 
 def status(path: Path) -> Result:
-    return _flowing(path, lambda flow, run: flow.status(run))
+    """Return the positions of the channel and its targets."""
+    return _with_flow(path, lambda flow, run: flow.status(run))
 
 
 def judge_status(result: Any) -> Exit:
-    """Unreachable when the source or a target does not answer."""
-    told = result.to_json()
-    is_away = told.get("source_unreachable") or any(target["unreachable"] for target in told["targets"].values())
+    """Return UNREACHABLE when the source or a target does not answer."""
+    status_json = result.to_json()
+    is_away = status_json.get("source_unreachable") or any(
+        target["unreachable"] for target in status_json["targets"].values()
+    )
     return Exit.UNREACHABLE if is_away else Exit.DONE
 
 
 def deactivate(path: Path) -> Result:
-    return _flowing(path, lambda flow, run: flow.deactivate(run))
+    """Remove everything of ours from the source and forget the channel."""
+    return _with_flow(path, lambda flow, run: flow.deactivate(run))
 
 
 def schema() -> Result:
-    return Said(json_schema(), "")
+    """Return the JSON Schema of a channel file."""
+    return TextResult(json_schema(), "")
 
 
 def check(path: Path) -> Result:
-    """The file is valid when this returns; what does nothing is told as warnings. Raises ConfigError, and
-    Unsupported ADP-156 for a function of `transform` that can't be imported here, where the channel's driver runs.
+    """Validate the channel file and return warnings about settings without effect.
+
+    Raises ConfigError, and Unsupported ADP-156 for a function of `transform` that can't be imported here, where the
+    channel's driver runs.
     """
     from airflow_ddlrepl.flow.mapping.value_functions import require_functions
 
     with opened(path) as channel:
         require_functions(channel)
-        told = [*warnings(channel), *_missing_locations(channel)]
-    value = {"channel": channel.name, "file": str(path), "fingerprint": channel.fingerprint(), "warnings": told}
-    return Said(value, "\n".join([f"{path}: channel {channel.name} is valid", *(f"warning: {text}" for text in told)]))
+        notes = [*warnings(channel), *_missing_locations(channel)]
+    value = {"channel": channel.name, "file": str(path), "fingerprint": channel.fingerprint(), "warnings": notes}
+    return TextResult(
+        value, "\n".join([f"{path}: channel {channel.name} is valid", *(f"warning: {text}" for text in notes)])
+    )
 
 
 def _missing_locations(channel: Channel) -> Iterator[str]:
@@ -143,7 +158,7 @@ def _missing_locations(channel: Channel) -> Iterator[str]:
 
 
 def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:
-    """Every revision of the tables; with diff `N..M` what became of one table between two of them."""
+    """Return every revision of the tables, or with diff `N..M` how one table differs between these two."""
     wanted = table_patterns(tables)
     span = parse_span(diff) if diff else None
     with _repository(path) as (channel, repository):
@@ -176,12 +191,14 @@ def _revision(found: Revision, name: str) -> dict[str, Any]:
 
 
 def errors(path: Path) -> Result:
+    """Return the errors that ended runs of the channel, newest first."""
     with _repository(path) as (channel, repository):
         rows = tuple(row.to_json() for row in repository.errors(channel.name))
     return Table(("id", "created", "stage", "code", "table", "at", "message", "hint"), rows, "no errors")
 
 
 def controls(path: Path, *, removed: bool) -> Result:
+    """Return the channel's controls, with `removed` also those that were removed."""
     with _repository(path) as (channel, repository):
         rows = tuple(row.to_json() for row in repository.controls(channel.name, removed=removed))
     columns = ("id", "target", "at", "policy", "reason", "created", *(("removed",) if removed else ()))
@@ -189,28 +206,33 @@ def controls(path: Path, *, removed: bool) -> Result:
 
 
 def remove_control(path: Path, control: int) -> Result:
+    """Remove the control of this id from the channel."""
     with _repository(path) as (channel, repository):
         row = repository.remove_control(channel.name, control)
-    return Said(row.to_json(), f"control {row.id} is removed: {row.target} goes on past {Lsn(row.key.lsn)}")
+    return TextResult(row.to_json(), f"control {row.id} is removed: {row.target} goes on past {Lsn(row.key.lsn)}")
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What doctor found."""
+    """The findings of `ddlrepl doctor`."""
 
     findings: tuple[Any, ...]
 
     @property
     def exit_code(self) -> Exit:
+        """Return FAILED when a finding is bad."""
         return Exit.FAILED if any(not finding.ok for finding in self.findings) else Exit.DONE
 
     def to_json(self) -> list[dict[str, Any]]:
+        """Return the findings as JSON values."""
         return [finding.to_json() for finding in self.findings]
 
     def text(self) -> str:
+        """Return the findings as lines for a person."""
         return "\n".join(finding.text() for finding in self.findings)
 
 
 def doctor(path: Path | None) -> Diagnosis:
+    """Check this machine, and the servers of a channel when its file is named."""
     with opened(path) if path else nullcontext() as channel:
         return Diagnosis(tuple(import_module("airflow_ddlrepl.doctor").run_doctor(channel)))

@@ -1,4 +1,4 @@
-"""The channel that a command is about, together with the connections that its locations name."""
+"""Open the channel of a command, together with the connections that its locations name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Connections = Callable[[Channel], AbstractContextManager[object]]
 
 
 def environment_alone(channel: Channel) -> AbstractContextManager[object]:
-    """`ddlrepl` without Airflow: connections stand in the environment or in a file that the environment names."""
+    """Add no connections: without Airflow they are in the environment, or in a file that it names."""
     return nullcontext()
 
 
@@ -24,7 +24,7 @@ _connections: ContextVar[Connections] = ContextVar("connections", default=enviro
 
 @contextmanager
 def connections_of(connections: Connections) -> Iterator[None]:
-    """Commands that run in this block get a channel's connections that way."""
+    """Let the commands in this block make a channel's connections known in this way."""
     token = _connections.set(connections)
     try:
         yield
@@ -34,7 +34,7 @@ def connections_of(connections: Connections) -> Iterator[None]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Channel]:
-    """The channel of that file; inside the block its connections can be resolved."""
+    """Open the channel of a file; inside the block its connections can be resolved."""
     channel = load_channel(path)
     with _connections.get()(channel):
         yield channel

@@ -1,4 +1,4 @@
-"""Two revisions of a table side by side, as a person reads them."""
+"""Show how two revisions of a table differ, side by side, for a person."""
 
 from __future__ import annotations
 
@@ -23,13 +23,17 @@ _SPAN = re.compile(r"(\d+)\.\.(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ShapeDiff(Diff):
-    """What became of a table from one of its revisions to another. name: as it is called now."""
+    """How a table differs between two of its revisions.
+
+    name: the table's name now.
+    """
 
     name: str
     old: Revision
     new: Revision
 
     def to_json(self) -> dict[str, Any]:
+        """Return the two revisions, the changes between them and the lines of the diff as JSON values."""
         return {
             "table": self.name,
             "table_id": self.old.table_id,
@@ -40,18 +44,19 @@ class ShapeDiff(Diff):
         }
 
     def text(self) -> str:
+        """Return the diff and the list of changes as lines for a person."""
         heads = [f"{self.name} revision {r.number} from {Lsn(r.key.lsn)}" for r in (self.old, self.new)]
         changes = [f"  {change}" for change in diff(self.old.table, self.new.table)] or ["  nothing changed"]
         return "\n".join([f"--- {heads[0]}", f"+++ {heads[1]}", *self.lines(), "changes:", *changes])
 
     def lines(self) -> Iterator[str]:
-        """Every line of both shapes: `  ` in both, `- ` only before, `+ ` only after."""
+        """Return every line of both shapes: `  ` in both, `- ` only before, `+ ` only after."""
         found = difflib.ndiff(list(_shape(self.old.table)), list(_shape(self.new.table)))
         return (line.rstrip() for line in found if not line.startswith("?"))
 
 
 def parse_span(text: str) -> tuple[int, int]:
-    """`3..5` → (3, 5). Raises ConfigError CFG-113."""
+    """Parse two revision numbers: `3..5` is (3, 5). Raises ConfigError CFG-113."""
     found = _SPAN.fullmatch(text.strip())
     if found is None:
         raise ConfigError(f"--diff: {text!r} is not two revisions", code="CFG-113", hint="for example --diff 3..5")
@@ -59,23 +64,25 @@ def parse_span(text: str) -> tuple[int, int]:
 
 
 def shape_diff(revisions: Iterable[Revision], span: tuple[int, int], wanted: Sequence[str]) -> ShapeDiff:
-    """wanted: patterns of the one table that is meant; of those that had the name, the one that still stands.
+    """Return how one table differs between two of its revisions.
 
-    Raises ConfigError CFG-114 when it is not clear which, or a revision is not there.
+    wanted: patterns that match one table's name; among several tables that had the name, the one that exists now.
+
+    Raises ConfigError CFG-114 when more or fewer tables match, or a revision is not there.
     """
     tables: dict[int, dict[int, Revision]] = {}
     for revision in revisions:
         tables.setdefault(revision.table_id, {})[revision.number] = revision
     named = [known for known in tables.values() if any_matches(wanted, _name(known))]
-    meant = [known for known in named if known[max(known)].table] or named
-    if len(meant) != 1:
-        names = ", ".join(sorted(str(_name(known)) for known in meant)) or "there is none"
+    matching = [known for known in named if known[max(known)].table] or named
+    if len(matching) != 1:
+        names = ", ".join(sorted(str(_name(known)) for known in matching)) or "there is none"
         raise ConfigError(
             f"--diff is about one table: {names}",
             code="CFG-114",
             hint="name it with --table schema.table, as `ddlrepl revisions` prints it",
         )
-    (known,) = meant
+    (known,) = matching
     for number in span:
         if number not in known:
             raise ConfigError(
@@ -87,7 +94,7 @@ def shape_diff(revisions: Iterable[Revision], span: tuple[int, int], wanted: Seq
 
 
 def _name(known: Mapping[int, Revision]) -> TableName:
-    """As it is called now, or was at last."""
+    """Return the table's name now, or the last that it had."""
     tables = [known[number].table for number in sorted(known)]
     return [table.name for table in tables if table][-1]
 

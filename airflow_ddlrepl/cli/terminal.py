@@ -1,4 +1,4 @@
-"""Standard output is for the result, standard error for everything else."""
+"""Print a command's result to standard output, and everything else to standard error."""
 
 from __future__ import annotations
 
@@ -24,27 +24,34 @@ _COLOURS = {"-": "red", "+": "green"}
 class Result(Protocol):
     """What a command found or did."""
 
-    def to_json(self) -> Any: ...
+    def to_json(self) -> Any:
+        """Return the result as JSON values."""
 
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """Return the result as text for a person."""
 
 
 class Diff:
-    """A result whose text is a diff: a terminal shows its lines in colour."""
+    """A result whose text is a diff, shown in colour on a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A result of several equal things. empty: what is said when there are none."""
+    """A result that is a list of rows.
+
+    empty: the sentence that is printed when there are none.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]
     empty: str
 
     def to_json(self) -> list[dict[str, Any]]:
+        """Return the rows as JSON values."""
         return list(self.rows)
 
     def text(self) -> str:
+        """Return the rows as a table of text, or the sentence for an empty list."""
         if not self.rows:
             return self.empty
         cells = [self.columns, *(tuple(_cell(row[c]) for c in self.columns) for row in self.rows)]
@@ -53,26 +60,31 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TextResult:
     """A result that is a sentence for people and a value for programs."""
 
     value: Any
     sentence: str
 
     def to_json(self) -> Any:
+        """Return the value."""
         return self.value
 
     def text(self) -> str:
+        """Return the sentence."""
         return self.sentence
 
 
 def always_done(result: Any) -> Exit:
-    """The exit code of a command whose result can't be bad news."""
+    """Return the exit code DONE whatever the result."""
     return Exit.DONE
 
 
 def perform(work: Callable[[], Result], *, as_json: bool, judge: Callable[[Any], Exit] = always_done) -> Exit:
-    """Run it, print its result or its error, tell the exit code. judge: the exit code that a result means."""
+    """Do the work of a command, print its result or its error, and return the exit code.
+
+    judge: the exit code that a result means.
+    """
     with _output(as_json) as write:
         try:
             result = work()
@@ -94,7 +106,7 @@ def perform(work: Callable[[], Result], *, as_json: bool, judge: Callable[[Any],
 
 
 def start_logging(level: int) -> None:
-    """Send our log to standard error, passwords taken out."""
+    """Send our log to standard error, without passwords."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Redacted("%(asctime)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -108,28 +120,31 @@ class _Redacted(logging.Formatter):
 
 
 def is_debugging() -> bool:
-    """Was `--debug` given, or DDLREPL_DEBUG set?"""
+    """Return whether `--debug` or DDLREPL_DEBUG is set."""
     return bool(os.environ.get("DDLREPL_DEBUG"))
 
 
 @contextmanager
 def _output(as_json: bool) -> Iterator[Callable[[str], None]]:
-    """Gives the way to standard output; with --json nothing else gets there, not even from Spark's JVM."""
+    """Give the function that writes to standard output.
+
+    With --json nothing else gets there, not even from Spark's JVM.
+    """
     if not as_json:
         if isinstance(sys.stdout, io.TextIOWrapper):  # a letter that the terminal can't show is no failure of the work
             sys.stdout.reconfigure(errors="backslashreplace")
         yield lambda text: print(text, flush=True)
         return
     sys.stdout.flush()
-    kept, python = os.dup(1), sys.stdout
+    saved, python = os.dup(1), sys.stdout
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     try:
-        yield lambda text: _write(kept, text)
+        yield lambda text: _write(saved, text)
     finally:
         sys.stdout = python
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(saved, 1)
+        os.close(saved)
 
 
 def _write(descriptor: int, text: str) -> None:
@@ -157,7 +172,7 @@ def _cell(value: Any) -> str:
 
 
 def _shown(result: Result) -> str:
-    """Its text; the lines of a diff in colour, on a terminal."""
+    """Return the result's text, the lines of a diff in colour on a terminal."""
     text = _printable(result.text())
     if not isinstance(result, Diff) or not _is_coloured():
         return text
@@ -169,5 +184,5 @@ def _is_coloured() -> bool:
 
 
 def _printable(text: str) -> str:
-    """Names come from databases: no escape sequence of theirs reaches the terminal."""
+    """Return the text with control characters escaped: names come from databases, and may hold terminal commands."""
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

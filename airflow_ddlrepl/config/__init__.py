@@ -1,1 +1,1 @@
-"""The channel file and what it means."""
+"""The channel file: its sections, their rules, and how it is read."""

@@ -1,1 +1,1 @@
-"""What `make demo` and the tests run on: private servers that need nothing but pip."""
+"""Private servers that need nothing but pip, for `make demo` and the tests."""

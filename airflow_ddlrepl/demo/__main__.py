@@ -1,6 +1,6 @@
-"""`python -m airflow_ddlrepl.demo`: the main job on real input, on two private servers. `make demo` calls it.
+"""Run the demo, `python -m airflow_ddlrepl.demo` or `make demo`: the main job on real input, on two private servers.
 
-Exit code: 0 when source and target are equal at the end, and what it then goes back to is, too; else 1.
+Exit code: 0 when source and target are equal at the end, and the rewinds and the backfill are, too; else 1.
 """
 
 from __future__ import annotations
@@ -22,25 +22,26 @@ REVISIONS = 124
 
 
 def main(arguments: list[str] | None = None) -> int:
-    given = _arguments(arguments)
-    folder = Path(given.keep or tempfile.mkdtemp(prefix="ddlrepl-demo-")).resolve()
+    """Run the demo and return its exit code."""
+    options = _arguments(arguments)
+    folder = Path(options.keep or tempfile.mkdtemp(prefix="ddlrepl-demo-")).resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     isolate(folder)
     is_equal = False
     try:
-        is_equal = _run(folder, given)
+        is_equal = _run(folder, options)
     except DdlReplError as error:
         print(error, file=sys.stderr)
-    if is_equal and not given.keep:
+    if is_equal and not options.keep:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         print(f"everything the demo wrote is in {folder}", file=sys.stderr)
     return 0 if is_equal else 1
 
 
-def _run(folder: Path, given: argparse.Namespace) -> bool:
+def _run(folder: Path, options: argparse.Namespace) -> bool:
     from airflow_ddlrepl.demo import cycles
-    from airflow_ddlrepl.demo.backfilling import backfill
+    from airflow_ddlrepl.demo.backfill_check import backfill
     from airflow_ddlrepl.demo.report import Watch, show
 
     started = time.monotonic()
@@ -51,16 +52,16 @@ def _run(folder: Path, given: argparse.Namespace) -> bool:
             place = cycles.Place(folder, *databases)
             place.prepare()
             since = datetime.now(UTC)
-            replicate_once = cycles.in_process(place) if given.in_process else cycles.by_dag(place, watch)
-            report = cycles.run(place, given.seed, given.cycles, watch, replicate_once)
-            if not given.in_process:
+            replicate_once = cycles.in_process(place) if options.in_process else cycles.by_dag(place, watch)
+            report = cycles.run(place, options.seed, options.cycles, watch, replicate_once)
+            if not options.in_process:
                 watch.doing("backfilling: a scheduler replays all of it in two intervals")
                 state = target.create_database("scheduler")
                 report.add_backfill(backfill(place.channel, state, place.source, place.past, since))
     report.seconds = time.monotonic() - started
     show(report.lines())
-    if given.json:
-        given.json.write_text(json.dumps(report.to_json(), indent=1, default=str))
+    if options.json:
+        options.json.write_text(json.dumps(report.to_json(), indent=1, default=str))
     return not report.differences
 
 
@@ -73,10 +74,10 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--keep", metavar="DIR", help="work in this folder and keep it")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report there, too")
-    given = parser.parse_args(arguments)
-    if given.cycles < 2:  # in a single one, nothing tells a table's rows between a USING clause and the end
+    options = parser.parse_args(arguments)
+    if options.cycles < 2:  # in a single one, nothing tells a table's rows between a USING clause and the end
         parser.error("--cycles must be 2 or more")
-    return given
+    return options
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Airflow's own metadata database, taken through its real Alembic revisions: the demo's source.
+"""Take Airflow's own metadata database through its real Alembic revisions: it is the demo's source.
 
     isolate(folder)                     # before anything imports airflow
     with AirflowDatabase(dsn) as database:
@@ -6,7 +6,7 @@
             database.upgrade(revision)
 
 The revisions are those that ship in the installed apache-airflow package. They run in this process on one
-connection (the whole way takes seconds); Airflow itself keeps a private SQLite database in `folder`.
+connection (all of them take seconds); Airflow itself keeps a private SQLite database in `folder`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ if TYPE_CHECKING:
 
 
 class UntypedParameters(PGDialect_psycopg):
-    """Sends parameters as plain literals, as psycopg2 does: some of Airflow's revisions count on the server
-    to guess a parameter's type (revision 0017 writes '0' into an integer column)."""
+    """A SQLAlchemy dialect that sends parameters as plain literals, as psycopg2 does.
+
+    Some of Airflow's revisions rely on the server to guess a parameter's type (revision 0017 writes '0' into an integer
+    column).
+    """
 
     bind_typing = BindTyping.NONE
     supports_statement_cache = True
@@ -43,7 +46,7 @@ registry.register("postgresql.untyped", __name__, "UntypedParameters")
 
 
 def isolate(folder: Path) -> None:
-    """Gives this process an Airflow of its own in `folder`; nothing of the user's Airflow is read or written.
+    """Give this process an Airflow of its own in `folder`; nothing of the user's Airflow is read or written.
 
     Raises ConfigError CFG-190 when airflow is already imported with another home.
     """
@@ -64,7 +67,10 @@ def isolate(folder: Path) -> None:
 
 
 class AirflowDatabase:
-    """One PostgreSQL database that goes through Airflow's revisions. dsn: a libpq URL, database empty or half way."""
+    """A PostgreSQL database that goes through Airflow's revisions.
+
+    dsn: a libpq URL; the database may be empty or at any revision.
+    """
 
     def __init__(self, dsn: str) -> None:
         from psycopg import ClientCursor
@@ -85,7 +91,7 @@ class AirflowDatabase:
         self._engine.dispose()
 
     def upgrade(self, revision: str) -> None:
-        """Runs every revision up to and including this one, each in its own transaction; notes them in `done`."""
+        """Run every revision up to and including this one, each in its own transaction; add them to `done`."""
         from alembic import command
 
         before = self.current()
@@ -97,7 +103,7 @@ class AirflowDatabase:
         self.done.extend(self.revisions[start:end])
 
     def current(self) -> str | None:
-        """The revision the database stands at, None before the first."""
+        """Return the database's revision, None before the first."""
         from alembic.runtime.migration import MigrationContext
 
         revision: str | None = MigrationContext.configure(self._connection).get_current_revision()
@@ -116,7 +122,7 @@ def _alembic_config() -> Config:
 
 
 def _revisions(config: Config) -> tuple[str, ...]:
-    """Every revision that ships, from the first to the head."""
+    """Return every revision that ships, from the first to the head."""
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory.from_config(config)
@@ -125,7 +131,7 @@ def _revisions(config: Config) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Keeps what the revisions print and log off the terminal; errors are raised, not printed."""
+    """Keep what the revisions print and log off the terminal; errors are raised, not printed."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

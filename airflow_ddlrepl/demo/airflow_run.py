@@ -1,4 +1,4 @@
-"""A private Airflow in this process: its SQLite database, one DAGs folder with the two-line file, `dag.test()`.
+"""Run a private Airflow in this process: its SQLite database, a DAGs folder with the two-line file, `dag.test()`.
 
 Call `airflow_database.isolate(folder)` first. What Airflow and Spark print goes to a log file, not to the terminal.
 """
@@ -21,7 +21,7 @@ globals().update(build_channel_dags({channel!r}, retries=0))
 
 @dataclass(frozen=True)
 class DagRunResult:
-    """One run: what each task returned (XCom) and how long it took, seconds by task."""
+    """A DAG run: what each task returned (XCom), and how long it took, in seconds by task."""
 
     succeeded: bool
     returned: dict[str, Any]
@@ -30,7 +30,10 @@ class DagRunResult:
 
 
 class PrivateAirflow:
-    """folder: as given to `isolate`. channel: the channel file that the DAG is built from."""
+    """An Airflow in this process with the DAGs of one channel.
+
+    folder: as passed to `isolate`. channel: the channel file that the DAGs are built from.
+    """
 
     def __init__(self, folder: Path, channel: Path) -> None:
         self.log = folder / "airflow.log"
@@ -40,7 +43,7 @@ class PrivateAirflow:
         self._dags: dict[str, Any] = {}
 
     def prepare(self) -> None:
-        """Creates Airflow's database and reads the DAG file, as its scheduler would."""
+        """Create Airflow's database and read the DAG file, as its scheduler would."""
         with to_log(self.log):
             from airflow.dag_processing.dagbag import DagBag
             from airflow.utils.db import initdb
@@ -52,7 +55,7 @@ class PrivateAirflow:
         self._dags = dict(bag.dags)
 
     def run(self, **conf: Any) -> DagRunResult:
-        """Runs the channel's replicate DAG once, all its tasks, here."""
+        """Run all tasks of the channel's replicate DAG once, in this process."""
         dag = next(dag for name, dag in self._dags.items() if name.endswith("replicate"))
         started = time.monotonic()
         with to_log(self.log):

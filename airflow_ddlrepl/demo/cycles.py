@@ -1,7 +1,7 @@
-"""The demo's story: Airflow's database goes from its first revision to its last while a channel replicates it.
+"""The demo's main part: Airflow's database goes from its first revision to its last while a channel replicates it.
 
 In about a dozen cycles: run some revisions with rows written between them, then run the channel's Airflow DAG.
-Then back, in another database, to what the source held before some of the revisions.
+Then rewind, in another database, to the source's contents before some of the revisions.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from airflow_ddlrepl.demo.airflow_database import AirflowDatabase
+from airflow_ddlrepl.demo.airflow_invariants import restore
 from airflow_ddlrepl.demo.airflow_run import DagRunResult, PrivateAirflow
-from airflow_ddlrepl.demo.going_back import BEFORE, Noted, go_back, note
-from airflow_ddlrepl.demo.order import restore
+from airflow_ddlrepl.demo.checksums import compare as ask_servers
 from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
+from airflow_ddlrepl.demo.rewind_check import BEFORE, SourceState, check_rewind, read_source_state
 from airflow_ddlrepl.demo.rows import RowWriter
-from airflow_ddlrepl.demo.second_opinion import compare as ask_servers
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow import activate, compare, open_channel, replicate
@@ -47,7 +47,7 @@ trail: {folder}/trail
 
 @dataclass(frozen=True)
 class Place:
-    """Where a demo works: its folder, its three databases (libpq URLs)."""
+    """The folder of a demo, and its three databases (libpq URLs)."""
 
     folder: Path
     source: str
@@ -56,10 +56,11 @@ class Place:
 
     @property
     def channel(self) -> Path:
+        """Return the path of the channel file."""
         return self.folder / "demo.yaml"
 
     def prepare(self) -> None:
-        """Writes the channel file and gives this process the three Airflow connections."""
+        """Write the channel file, and give this process the three Airflow connections."""
         self.channel.write_text(CHANNEL.format(folder=self.folder))
         os.environ["DDLREPL_HOME"] = str(self.folder)
         os.environ["AIRFLOW_CONN_DEMO_SOURCE"] = self.source
@@ -68,21 +69,21 @@ class Place:
 
 
 def activate_channel(channel: Path) -> None:
-    """What `ddlrepl activate` does."""
+    """Activate the channel, as `ddlrepl activate` does."""
     with open_channel(channel, InProcess()) as cycle:
         activate(cycle)
 
 
 def differences(channel: Path) -> list[str]:
-    """What `ddlrepl compare` finds, as lines."""
+    """Return the differences that `ddlrepl compare` finds, as lines."""
     with open_channel(channel, InProcess()) as cycle:
         return compare(cycle).lines()
 
 
 def run(place: Place, seed: int, cycles: int, watch: Watch, replicate_once: Callable[[], DagRunResult]) -> DemoReport:
-    """The whole story after the servers stand. Raises DdlReplError DEM-101 when a cycle fails."""
+    """Run the demo on servers that are up, and return its report. Raises DdlReplError DEM-101 when a cycle fails."""
     report = DemoReport()
-    notes: list[Noted] = []
+    notes: list[SourceState] = []
     activate_channel(place.channel)
     watch.say("the channel is active on an empty database")
     with AirflowDatabase(place.source) as database:
@@ -98,15 +99,15 @@ def run(place: Place, seed: int, cycles: int, watch: Watch, replicate_once: Call
             report.differences.append(f"only {len(database.done)} of {len(database.revisions)} revisions ran")
     watch.doing("comparing every table, column and row")
     _compare(place, report)
-    for noted in notes:
-        watch.doing(f"going back to before revision {noted.revision}")
-        report.add_rewind(go_back(place.channel, "past", place.past, noted))
+    for expected in notes:
+        watch.doing(f"going back to before revision {expected.revision}")
+        report.add_rewind(check_rewind(place.channel, "past", place.past, expected))
         watch.say(report.rewinds[-1].line())
     return report
 
 
 def by_dag(place: Place, watch: Watch) -> Callable[[], DagRunResult]:
-    """Every cycle is one run of the channel's Airflow DAG."""
+    """Return the function that runs a cycle as one run of the channel's Airflow DAG."""
     airflow = PrivateAirflow(place.folder, place.channel)
     watch.doing("preparing Airflow")
     airflow.prepare()
@@ -114,7 +115,7 @@ def by_dag(place: Place, watch: Watch) -> Callable[[], DagRunResult]:
 
 
 def in_process(place: Place) -> Callable[[], DagRunResult]:
-    """Every cycle runs in this process, without Airflow and Spark: quick, for trying things out."""
+    """Return the function that runs a cycle in this process, without Airflow and Spark, which is quick."""
 
     def replicate_once() -> DagRunResult:
         with to_log(place.folder / "replicate.log"), open_channel(place.channel, InProcess()) as cycle:
@@ -125,7 +126,7 @@ def in_process(place: Place) -> Callable[[], DagRunResult]:
 
 
 def portions(revisions: Sequence[str], count: int) -> Iterator[Sequence[str]]:
-    """The revisions in `count` consecutive portions of about the same length."""
+    """Split the revisions into `count` consecutive portions of about the same length."""
     cuts = [len(revisions) * i // count for i in range(count + 1)]
     return (revisions[low:high] for low, high in pairwise(cuts))
 
@@ -135,13 +136,13 @@ def _migrate(
     database: AirflowDatabase,
     revisions: Sequence[str],
     writer: RowWriter,
-    notes: list[Noted],
+    notes: list[SourceState],
     watch: Watch,
 ) -> int:
     written = 0
     with connect(place.source, application_name="demo") as connection:
         for revision in revisions:
-            notes += [note(place.source, revision)] if revision in BEFORE else []
+            notes += [read_source_state(place.source, revision)] if revision in BEFORE else []
             restore(connection, revision)
             database.upgrade(revision)
             written += writer.write(connection)
@@ -152,14 +153,14 @@ def _migrate(
 def _replicate(replicate_once: Callable[[], DagRunResult], place: Place, revisions: int, written: int) -> CycleReport:
     result = replicate_once()
     if not result.succeeded:
-        told = "; ".join(f"{task}: {reason}" for task, reason in result.failures.items())
-        raise DdlReplError(f"the DAG run failed: {told}", code="DEM-101", hint=f"logs are in {place.folder}")
+        reasons = "; ".join(f"{task}: {reason}" for task, reason in result.failures.items())
+        raise DdlReplError(f"the DAG run failed: {reasons}", code="DEM-101", hint=f"logs are in {place.folder}")
     return CycleReport(revisions, written, result.returned, result.seconds)
 
 
 def _compare(place: Place, report: DemoReport) -> None:
-    """Twice: as a user would, and by checksums that the two servers compute themselves."""
+    """Compare twice: as a user would, and by checksums that the two servers compute themselves."""
     report.differences += differences(place.channel)
-    opinion = ask_servers(place.source, place.target)
-    report.tables, report.columns, report.rows = opinion.tables, opinion.columns, opinion.rows
-    report.differences += opinion.differences
+    diff = ask_servers(place.source, place.target)
+    report.tables, report.columns, report.rows = diff.tables, diff.columns, diff.rows
+    report.differences += diff.differences

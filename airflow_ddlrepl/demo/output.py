@@ -1,4 +1,4 @@
-"""Keeps what libraries and child processes print off the terminal."""
+"""Keep what libraries and child processes print off the terminal."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def to_log(path: Path) -> Iterator[None]:
-    """Sends standard output and error of this process and its children to the end of a file meanwhile."""
+    """Append standard output and error of this process and its children to a file while the block runs."""
     sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(1), os.dup(2)
+    saved = os.dup(1), os.dup(2)
     target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.dup2(target, 1)
@@ -23,7 +23,7 @@ def to_log(path: Path) -> Iterator[None]:
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os.dup2(kept[0], 1)
-        os.dup2(kept[1], 2)
-        for number in (*kept, target):
+        os.dup2(saved[0], 1)
+        os.dup2(saved[1], 2)
+        for number in (*saved, target):
             os.close(number)

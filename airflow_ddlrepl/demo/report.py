@@ -1,4 +1,4 @@
-"""What the demo shows: progress while it runs, and one short table at the end."""
+"""The demo's output: progress while it runs, and one short table at the end."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from airflow_ddlrepl.demo.backfilling import Backfilled
-from airflow_ddlrepl.demo.going_back import WentBack
+from airflow_ddlrepl.demo.backfill_check import BackfillCheck
+from airflow_ddlrepl.demo.rewind_check import RewindCheck
 
 STAGES = ("capture", "adapt", "refresh", "integrate")
 
 
 class Watch:
-    """A progress bar in a terminal, plain lines elsewhere. Keeps its own way to the terminal, so that standard
-    output can go to a log file meanwhile."""
+    """A progress bar in a terminal, and plain lines elsewhere.
+
+    It writes to its own copy of standard error, so that standard output can go to a log file meanwhile.
+    """
 
     def __init__(self, total: int) -> None:
         self._started = time.monotonic()
@@ -50,7 +52,7 @@ class Watch:
         self._file.close()
 
     def say(self, text: str) -> None:
-        """One line that stays."""
+        """Print one line that stays."""
         elapsed = time.monotonic() - self._started
         line = f"[{int(elapsed) // 60}:{int(elapsed) % 60:02d}] {text}"
         if self._bar:
@@ -59,20 +61,21 @@ class Watch:
             print(line, file=self._file, flush=True)
 
     def doing(self, text: str) -> None:
-        """What is being done right now; a line of its own only where there is no bar."""
+        """Show the work that runs right now; a line of its own only where there is no bar."""
         if self._bar:
             self._bar.update(self._task, description=text)
         else:
             self.say(text)
 
     def step(self, amount: int = 1) -> None:
+        """Advance the bar."""
         if self._bar:
             self._bar.advance(self._task, amount)
 
 
 @dataclass(frozen=True)
 class CycleReport:
-    """One cycle: revisions run, rows written meanwhile, what each stage returned, seconds by stage."""
+    """The result of one cycle: revisions run, rows written meanwhile, what each stage returned, seconds by stage."""
 
     revisions: int
     written: int
@@ -80,39 +83,45 @@ class CycleReport:
     seconds: Mapping[str, float]
 
     def stage(self, name: str) -> Mapping[str, Any]:
-        """What the stage's task returned; empty when it had nothing to do."""
+        """Return the result of the stage's task; empty when it had nothing to do."""
         return next((value or {} for task, value in self.returned.items() if task.startswith(name)), {})
 
     def stage_seconds(self, name: str) -> float:
+        """Return how long the stage's task took."""
         return sum(value for task, value in self.seconds.items() if task.startswith(name))
 
     @property
     def captured(self) -> int:
+        """Return how many rows were captured."""
         return int(self.stage("capture").get("rows", 0))
 
     @property
     def ddl(self) -> Counter[str]:
+        """Return how many DDL statements were captured, by kind."""
         return Counter(self.stage("capture").get("ddl", {}))
 
     @property
     def changes(self) -> Counter[str]:
-        """Kinds of schema change that adapt carried out."""
+        """Return how many schema changes adapt carried out, by kind."""
         return Counter(self.stage("adapt").get("changes", {}))
 
     @property
     def applied(self) -> Counter[str]:
-        """Rows inserted, updated, deleted at the target: by adapt (those before a schema change) and by integrate;
-        "changes": the single changes that they are the net of."""
+        """Return how many rows were inserted, updated and deleted at the target, by adapt and by integrate.
+
+        Adapt applies those before a schema change. "changes" counts the single changes before they are folded.
+        """
         return Counter(self.stage("adapt").get("rows", {})) + Counter(self.stage("integrate").get("rows", {}))
 
     @property
     def refreshes(self) -> dict[str, str]:
-        """Tables loaded anew and why."""
+        """Return the tables that were loaded again, with the reasons."""
         refresh = self.stage("refresh")
         reasons = {**self.stage("adapt").get("refreshes", {}), **refresh.get("reasons", {})}
         return {table: str(reasons.get(table, "")) for table in {**reasons, **refresh.get("tables", {})}}
 
     def line(self) -> str:
+        """Return the cycle as one line of text."""
         ddl, applied = sum(self.ddl.values()), self.applied["changes"]
         times = " ".join(f"{name} {self.stage_seconds(name):.0f}s" for name in STAGES)
         refreshed = f", refreshed {', '.join(sorted(self.refreshes))}" if self.refreshes else ""
@@ -121,35 +130,41 @@ class CycleReport:
 
 @dataclass
 class DemoReport:
-    """The whole demo. differences: lines, empty when source and target are equal, and every rewind is."""
+    """The result of the whole demo.
+
+    differences: lines, empty when source and target are equal, and so is every rewind.
+    """
 
     cycles: list[CycleReport] = field(default_factory=list)
     tables: int = 0
     columns: int = 0
     rows: int = 0
     differences: list[str] = field(default_factory=list)
-    rewinds: list[WentBack] = field(default_factory=list)
-    backfilled: Backfilled | None = None
+    rewinds: list[RewindCheck] = field(default_factory=list)
+    backfilled: BackfillCheck | None = None
     seconds: float = 0.0
 
     @property
     def revisions(self) -> int:
+        """Return how many revisions ran."""
         return sum(cycle.revisions for cycle in self.cycles)
 
-    def add_rewind(self, done: WentBack) -> None:
+    def add_rewind(self, done: RewindCheck) -> None:
+        """Add a rewind and its differences."""
         self.rewinds.append(done)
-        self.differences += [f"before {done.noted.revision}: {line}" for line in done.opinion.differences]
+        self.differences += [f"before {done.expected.revision}: {line}" for line in done.diff.differences]
 
-    def add_backfill(self, done: Backfilled) -> None:
+    def add_backfill(self, done: BackfillCheck) -> None:
+        """Add the backfill and its differences."""
         self.backfilled = done
-        self.differences += [f"backfilled: {line}" for line in done.opinion.differences]
+        self.differences += [f"backfilled: {line}" for line in done.diff.differences]
 
     def refreshes(self) -> list[tuple[int, str, str]]:
-        """(cycle, table, why)."""
+        """Return the refreshes as (cycle, table, reason)."""
         return [(n, *pair) for n, cycle in enumerate(self.cycles, 1) for pair in sorted(cycle.refreshes.items())]
 
     def lines(self) -> list[tuple[str, str]]:
-        """The short table: what, how much."""
+        """Return the rows of the short table: a name and a value each."""
         refreshed = self.refreshes()
         applied: Counter[str] = sum((c.applied for c in self.cycles), Counter())
         spent = [(name, sum(c.stage_seconds(name) for c in self.cycles)) for name in STAGES]
@@ -174,6 +189,7 @@ class DemoReport:
         ]
 
     def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
         return {
             "cycles": [
                 {"revisions": c.revisions, "written": c.written, "returned": c.returned, "seconds": c.seconds}
@@ -182,8 +198,8 @@ class DemoReport:
             "refreshes": self.refreshes(),
             "tables": self.tables,
             "rows": self.rows,
-            "rewinds": [asdict(done.opinion) | {"revision": done.noted.revision} for done in self.rewinds],
-            "backfilled": asdict(self.backfilled.opinion) if self.backfilled else None,
+            "rewinds": [asdict(done.diff) | {"revision": done.expected.revision} for done in self.rewinds],
+            "backfilled": asdict(self.backfilled.diff) if self.backfilled else None,
             "differences": self.differences,
             "seconds": round(self.seconds, 1),
         }
@@ -195,7 +211,7 @@ def _spelled(counts: Mapping[str, int]) -> str:
 
 
 def show(lines: Iterable[tuple[str, str]]) -> None:
-    """Prints the short table to standard output."""
+    """Print the short table to standard output."""
     table = Table(show_header=False, show_lines=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")

@@ -1,4 +1,4 @@
-"""Writes seeded random rows into whatever tables a database has at the moment.
+"""Write seeded random rows into the tables that a database has at the moment.
 
 The catalog decides what a row needs (not null, unique, foreign keys); what a check or trigger still refuses is
 rolled back to a savepoint and left out. Changes come in several transactions; some are rolled back on purpose.
@@ -29,7 +29,7 @@ LOOK_AT = 150
 
 @dataclass
 class Written:
-    """What was written and committed so far; rows that a cascade took are not counted."""
+    """How much was written and committed so far; rows that a cascade changed are not counted."""
 
     inserts: int = 0
     updates: int = 0
@@ -39,11 +39,12 @@ class Written:
 
     @property
     def changes(self) -> int:
+        """Return how many rows were changed."""
         return self.inserts + self.updates + self.deletes
 
 
 class RowWriter:
-    """One seeded stream of changes; `write` adds one round of them to every table that can take rows."""
+    """One seeded stream of changes; `write` adds a round of them to every table that can take rows."""
 
     def __init__(self, seed: int, rows_per_table: int = 6) -> None:
         self._random = Random(seed)
@@ -52,7 +53,7 @@ class RowWriter:
         self.written = Written()
 
     def write(self, connection: Connection[Any]) -> int:
-        """One round of inserts, updates and deletes; returns how many rows changed. connection: autocommit."""
+        """Write one round of inserts, updates and deletes, and return how many rows changed. connection: autocommit."""
         before = self.written.changes
         shapes = [shape for shape in read_shapes(connection) if self._is_wanted(shape)]
         for start in range(0, len(shapes), TABLES_PER_TRANSACTION):
@@ -60,7 +61,7 @@ class RowWriter:
         return self.written.changes - before
 
     def _is_wanted(self, shape: Shape) -> bool:
-        """Every table once, then most of them each time."""
+        """Return whether to write to the table: to every table once, then to most of them each time."""
         is_new = shape.name not in self.written.tables
         return shape.name.name not in LEFT_ALONE and (is_new or self._random.random() < WRITTEN_TO)
 
@@ -68,7 +69,7 @@ class RowWriter:
         from psycopg import Rollback
 
         is_lost = self._random.random() < ROLLED_BACK
-        kept, self.written = self.written, Written()
+        saved, self.written = self.written, Written()
         with connection.transaction():
             for shape in shapes:
                 self._insert(connection, shape)
@@ -78,7 +79,7 @@ class RowWriter:
                 self._delete(connection, shape)
             if is_lost:
                 raise Rollback
-        self.written = kept if is_lost else _sum(kept, self.written)
+        self.written = saved if is_lost else _sum(saved, self.written)
 
     def _insert(self, connection: Connection[Any], shape: Shape) -> None:
         parents = {r: self._parents(connection, r) for r in shape.references}
@@ -95,7 +96,10 @@ class RowWriter:
             self.written.tables.add(shape.name)
 
     def _row(self, shape: Shape, parents: dict[Reference, list[tuple[str, ...]]]) -> dict[int, str | None] | None:
-        """Column id → text; a column that is left out takes its default. None when a parent is missing."""
+        """Return a row as text by column id, or None when a parent is missing.
+
+        A column that is left out takes its default.
+        """
         row: dict[int, str | None] = {}
         slots = {slot.id: slot for slot in shape.slots}
         for reference in shape.references:
@@ -110,7 +114,7 @@ class RowWriter:
     def _point(
         self, reference: Reference, parents: list[tuple[str, ...]], slots: dict[int, Slot], row: dict[int, str | None]
     ) -> bool:
-        """Fills the columns of one foreign key, keeping what another foreign key has set already."""
+        """Fill the columns of one foreign key, and don't change what another foreign key has set already."""
         fitting = [
             parent
             for parent in parents
@@ -128,7 +132,7 @@ class RowWriter:
         return self._values.of(shape.name, slot, is_unique=is_unique, may_be_long=not is_indexed)
 
     def _update(self, connection: Connection[Any], shape: Shape) -> None:
-        """Changes a few columns of a few rows; now and then a key's columns, too."""
+        """Change a few columns of a few rows; now and then a key's columns, too."""
         pointing = {c for reference in shape.references for c in reference.columns}
         fixed = pointing | (shape.unique if shape.is_referenced or self._random.random() < 0.8 else frozenset())
         slots = [slot for slot in shape.slots if slot.id not in fixed and not slot.is_serial]
@@ -141,11 +145,11 @@ class RowWriter:
             self.written.updates += self._try(connection, shape, *_update(shape.name, chosen, places, images)) or 0
 
     def _images(self, shape: Shape, slots: list[Slot], places: list[str]) -> list[str | None]:
-        """New values, row by row."""
+        """Return new values, row by row."""
         return [value for place in places for value in (place, *(self._value(shape, slot) for slot in slots))]
 
     def _delete(self, connection: Connection[Any], shape: Shape) -> None:
-        """A few rows, all at once or none; more of them where the table has grown over MOST_ROWS."""
+        """Delete a few rows, all at once or none; more of them where the table has over MOST_ROWS."""
         places = self._pick(connection, shape, self._random.randrange(0, 3), surplus_over=MOST_ROWS)
         if places:
             statement = f"DELETE FROM {_plain(qualified(shape.name))} WHERE ctid = ANY(%s::tid[])"
@@ -154,7 +158,7 @@ class RowWriter:
     def _pick(
         self, connection: Connection[Any], shape: Shape, count: int, surplus_over: int | None = None
     ) -> list[str]:
-        """Places (ctid) of some rows; more of them where the table has grown over surplus_over rows."""
+        """Return the places (ctid) of some rows; more of them where the table has grown over surplus_over rows."""
         statement = f"SELECT ctid::text FROM {qualified(shape.name)} ORDER BY ctid LIMIT {LOOK_AT}"
         places = [place for (place,) in connection.execute(statement.encode())]
         if surplus_over is not None:
@@ -168,7 +172,7 @@ class RowWriter:
         return [tuple(row) for row in connection.execute(statement.encode())]
 
     def _try(self, connection: Connection[Any], shape: Shape, statement: str, values: list[Any]) -> int | None:
-        """Rows changed; None when the server refused, and then nothing of the statement stays."""
+        """Return how many rows the statement changed; None when the server refused it, and then nothing of it stays."""
         from psycopg import ClientCursor, DataError, IntegrityError, OperationalError
 
         try:
@@ -183,7 +187,7 @@ class RowWriter:
 
 
 def _insert(shape: Shape, rows: list[dict[int, str | None]]) -> tuple[str, list[str | None]]:
-    """One statement for all rows; a row that a unique index already holds is left out."""
+    """Return one statement that inserts all rows; a row that a unique index already has is left out."""
     lines: list[str] = []
     values: list[str | None] = []
     for row in rows:
@@ -197,7 +201,10 @@ def _insert(shape: Shape, rows: list[dict[int, str | None]]) -> tuple[str, list[
 def _update(
     table: TableName, slots: list[Slot], places: list[str], values: list[str | None]
 ) -> tuple[str, list[str | None]]:
-    """One statement for a few rows, each with its own values. values: place and new values, row by row."""
+    """Return one statement that updates a few rows, each with its own values.
+
+    values: place and new values, row by row.
+    """
     sets = ", ".join(f"{_plain(quote(slot.name))} = new.c{i}" for i, slot in enumerate(slots))
     line = "(" + ", ".join(["%s::tid", *(f"%s::{_plain(slot.type)}" for slot in slots)]) + ")"
     names = ", ".join(["place", *(f"c{i}" for i in range(len(slots)))])
@@ -207,7 +214,7 @@ def _update(
 
 
 def _plain(sql: str) -> str:
-    """SQL whose percent signs are no placeholders."""
+    """Escape percent signs in SQL, which are no placeholders there."""
     return sql.replace("%", "%%")
 
 

@@ -1,4 +1,4 @@
-"""A private PostgreSQL server: own folder, own free port, gone when you leave it.
+"""Run a private PostgreSQL server with its own folder and a free port, which is removed when the block ends.
 
     with PrivateServer("source") as server:
         dsn = server.create_database("shop")
@@ -50,9 +50,9 @@ LEVEL = {"source": {"wal_level": "logical"}, "target": {"wal_level": "replica"}}
 
 
 class PrivateServer:
-    """One server; `kind` source writes a logical WAL. settings: more lines of postgresql.conf.
+    """One PostgreSQL server; `kind` source writes a logical WAL.
 
-    parent: the folder where servers make theirs; None: the temporary one.
+    settings: more lines of postgresql.conf. parent: the folder where servers make theirs; None: the temporary one.
     Raises Unreachable CON-110 (programs missing) or CON-111 (does not start, with its log's end).
     """
 
@@ -86,36 +86,39 @@ class PrivateServer:
 
     @property
     def sockets(self) -> Path:
-        """The folder of its unix socket."""
+        """Return the folder of the server's unix socket."""
         return self._folder() / "s"
 
     @property
     def data(self) -> Path:
+        """Return the server's data folder."""
         return self._folder() / "data"
 
     @property
     def log(self) -> Path:
+        """Return the path of the server's log."""
         return self._folder() / "server.log"
 
     def dsn(self, database: str = "postgres", user: str = SUPERUSER, password: str | None = None) -> str:
-        """A connection URL over TCP; roles made by `create_role` share the server's password."""
+        """Return a connection URL over TCP; roles made by `create_role` share the server's password."""
         secret = self.password if password is None else password
         login = f"{percent(user, safe='')}:{percent(secret, safe='')}"
         return f"postgresql://{login}@127.0.0.1:{self.port}/{percent(database, safe='')}"
 
     def socket_dsn(self, database: str = "postgres", user: str = SUPERUSER) -> str:
-        """The same over the unix socket."""
+        """Return a connection URL over the unix socket."""
         return self.dsn(database, user).replace(
             f"127.0.0.1:{self.port}", f"{percent(str(self.sockets), safe='')}:{self.port}"
         )
 
     def create_database(self, name: str) -> str:
+        """Create a database and return its connection URL."""
         with connect(self.dsn()) as connection:
             connection.execute(f"CREATE DATABASE {quote(name)} STRATEGY file_copy".encode())
         return self.dsn(name)
 
     def drop_database(self, name: str) -> None:
-        """Ends its sessions and drops its slots first."""
+        """Drop a database, after ending its sessions and dropping its slots."""
         with connect(self.dsn()) as connection:
             connection.execute(f"ALTER DATABASE {quote(name)} ALLOW_CONNECTIONS false".encode())
             connection.execute(
@@ -127,13 +130,13 @@ class PrivateServer:
             connection.execute(f"DROP DATABASE {quote(name)} WITH (FORCE)".encode())
 
     def create_role(self, name: str, attributes: str = "LOGIN") -> None:
-        """attributes: as CREATE ROLE takes them, e.g. "LOGIN REPLICATION"."""
+        """Create a role. attributes: as CREATE ROLE takes them, e.g. "LOGIN REPLICATION"."""
         with connect(self.dsn()) as connection:
             secret = literal(_verifier(self.password))
             connection.execute(f"CREATE ROLE {quote(name)} {attributes} PASSWORD {secret}".encode())
 
     def start(self) -> None:
-        """Starts it (again) on its port and returns when it answers."""
+        """Start the server (again) on its port, and return when it answers."""
         deadline = time.monotonic() + START_SECONDS
         while True:
             self.port = self.port or _free_port()
@@ -146,15 +149,15 @@ class PrivateServer:
             time.sleep(0.2)
 
     def stop(self, mode: Literal["fast", "immediate"] = "fast") -> None:
-        """fast: clean shutdown. immediate: as after a crash, without a checkpoint."""
+        """Stop the server. fast: clean shutdown. immediate: as after a crash, without a checkpoint."""
         self._end({"fast": signal.SIGINT, "immediate": signal.SIGQUIT}[mode])
 
     def kill(self) -> None:
-        """kill -9 of the postmaster; its children end by themselves."""
+        """Kill the postmaster with SIGKILL; its children end by themselves."""
         self._end(signal.SIGKILL)
 
     def close(self) -> None:
-        """Stops it and removes its folder."""
+        """Stop the server and remove its folder."""
         self.stop("immediate")
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -181,13 +184,13 @@ class PrivateServer:
             config.writelines([*lines, f"unix_socket_directories = {literal(str(self.sockets))}\n"])
 
     def _make_data(self, secret: Path) -> None:
-        """secret: a file with what tells the superuser's password."""
+        """Run initdb. secret: a file with the superuser's password verifier."""
         command = [str(self._programs / "initdb"), "-D", str(self.data), "-U", SUPERUSER, "--pwfile", str(secret)]
         options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
         self._run([*command, *options])
 
     def _run(self, command: Sequence[str]) -> None:
-        """One of the server's programs, to its end."""
+        """Run one of the server's programs to its end."""
         done = subprocess.run(command, check=False, capture_output=True, text=True, **self._identity())
         if done.returncode:
             name = Path(command[0]).name
@@ -247,7 +250,10 @@ class PrivateServer:
 
 
 def _verifier(password: str) -> str:
-    """What PostgreSQL stores of it, by RFC 5803. A random password needs no iterations, which each login repeats."""
+    """Return the text that PostgreSQL stores for a password, by RFC 5803.
+
+    A random password needs no iterations, which each login repeats.
+    """
     salt, iterations = secrets.token_bytes(16), 1
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
     client, server = (hmac.digest(salted, key, "sha256") for key in (b"Client Key", b"Server Key"))
@@ -262,7 +268,10 @@ def _free_port() -> int:
 
 
 def _end_with_us() -> list[str]:
-    """Has the kernel stop the server when this process is killed; it watches the starting thread: the main one only."""
+    """Return the command prefix with which the kernel stops the server when this process is killed.
+
+    The kernel watches the thread that starts the server, so it is used in the main thread only.
+    """
     setpriv = shutil.which("setpriv")
     if setpriv is None or threading.current_thread() is not threading.main_thread():
         return []

@@ -1,4 +1,4 @@
-"""What a row must look like to get into a table: read from the catalog of whatever database is there."""
+"""Read from a database's catalog what a row must look like to get into each table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.demo.order import SOFT_REFERENCES
+from airflow_ddlrepl.demo.airflow_invariants import SOFT_REFERENCES
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One column that takes values. base: pg_type.typname; length: of varchar(n), 0 when unlimited.
-    labels: of an enum. is_serial: its default draws from a sequence."""
+    """One column that takes values.
+
+    base: pg_type.typname. length: of varchar(n), 0 when unlimited. labels: of an enum. is_serial: its default draws
+    from a sequence.
+    """
 
     id: int
     name: str
@@ -31,7 +34,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key: own column ids → columns of another table."""
+    """A foreign key: the ids of its columns, and the columns of another table that they refer to."""
 
     columns: tuple[int, ...]
     table: TableName
@@ -40,8 +43,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One table. unique: ids of columns that stand in some unique index. indexed: in any index.
-    is_referenced: other tables' foreign keys point here."""
+    """One table.
+
+    unique: ids of columns in a unique index. indexed: in any index. is_referenced: other tables' foreign keys refer to
+    it.
+    """
 
     name: TableName
     slots: tuple[Slot, ...]
@@ -80,7 +86,7 @@ FROM pg_constraint k WHERE k.contype = 'f' AND k.conrelid = ANY(%s::bigint[]::oi
 
 
 def read_shapes(connection: Connection[Any], schemas: tuple[str, ...] = ("public",)) -> list[Shape]:
-    """Every ordinary table of these schemas, referenced tables before those that point to them."""
+    """Return every ordinary table of these schemas, referenced tables before those that refer to them."""
     names = {oid: TableName(s, t) for s, t, oid in connection.execute(TABLES, [list(schemas)])}
     oids = [list(names)]
     slots: dict[int, list[Slot]] = {oid: [] for oid in names}
@@ -117,7 +123,7 @@ def read_shapes(connection: Connection[Any], schemas: tuple[str, ...] = ("public
 
 
 def _soft_references(names: dict[int, TableName], slots: dict[int, list[Slot]]) -> Iterator[tuple[int, Reference]]:
-    """References that only the application knows."""
+    """Return references that only the application knows."""
     tables = {name.name: oid for oid, name in names.items()}
     for (table, column), (to, to_column) in SOFT_REFERENCES.items():
         oid = tables.get(table)
@@ -127,7 +133,7 @@ def _soft_references(names: dict[int, TableName], slots: dict[int, list[Slot]]) 
 
 
 def _parents_first(shapes: list[Shape]) -> list[Shape]:
-    """Referenced tables first; a circle is entered at its first table by name."""
+    """Return referenced tables first; a circle is entered at its first table by name."""
     known = {shape.name: shape for shape in shapes}
     done: dict[TableName, Shape] = {}
 

@@ -1,6 +1,6 @@
-"""A real `airflow standalone` (scheduler, DAG processor, triggerer, API server) in a private home on free ports.
+"""Run a real `airflow standalone` (scheduler, DAG processor, triggerer, API server) in a private home on free ports.
 
-Its database is one of PostgreSQL: Airflow has no backfills on SQLite, which locks.
+Its database is PostgreSQL: Airflow has no backfills on SQLite, which locks.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from airflow_ddlrepl.errors import DdlReplError
 
 
 def free_ports(count: int) -> list[int]:
+    """Return that many TCP ports that were free just now."""
     holders = [socket.socket() for _ in range(count)]
     for holder in holders:
         holder.bind(("127.0.0.1", 0))
@@ -34,7 +35,10 @@ def free_ports(count: int) -> list[int]:
 
 
 def wait_for(what: str, look: Callable[[], Any], seconds: float, still: Callable[[], None]) -> Any:
-    """What `look` returns as soon as it is something; `still` raises when waiting makes no sense any more."""
+    """Return the result of `look` as soon as it is true. Raises TimeoutError.
+
+    still: called before each look; it raises when waiting makes no sense any more.
+    """
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         still()
@@ -46,10 +50,10 @@ def wait_for(what: str, look: Callable[[], Any], seconds: float, still: Callable
 
 
 class Standalone:
-    """`with Standalone(home, database, environment) as airflow`: healthy inside, gone with all its processes after.
+    """A running Airflow, `with Standalone(home, database, environment) as airflow`; its processes end with the block.
 
-    database: libpq URL of an empty one. environment: more variables; those of this process hold but Airflow's own.
-    python: of the environment in which Airflow is installed.
+    database: libpq URL of an empty one. environment: more variables; of this process's, those of its own Airflow are
+    left out. python: of the environment in which Airflow is installed.
     """
 
     def __init__(self, home: Path, database: str, environment: Mapping[str, str], python: str = sys.executable) -> None:
@@ -96,7 +100,7 @@ class Standalone:
         self._stop()
 
     def command(self, *arguments: str) -> str:
-        """`airflow …` as a user types it."""
+        """Run `airflow …` as a user types it, and return what it prints. Raises DdlReplError DEM-102."""
         done = subprocess.run(
             [self.python, "-m", "airflow", *arguments],
             env=self.environment, capture_output=True, text=True, timeout=180,
@@ -106,7 +110,7 @@ class Standalone:
         return done.stdout
 
     def get(self, path: str) -> Any:
-        """JSON of the REST API; None while there is none."""
+        """Return JSON of the REST API; None while there is none."""
         try:
             token = json.loads(self.read("/auth/token"))["access_token"]
             return json.loads(self.read(path, token))
@@ -118,7 +122,7 @@ class Standalone:
         return wait_for(path, lambda: self.get(path), 120, self._still_runs)
 
     def wait_for_dag(self, dag_id: str, schedule: str = "") -> None:
-        """schedule: as it is shown."""
+        """Wait until Airflow knows the DAG. schedule: a part of its timetable as it is shown."""
 
         def is_known() -> bool:
             dag = self.get(f"/api/v2/dags/{dag_id}")
@@ -127,7 +131,7 @@ class Standalone:
         wait_for(dag_id, is_known, 180, self._still_runs)
 
     def wait_for_interval(self, dag_id: str, end: datetime, seconds: float) -> None:
-        """The scheduled run of the interval that ends there is over."""
+        """Wait until the scheduled run of the interval that ends then is over."""
 
         def is_over() -> bool:
             runs = (self.get(f"/api/v2/dags/{dag_id}/dagRuns?run_type=scheduled") or {}).get("dag_runs", ())
@@ -137,7 +141,7 @@ class Standalone:
         wait_for(f"{dag_id} up to {end}", is_over, seconds, self._still_runs)
 
     def backfill(self, dag_id: str, start: datetime, last: datetime, seconds: float) -> dict[str, str]:
-        """`airflow backfill create` for the intervals that start in between; the final state of each run, by id."""
+        """Run `airflow backfill create` for the intervals that start in between; return each run's final state."""
         span = ("--from-date", start.isoformat(), "--to-date", last.isoformat())
         again = ("--reprocess-behavior", "completed")
         self.command("backfill", "create", "--dag-id", dag_id, *span, *again, "--max-active-runs", "1")
@@ -151,7 +155,7 @@ class Standalone:
     def wait_for_run(
         self, dag_id: str, run_id: str, seconds: float, meanwhile: Callable[[], None] = lambda: None
     ) -> str:
-        """Its final state. meanwhile: what is done every second."""
+        """Wait for the end of a run and return its state. meanwhile: what is done every second."""
 
         def final() -> str | None:
             meanwhile()
@@ -168,12 +172,12 @@ class Standalone:
         return ", ".join(f"{task['task_id']} {task['state']}" for task in found.get("task_instances", ()))
 
     def task_logs(self) -> str:
-        """The end of every task's log, for a failing test."""
+        """Return the end of every task's log, for a failing test."""
         logs = sorted((self.home / "logs").rglob("attempt=*.log"))
         return "\n".join(f"{file.parent.name}\n{file.read_text()[-3000:]}" for file in logs)
 
     def read(self, path: str, token: str = "", change: bytes | None = None) -> bytes:
-        """What the REST API answers. change: sent with PATCH."""
+        """Return the answer of the REST API. change: sent with PATCH."""
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         how = "GET" if change is None else "PATCH"
         request = urllib.request.Request(self.url + path, data=change, headers=headers, method=how)
@@ -191,7 +195,10 @@ class Standalone:
             raise DdlReplError(f"airflow standalone has ended: {self.log.read_text()[-3000:]}", code="DEM-103")
 
     def _stop(self) -> None:
-        """SIGTERM may leave the parent waiting for children that are gone: then SIGKILL for its whole group."""
+        """End all processes: SIGTERM, then SIGKILL for the whole group.
+
+        After SIGTERM the parent may wait for children that are gone.
+        """
         for sent, patience in ((signal.SIGTERM, 20), (signal.SIGKILL, 20)):
             try:
                 os.killpg(self.process.pid, sent)

@@ -1,4 +1,4 @@
-"""Seeded values of every kind a replication may stumble over, as text that PostgreSQL reads."""
+"""Seeded values of every kind that a replication may fail on, as text that PostgreSQL reads."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ TOAST_BYTES = 9000
 
 
 class Values:
-    """Draws values; the same seed and the same questions give the same answers."""
+    """A generator of values; the same seed and the same calls give the same values."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._counter = 0
 
     def of(self, table: TableName, slot: Slot, *, is_unique: bool, may_be_long: bool) -> str | None:
-        """A value for this column as PostgreSQL's text input, None for NULL."""
+        """Return a value for this column as PostgreSQL's text input, None for NULL."""
         if slot.nullable and not is_unique and self._random.random() < 0.2:
             return None
         special = SPECIAL.get((table.name, slot.name))
@@ -70,15 +70,18 @@ class Values:
         return KINDS[slot.base](self, is_unique)
 
     def number(self, is_unique: bool) -> str:
+        """Return an integer."""
         if is_unique:
             self._counter += 1
             return str(1_000 + self._counter)
         return str(self._random.choice(INTEGERS) if self._random.random() < 0.5 else self._random.randrange(1, 30_000))
 
     def decimal(self, _: bool) -> str:
+        """Return a number with two decimals."""
         return f"{self._random.randrange(-(10**9), 10**9)}.{self._random.randrange(100):02d}"
 
     def text(self, length: int, is_unique: bool, may_be_long: bool) -> str:
+        """Return a text, sometimes one that is long enough for TOAST."""
         word = self._random.choice(WORDS)
         if is_unique:
             self._counter += 1
@@ -88,16 +91,19 @@ class Values:
         return word[:length] if length else word
 
     def floating(self, _: bool) -> str:
+        """Return a floating-point number, also NaN and the infinities."""
         return self._random.choice(FLOATS) if self._random.random() < 0.3 else repr(self._random.gauss(0, 1e3))
 
     def boolean(self, _: bool) -> str:
+        """Return true or false."""
         return self._random.choice(("true", "false"))
 
     def moment(self, is_unique: bool) -> str:
+        """Return a moment, also infinite and very old ones."""
         return self.recent() if is_unique or self._random.random() > 0.3 else self._random.choice(MOMENTS)
 
     def recent(self) -> str:
-        """A finite moment between 2010 and 2040, to the microsecond."""
+        """Return a finite moment between 2010 and 2040, to the microsecond."""
         seconds = self._random.randrange(30 * 365 * 86400)
         moment = datetime(2010, 1, 1, tzinfo=UTC) + timedelta(
             seconds=seconds, microseconds=self._random.randrange(10**6)
@@ -105,40 +111,44 @@ class Values:
         return moment.isoformat()
 
     def interval(self, _: bool) -> str:
+        """Return an interval."""
         months, days, seconds = (self._random.randrange(n) for n in (99, 31, 10))
         return f"{months - 9} mons {days} days 00:00:0{seconds}.000001"
 
     def document(self) -> dict[str, object]:
-        """A JSON object with nested parts, awkward texts and numbers."""
+        """Return a JSON object with nested parts, awkward texts and numbers."""
         word = self._random.choice(WORDS)
         items: list[object] = [None, True, 1.5, -(2**40), word]
         number = {"n": self._random.randrange(10**6)}
         return {"key": word, "é": items[: self._random.randrange(6)], 'quote"': number}
 
     def json(self, _: bool) -> str:
+        """Return a JSON object as text, sometimes one that is long enough for TOAST."""
         document = self.document()
         if self._random.random() < 0.05:
             document["long"] = self._random.randbytes(TOAST_BYTES // 2).hex()
         return json.dumps(document, ensure_ascii=self._random.random() < 0.5)
 
     def bytes(self, _: bool) -> str:
+        """Return bytes."""
         return "\\x" + (b"\x00\xff" + self._random.randbytes(self._random.randrange(40))).hex()
 
     def json_bytes(self) -> str:
-        """What Airflow keeps in xcom.value: JSON in bytes; sometimes an old pickle, which revision 0049 archives."""
+        """Return what Airflow has in xcom.value: JSON in bytes; sometimes a pickle, which revision 0049 archives."""
         if self._random.random() < 0.1:
             return self.pickled()
         return "\\x" + json.dumps(self.document()).encode().hex()
 
     def pickled(self) -> str:
-        """What Airflow kept in dag_run.conf: revision 0055 unpickles it."""
+        """Return what Airflow had in dag_run.conf: a pickle, which revision 0055 unpickles."""
         return "\\x" + pickle.dumps(self.document(), protocol=4).hex()
 
     def compressed(self) -> str:
-        """What Airflow keeps in serialized_dag.data_compressed."""
+        """Return what Airflow has in serialized_dag.data_compressed."""
         return "\\x" + zlib.compress(json.dumps(self.document()).encode()).hex()
 
     def uuid(self, _: bool) -> str:
+        """Return a UUID."""
         return str(uuid.UUID(bytes=self._random.randbytes(16), version=4))
 
 

@@ -1,4 +1,4 @@
-"""Airflow's connections for programs that have no Airflow: a file that only its owner may read."""
+"""Give Airflow's connections to programs without Airflow: in a file that only its owner may read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIELDS = ("conn_type", "host", "login", "password", "port", "schema", "extra")
 
 
 def connection_ids(channel: Channel) -> list[str]:
-    """Those locations of the channel, its repository's too, that are connection ids, not URLs."""
+    """Return the locations of the channel and its repository that are connection ids, not URLs."""
     locations = [
         channel.source.location,
         channel.repository,
@@ -32,7 +32,7 @@ def connection_ids(channel: Channel) -> list[str]:
 
 
 def find_connection(name: str) -> Connection | None:
-    """Airflow's connection of that id as a task gets it, or None."""
+    """Return Airflow's connection of that id as a task gets it, or None."""
     from airflow.sdk.exceptions import AirflowNotFoundException
 
     try:
@@ -42,7 +42,7 @@ def find_connection(name: str) -> Connection | None:
 
 
 def stored_connection(name: str) -> Any:
-    """Airflow's connection of that id for a process that is no task, such as an `airflow` command; or None.
+    """Return Airflow's connection of that id in a process that is no task, such as an `airflow` command; or None.
 
     Airflow looks into its secrets backends, the environment and its metadata database, in this order.
     """
@@ -57,11 +57,11 @@ def stored_connection(name: str) -> Any:
 
 @contextmanager
 def connections_file(channel: Channel, find: Callable[[str], Any | None] | None = None) -> Iterator[Path | None]:
-    """The channel's connections as a file that this process and those it starts know by DDLREPL_CONNECTIONS_FILE.
+    """Write the channel's connections to a file that this process and those it starts know by DDLREPL_CONNECTIONS_FILE.
 
-    It is gone when the block ends. None when the channel names no connection: then nothing changes. A connection that
-    Airflow does not know is taken from the file that the variable names already. One that is not there either is
-    null in the file, and the error that follows says that Airflow was asked. find: how Airflow is asked, by
+    The file is removed when the block ends. None when the channel names no connection: then nothing changes. A
+    connection that Airflow does not know is taken from the file that the variable names already. One that is not there
+    either is null in the file, and the error that follows says that Airflow was asked. find: how Airflow is asked, by
     default as tasks ask it.
     """
     names = connection_ids(channel)

@@ -1,4 +1,4 @@
-"""A Python process that goes on from this one: what this one has imported it does not import again."""
+"""Start a Python file in a fork of this process, so that modules imported here need not be imported again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TASK_RUNNER = "airflow.sdk.execution_time.task_runner"
 
 
 def can_fork() -> bool:
-    """Is a copy of this process sound? Locks that other threads hold would stay locked in it for ever."""
+    """Return whether a fork of this process is safe: locks that other threads hold would stay locked in it for ever."""
     return sys.platform == "linux" and threading.active_count() == 1
 
 
 class Forked:
-    """A running Python file, as much of a Popen as its starter needs; in a process group of its own.
+    """A running Python file, with as much of Popen's interface as its starter needs; in a process group of its own.
 
-    stdout: what it prints, and logs. environment: variables besides those of this process.
+    stdout: what it prints and logs. environment: variables besides those of this process.
     """
 
     def __init__(self, application: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -45,14 +45,14 @@ class Forked:
         self.stdout = io.open(reader, encoding="utf-8", errors="replace")  # noqa: SIM115, UP020 - its owner closes it
 
     def poll(self) -> int | None:
-        """Exit code; negative: the signal that ended it; None while it runs."""
+        """Return the exit code (negative: the signal that ended it); None while it runs."""
         if self.returncode is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self.returncode = os.waitstatus_to_exitcode(status) if pid else None
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
-        """Exit code. Raises subprocess.TimeoutExpired."""
+        """Wait for the end and return the exit code. Raises subprocess.TimeoutExpired."""
         end = None if timeout is None else time.monotonic() + timeout
         while (code := self.poll()) is None:
             if end is not None and time.monotonic() > end:
@@ -63,9 +63,9 @@ class Forked:
 
 
 def _become(command: list[str], environment: Mapping[str, str], writer: int) -> NoReturn:
-    """Run the file as a program of its own would be run, and end with its exit code.
+    """Run the file as a program of its own, and end with its exit code.
 
-    Nothing leaves this function: what called it is the other process's.
+    Nothing leaves this function: its callers belong to the other process.
     """
     code = 1
     try:
@@ -91,7 +91,7 @@ def _run(command: list[str], environment: Mapping[str, str], writer: int) -> int
 
 
 def _exit_code(application: str) -> int:
-    """As of an interpreter that runs the file."""
+    """Run the file and return the exit code that an interpreter would end with."""
     try:
         runpy.run_path(application, run_name="__main__")
     except SystemExit as ended:
@@ -103,9 +103,9 @@ def _exit_code(application: str) -> int:
 
 
 def _let_go(writer: int) -> None:
-    """Of the other process's signal handlers, streams, log handlers, files, connections, and its way to Airflow.
+    """Release what the fork shares with its parent: signal handlers, streams, log handlers, files, the way to Airflow.
 
-    Numbers of files stay taken: an object of the other process that is freed here closes its number.
+    File descriptors stay in use: an object of the parent that is freed here closes its descriptor.
     """
     os.setpgid(0, 0)
     for sent in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):

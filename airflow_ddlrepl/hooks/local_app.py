@@ -58,14 +58,14 @@ ONLY_SUBMIT_CONF = ("spark.submit.pyFiles", "spark.pyspark.driver.python")
 
 
 class SparkSubmit(StrEnum):
-    """Which apps start by spark-submit: those of a cluster, or always also those of a local Spark."""
+    """Which apps spark-submit starts: those on a cluster, or always also those of a local Spark."""
 
     CLUSTER = "cluster"
     ALWAYS = "always"
 
     @classmethod
     def configured(cls) -> SparkSubmit:
-        """`[ddlrepl] spark_submit`. Raises ConfigError CFG-406 when it is neither."""
+        """Return the setting `[ddlrepl] spark_submit`. Raises ConfigError CFG-406 when it has another value."""
         text = option("spark_submit").lower()
         try:
             return cls(text)
@@ -90,20 +90,20 @@ def reason_for_submit(operator: Any, place: SparkPlace, conf: Mapping[Any, Any])
         return f"the Spark connection has {', '.join(place.submit_extras)}"
     if operator._deploy_mode == "cluster" or not str(operator.application).endswith(".py"):
         return "the app is no Python file that runs here"
-    asked = [name for attribute, name in ONLY_SUBMIT.items() if getattr(operator, attribute)]
-    asked += [name for name in ONLY_SUBMIT_CONF if conf.get(name)]
-    return f"the operator has {', '.join(asked)}" if asked else ""
+    names = [name for attribute, name in ONLY_SUBMIT.items() if getattr(operator, attribute)]
+    names += [name for name in ONLY_SUBMIT_CONF if conf.get(name)]
+    return f"the operator has {', '.join(names)}" if names else ""
 
 
 class LocalAppHook(SparkSubmitHook):
-    """A SparkSubmitHook whose app is a Python process of its own, in a process group of its own.
+    """A SparkSubmitHook whose app is a Python process in a process group of its own.
 
-    What spark-submit would be given reaches the app as a file that only its owner may read, never as arguments.
+    Parameters of spark-submit reach the app in a file that only its owner may read, never as arguments.
     """
 
-    def __init__(self, given: SparkSubmitHook, place: SparkPlace, fresh: bool) -> None:
-        """fresh: the app wants an interpreter of its own, not a copy of this one."""
-        self.__dict__.update(vars(given))
+    def __init__(self, hook: SparkSubmitHook, place: SparkPlace, fresh: bool) -> None:
+        """Take the settings of `hook`. fresh: start an interpreter of its own, not a fork of this process."""
+        self.__dict__.update(vars(hook))
         self._place, self._fresh = place, fresh
 
     def submit(self, application: str = "", **kwargs: Any) -> None:
@@ -122,7 +122,7 @@ class LocalAppHook(SparkSubmitHook):
             self._run_post_submit_commands()
 
     def _started(self, application: str, arguments: Sequence[str], environment: Mapping[str, str]) -> Any:
-        """A copy of this process has imported already what the app imports, which takes a second or two."""
+        """Start the app in a fork where that is safe: this process has imported already what the app imports."""
         if not self._fresh and can_fork():
             return Forked(application, arguments, environment)
         return subprocess.Popen(
@@ -145,21 +145,21 @@ class LocalAppHook(SparkSubmitHook):
         }
 
     def on_kill(self) -> None:
-        """End the app with all that it has started: its JVM, and that one's Python workers."""
+        """End the app and all processes that it has started: its JVM, and the JVM's Python workers."""
         if self._submit_sp is not None and self._submit_sp.poll() is None:
             self.log.info("ending the app, process group %s", self._submit_sp.pid)
             _end(self._submit_sp)
         self._run_post_submit_commands()
 
     def _properties(self) -> dict[str, str]:
-        """Parameters win over `conf`, as they do for spark-submit."""
-        asked = {name: getattr(self, attribute) for attribute, name in PROPERTIES.items()}
-        given = {**self._conf, **{name: value for name, value in asked.items() if value}}
-        return {str(name): str(value) for name, value in given.items() if name != "spark.master"}
+        """Return the Spark properties for the app; parameters win over `conf`, as they do for spark-submit."""
+        parameters = {name: getattr(self, attribute) for attribute, name in PROPERTIES.items()}
+        properties = {**self._conf, **{name: value for name, value in parameters.items() if value}}
+        return {str(name): str(value) for name, value in properties.items() if name != "spark.master"}
 
 
 def _end(app: Any) -> None:
-    """SIGTERM for the whole group; SIGKILL when it does not end in time."""
+    """Send SIGTERM to the whole process group, and SIGKILL when it does not end in time."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(app.pid, sent)

@@ -1,4 +1,4 @@
-"""Airflow's `[ddlrepl]` section: where channel files lie, which Spark connection, where results go."""
+"""Airflow's `[ddlrepl]` section: where channel files lie, which Spark connection is used, where results go."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SECTION = "ddlrepl"
 
 
 def option(name: str) -> str:
-    """Its value: AIRFLOW__DDLREPL__<NAME>, airflow.cfg, else the default."""
+    """Return the value of an option: AIRFLOW__DDLREPL__<NAME>, airflow.cfg, else the default."""
     from airflow.sdk.configuration import conf
 
     return str(conf.get(SECTION, name, fallback=OPTIONS[name]["default"] or "")).strip()
 
 
 def channel_files() -> list[Path]:
-    """The channel files that `[ddlrepl] channels` names: files, and *.yaml and *.yml in folders."""
+    """Return the channel files that `[ddlrepl] channels` names: files, and *.yaml and *.yml in folders."""
     files: list[Path] = []
     for part in option("channels").split(os.pathsep):
         if part.strip():
@@ -29,7 +29,7 @@ def channel_files() -> list[Path]:
 
 
 def files_at(path: str | Path) -> list[Path]:
-    """A file as it is; a folder's channel files in the order of their names."""
+    """Return a file as it is, or a folder's channel files in the order of their names."""
     place = Path(path).expanduser()
     if place.is_dir():
         return sorted(file for file in place.iterdir() if file.suffix in (".yaml", ".yml"))
@@ -37,7 +37,10 @@ def files_at(path: str | Path) -> list[Path]:
 
 
 def result_folder() -> Path:
-    """Where an app leaves its result for the operator; 0700 and gone after the task by default."""
+    """Return the folder where an app leaves its result for the operator.
+
+    It is `[ddlrepl] result_dir`, which gets mode 0700, else the temporary folder.
+    """
     chosen = option("result_dir")
     if chosen:
         return private_folder(Path(chosen).expanduser().absolute())

@@ -1,4 +1,4 @@
-"""Where a task runs its Spark work: at an Airflow connection (cluster or Spark Connect), else as the channel says."""
+"""Decide where a task runs its Spark work: at an Airflow connection, else where environment or channel file say."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ SUBMIT_EXTRAS = ("spark-binary", "queue", "keytab", "principal")
 
 @dataclass(frozen=True)
 class SparkPlace:
-    """conn_id: for SparkSubmitHook. master: as spark-submit takes it. binary: None leaves it to the connection.
+    """Where the Spark work of a task runs.
 
-    remote: sc:// URL of a Spark Connect server, token and all: then no spark-submit is needed.
-    submit_extras: what the connection says that only spark-submit honours.
+    conn_id: for SparkSubmitHook. master: as spark-submit takes it. binary: None leaves it to the connection.
+    remote: sc:// URL of a Spark Connect server, with its token: then no spark-submit is needed.
+    submit_extras: settings of the connection that only spark-submit honours.
     """
 
     conn_id: str
@@ -35,21 +36,22 @@ class SparkPlace:
 
     @property
     def is_local(self) -> bool:
+        """Return whether Spark runs on this machine."""
         return is_local(self.master)
 
     def properties(self) -> dict[str, str]:
-        """Our Spark properties there; a local Spark starts quickly, logs little and runs this very Python."""
+        """Return our Spark properties for the place; a local Spark starts quickly, logs little and runs this Python."""
         return {**ALWAYS, **local_properties()} if self.is_local else {}
 
     def environment(self) -> dict[str, str]:
-        """Variables for spark-submit; empty for clusters, where they would not arrive."""
+        """Return variables for spark-submit; empty for clusters, where they would not arrive."""
         if not self.is_local:
             return {}
         return {"JAVA_HOME": java.home(), "SPARK_HOME": str(spark_home()), "SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 def spark_place(conn_id: str | None, channel: SparkSettings) -> SparkPlace:
-    """The place of that connection; without one (None, or no such connection), what environment or channel say.
+    """Return the place of a connection; without one (None, or no such connection) where environment or channel say.
 
     Raises ConfigError CFG-402 when the installed Spark is a mix of two versions.
     """
@@ -64,12 +66,12 @@ def spark_place(conn_id: str | None, channel: SparkSettings) -> SparkPlace:
     extra = dict(connection.extra_dejson)
     binary = None if extra.get("spark-binary") else _own_binary()
     cluster = ("deploy-mode",) if extra.get("deploy-mode") == "cluster" else ()
-    asked = (*(name for name in SUBMIT_EXTRAS if extra.get(name)), *cluster)
-    return SparkPlace(conn_id, master, binary, submit_extras=asked)
+    extras = (*(name for name in SUBMIT_EXTRAS if extra.get(name)), *cluster)
+    return SparkPlace(conn_id, master, binary, submit_extras=extras)
 
 
 def _without_connection(channel: SparkSettings) -> SparkPlace:
-    """SparkSubmitHook only knows connections: this one exists in this process and nowhere else."""
+    """Return the place that the channel sets, with a connection for SparkSubmitHook that only this process knows."""
     if channel.remote:
         return SparkPlace("", CONNECT, remote=channel.remote)
     master = channel.effective_master
@@ -78,13 +80,13 @@ def _without_connection(channel: SparkSettings) -> SparkPlace:
 
 
 def _own_binary() -> str:
-    """spark-submit of the installed pyspark, by its full path: the PATH may hold another Spark."""
+    """Return the full path of the installed pyspark's spark-submit, as the PATH may contain another Spark."""
     installed = inspect_installation()
     if installed.problem:
         raise ConfigError(installed.problem, code="CFG-402", hint=installed.fix)
     return str(installed.home / "bin" / "spark-submit") if installed.home else "spark-submit"
 
 
-def merged(ours: dict[str, str], given: dict[Any, Any] | None) -> dict[Any, Any]:
-    """Ours, with what the user gave on top."""
-    return {**ours, **(given or {})}
+def merged(ours: dict[str, str], users: dict[Any, Any] | None) -> dict[Any, Any]:
+    """Return our properties, overridden by the user's."""
+    return {**ours, **(users or {})}

@@ -1,4 +1,4 @@
-"""Brings the targets' tables to the shape that the captured schema changes ask for."""
+"""The operator that changes the targets' tables as the source's tables have changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow_ddlrepl.operators.links import ExecutedSqlLink
 
 
 class AdaptDDLOperator(DdlReplSparkOperator):
-    """Brings the targets' tables to the shape that the captured schema changes ask for.
+    """Change the targets' tables as the source's tables have changed, by the captured schema changes.
 
     XCom: changes (by kind), statements, refreshes (tables that wait for one, and why), warnings, rows, executed (the
     statements: target, table, at, sql; the first 200).

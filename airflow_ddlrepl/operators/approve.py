@@ -1,4 +1,4 @@
-"""Asks a person, where there is something to decide."""
+"""The operator that asks a person, where there is something to decide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 
 class ApproveWhenOperator(ApprovalOperator):
-    """Asks for an approval when there is something to decide, and is skipped, with all after it, when there is not.
+    """Ask for an approval when there is something to decide; otherwise the task is skipped, with all after it.
 
     :param wanted: a number or text; empty, 0 or false: there is nothing to decide. (templated)
 
@@ -25,7 +25,7 @@ class ApproveWhenOperator(ApprovalOperator):
         self.wanted = wanted
 
     def execute(self, context: Context) -> Any:
-        """Waits for the answer."""
+        """Wait for the answer, or skip the task when there is nothing to decide."""
         if str(self.wanted).strip().lower() in ("", "0", "false", "none"):
             raise AirflowSkipException("there is nothing to decide")
         return super().execute(context)

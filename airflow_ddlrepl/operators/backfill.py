@@ -1,4 +1,4 @@
-"""Replays an interval of a channel's log in a backfill of its DAG."""
+"""The operator that replays an interval of a channel's log in a backfill of its DAG."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from airflow_ddlrepl.operators.rewind import RewindOperator
 
 
 class ReplayOperator(RewindOperator):
-    """Brings a replay of a channel from the start of a backfilled interval to its end; skipped in all other runs.
+    """Bring a replay of a channel from the start of a backfilled interval to its end; skip the task in other runs.
 
-    It goes on where the interval before has ended, and begins anew where that is not so: intervals in their order
-    (`--max-active-runs 1`) are replayed once each. Targets and their positions are left alone.
+    It goes on where the interval before has ended, and otherwise builds the replay from the beginning: intervals in
+    their order (`--max-active-runs 1`) are replayed once each. Targets and their positions are not changed.
 
     XCom: as of RewindOperator.
 
-    :param into: which of the channel's `replays`; the DAG run's conf may say another one. (templated)
+    :param into: which of the channel's `replays`; the DAG run's conf may name another one. (templated)
     """
 
     onward: ClassVar[bool] = True
@@ -30,7 +30,7 @@ class ReplayOperator(RewindOperator):
         super().__init__(to="", into=into, **kwargs)
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
-        """The interval; skipped outside of a backfill."""
+        """Replay the interval; outside of a backfill the task is skipped."""
         if not is_backfill(context):
             raise AirflowSkipException("no backfill: the targets are brought up to now, nothing is replayed")
         end = context.get("data_interval_end")

@@ -1,4 +1,4 @@
-"""The operator that the four stages share: look whether there is work, run the Spark app, return what it did."""
+"""The operator that all stages share: look whether there is work, run the Spark app, return what it did."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from airflow_ddlrepl.hooks.settings import option, result_folder
 from airflow_ddlrepl.hooks.spark_place import SparkPlace, merged, spark_place
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink, SparkUiLink
-from airflow_ddlrepl.operators.messages.failure import failed, nothing_to_do, told
+from airflow_ddlrepl.operators.messages.failure import failed, log_lines, nothing_to_do
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.session.secret_file import properties_file
@@ -36,18 +36,19 @@ DRIVERS = ("psycopg", "adbc_driver_postgresql", "adbc_driver_manager")
 
 
 def is_backfill(context: Context) -> bool:
-    """Is the run one of a backfill?"""
+    """Return whether the run belongs to a backfill."""
     run = context.get("dag_run")
     return run is not None and run.run_type == "backfill"
 
 
 class DdlReplSparkOperator(SparkSubmitOperator):
-    """Runs one stage of a channel as a Spark app and returns what it did (XCom, JSON).
+    """Run one stage of a channel as a Spark app and return what it did (XCom, JSON).
 
-    With a local master the app is a Python process, else spark-submit starts it (`[ddlrepl] spark_submit`); at a Spark
-    Connect server the stage runs in the task. A stage with nothing to do starts no app. A failure that a person has to
-    mend (a control, a refusal, a broken channel file) fails the task for good, with its reason in the log and in the
-    XCom `ddlrepl_error`; what may pass (an unreachable server, a lock of another run) is left to Airflow's retries.
+    With a local master the app is a Python process, else spark-submit starts it (`[ddlrepl] spark_submit`); with a
+    Spark Connect server the stage runs in the task. A stage with nothing to do starts no app. A failure that a person
+    has to repair (a control, a refusal, a broken channel file) fails the task for good, with its reason in the log and
+    in the XCom `ddlrepl_error`; a failure that may pass (an unreachable server, a lock of another run) is left to
+    Airflow's retries.
 
     :param channel: path of the channel file. (templated)
     :param conn_id: connection of a Spark cluster or a Spark Connect server; None: `[ddlrepl] spark_conn_id`, and
@@ -61,7 +62,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     is_live: ClassVar[bool] = True
     """Does it move the channel's targets? Then a backfill, which is about the past, skips it."""
 
-    is_asked_for: ClassVar[bool] = False
+    always_runs: ClassVar[bool] = False
     """Somebody wants it done: it is not looked whether there is anything to do."""
 
     template_fields: Sequence[str] = ("channel", *SparkSubmitOperator.template_fields)
@@ -77,42 +78,42 @@ class DdlReplSparkOperator(SparkSubmitOperator):
     _place: SparkPlace
 
     def __init__(self, *, channel: str, conn_id: str | None = None, **kwargs: Any) -> None:
-        kwargs.setdefault("application", own_app(self.app))
+        kwargs.setdefault("application", app_path(self.app))
         kwargs.setdefault("name", f"ddlrepl {self.stage}")
         super().__init__(conn_id=conn_id or "", **kwargs)
         self.channel = channel
 
     def execute(self, context: Context) -> dict[str, Any]:  # type: ignore[override]
-        """One stage: done, or failed with the reason."""
+        """Run the stage; a task that fails has the reason in its log and its XCom."""
         try:
             channel = load_channel(self.channel)
             if self.is_live and is_backfill(context):
-                _leave_alone(channel)
+                _skip_backfill(channel)
             with connections_file(channel):
-                told = self._run(channel, context)
+                result = self._run(channel, context)
                 self.finish(channel, context)
-                return told
+                return result
         except DdlReplError as error:
             raise failed(self.stage, error, context) from None
 
     def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
-        if not self.is_asked_for and not self._has_work(channel, str(context["run_id"])):
+        if not self.always_runs and not self._has_work(channel, str(context["run_id"])):
             self.log.info("%s: nothing to do, Spark was not started", self.stage)
             return nothing_to_do(self.stage, channel.name)
         place = spark_place(self._conn_id or option("spark_conn_id"), SparkSettings.of(channel))
-        run = self._connected if place.remote else self._submitted
+        run = self._run_in_process if place.remote else self._run_app
         outcome = run(place, channel, context)
         if outcome is None:
             self.log.warning("the app left no result that this worker can read; its own log says what it did")
             return {"stage": self.stage, "channel": channel.name, "worked": True}
         if outcome.error is not None:
             raise outcome.error
-        for line in told(outcome):
+        for line in log_lines(outcome):
             self.log.info("%s", line)
         return {"stage": self.stage, "channel": outcome.channel, "worked": True, **outcome.summary}
 
     def _has_work(self, channel: Channel, run_id: str) -> bool:
-        """True also where this worker has no database driver: then the app has to look."""
+        """Return whether the stage has work; True when this worker has no database driver, so that the app looks."""
         from airflow_ddlrepl import flow
 
         try:
@@ -123,20 +124,20 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             raise
 
     def finish(self, channel: Channel, context: Context) -> None:
-        """What else a stage leaves in Airflow when it is done, also when there was nothing to do."""
+        """Leave more in Airflow after the stage, also when there was nothing to do; the base class leaves nothing."""
 
     def arguments(self) -> list[str]:
-        """What the app is given besides channel, run and result."""
+        """Return the app's arguments besides channel, run and result."""
         return []
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """What the app does, for a stage that runs in this process."""
+        """Run the stage in this process and return its summary, as the app would."""
         from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 
         return run_stage(self.stage, channel, run_id, runner)
 
-    def _connected(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome:
-        """Runs the stage in this process; its tasks run at the Spark Connect server."""
+    def _run_in_process(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome:
+        """Run the stage in this process; its tasks run on the Spark Connect server."""
         self.log.info("%s of channel %s runs on %s", self.stage, channel.name, redact(place.remote))
         run_id, start = str(context["run_id"]), time.monotonic()
         runner = SparkRunner(SparkSettings.at(place.remote, dict(channel.spark.conf)), f"ddlrepl {channel.name}")
@@ -146,8 +147,8 @@ class DdlReplSparkOperator(SparkSubmitOperator):
             runner.stop()
         return Outcome(self.stage, channel.name, run_id, time.monotonic() - start, summary)
 
-    def _submitted(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome | None:
-        """Runs the app; its result file is read and removed. An app that failed without a result raises."""
+    def _run_app(self, place: SparkPlace, channel: Channel, context: Context) -> Outcome | None:
+        """Run the app, then read and remove its result file. An app that failed without a result raises."""
         result = result_folder() / f"ddlrepl-{channel.name}-{self.stage}-{uuid.uuid4().hex}.json"
         run_id = str(context["run_id"])
         arguments = [*self.arguments(), "--channel", self.channel, "--run", run_id, "--result", str(result)]
@@ -169,7 +170,10 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 
     @contextmanager
     def _prepared(self, place: SparkPlace, channel: Channel) -> Iterator[None]:
-        """The parameters of SparkSubmitOperator as its hook needs them; the app reads the channel's `conf` itself."""
+        """Set the parameters of SparkSubmitOperator as its hook needs them.
+
+        The app reads the channel's `conf` itself.
+        """
         if not self._is_submitted:
             yield
             return
@@ -186,10 +190,10 @@ class DdlReplSparkOperator(SparkSubmitOperator):
         hook = super()._get_hook()
         if self._is_submitted:
             return hook
-        return LocalAppHook(hook, self._place, fresh=bool(self.env_vars) or self.application != own_app(self.app))
+        return LocalAppHook(hook, self._place, fresh=bool(self.env_vars) or self.application != app_path(self.app))
 
 
-def _leave_alone(channel: Channel) -> None:
+def _skip_backfill(channel: Channel) -> None:
     if not channel.replays:
         raise ConfigError(
             f"channel {channel.name} has no replay, and a backfill brings the past nowhere else",
@@ -200,16 +204,16 @@ def _leave_alone(channel: Channel) -> None:
 
 
 def is_driver(missing: ModuleNotFoundError) -> bool:
-    """Is it a database driver that is not there? The app may run where there is one."""
+    """Return whether a missing module is a database driver, which the app may find where it runs."""
     return (missing.name or "").partition(".")[0] in DRIVERS
 
 
-def own_app(name: str) -> str:
-    """The path of one of our Spark apps."""
+def app_path(name: str) -> str:
+    """Return the path of one of our Spark apps."""
     return str(files("airflow_ddlrepl.spark_apps") / f"{name}.py")
 
 
 def _failed(result: Path) -> DdlReplError | None:
-    """The app's own reason, when it left one: better than spark-submit's exit code."""
+    """Return the error in the app's result file, which says more than spark-submit's exit code; None: there is none."""
     outcome = Outcome.read(result)
     return outcome.error if outcome else None

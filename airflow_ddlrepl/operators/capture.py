@@ -1,4 +1,4 @@
-"""Reads the source's log from the channel's position up to now into the trail."""
+"""The operator that reads the source's log, from the channel's position up to now, into the trail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
 class CaptureOperator(DdlReplSparkOperator):
-    """Reads the source's log from the channel's position up to now into the trail.
+    """Read the source's log, from the channel's position up to now, into the trail.
 
     XCom: low, high (positions), rows, transactions, segments, ddl (statements by kind), revisions, left_out (tables
     whose rows the log does not bring, and why).

@@ -1,4 +1,4 @@
-"""Compares the tables of source and targets; and writes what differs."""
+"""The operators that compare the tables of source and targets, and write the rows that differ."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MOST_LINES = 200
 
 
 class CompareOperator(DdlReplSparkOperator):
-    """Compares the tables of source and targets, columns and rows; fails with CMP-101 when they are not equal.
+    """Compare the tables of source and targets, columns and rows; fail with CMP-101 when they are not equal.
 
     XCom: differences, found (by name), rows, tables (those that differ), compared (how many), left_out; under the key
-    `text` as a person reads them (Markdown).
+    `text` the same as Markdown for a person.
 
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     :param on_difference: `fail`; or `go_on` where a repair can do something about it. (templated)
@@ -31,7 +31,7 @@ class CompareOperator(DdlReplSparkOperator):
     stage: ClassVar[str] = "compare"
     app: ClassVar[str] = "compare"
     is_live: ClassVar[bool] = False
-    is_asked_for: ClassVar[bool] = True
+    always_runs: ClassVar[bool] = True
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "tables", "on_difference")
 
@@ -40,11 +40,11 @@ class CompareOperator(DdlReplSparkOperator):
         self.tables, self.on_difference = tables, on_difference
 
     def arguments(self) -> list[str]:
-        """What the app is given besides."""
+        """Return the tables as arguments of the app."""
         return [word for table in lines_of(self.tables) for word in ("--table", table)]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """What the app does."""
+        """Compare in this process and return the summary."""
         from airflow_ddlrepl.spark.jobs import compare
 
         return compare.run(channel, run_id, runner, tables=lines_of(self.tables))
@@ -69,7 +69,7 @@ class CompareOperator(DdlReplSparkOperator):
 
 
 class RepairOperator(CompareOperator):
-    """Writes what differs at the targets, row by row, and compares again; fails with CMP-101 when they are not equal.
+    """Write the rows that differ at the targets, then compare again; fail with CMP-101 when they are not equal.
 
     XCom: as of CompareOperator, of the second comparison; repaired (tables).
 
@@ -79,11 +79,11 @@ class RepairOperator(CompareOperator):
     is_live: ClassVar[bool] = True
 
     def arguments(self) -> list[str]:
-        """What the app is given besides."""
+        """Return `--repair` and the tables as arguments of the app."""
         return ["--repair", *super().arguments()]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """What the app does."""
+        """Repair in this process and return the summary."""
         from airflow_ddlrepl.spark.jobs import compare
 
         return compare.repair(channel, run_id, runner, tables=lines_of(self.tables))
@@ -102,7 +102,7 @@ def _unequal(channel: Channel, found: Mapping[str, Any]) -> DdlReplError:
 
 
 def _brief(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The result without the tables that are equal."""
+    """Return the result without the tables that are equal."""
     unlike = [table for table in found["tables"] if table["differences"]]
     lines = found["found"]
     return {**found, "compared": len(found["tables"]), "tables": unlike[:MOST_TABLES], "found": lines[:MOST_LINES]}

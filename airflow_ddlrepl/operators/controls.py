@@ -1,4 +1,4 @@
-"""Controls through a person's approval: one task explains them, another one removes what was shown."""
+"""The operators that explain controls to a person, and remove those that the person approved."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from airflow_ddlrepl.operators.messages.failure import failed
 
 
 class ExplainControlsOperator(BaseOperator):
-    """Tells where the channel's targets wait for a person, and why; fails when none does.
+    """Show where the channel's targets wait for a person, and why; fail when none does.
 
-    XCom: the controls (id, target, at, reason, policy, changes, …); under the key `text` as a person reads them, in
-    Markdown.
+    XCom: the controls (id, target, at, reason, policy, changes, …); under the key `text` the same as Markdown for a
+    person.
 
     :param channel: path of the channel file. (templated)
-    :param control: id of the one that is meant; empty: all that hold. (templated)
+    :param control: id of one control; empty: all that hold. (templated)
     """
 
     template_fields: Sequence[str] = ("channel", "control")
@@ -34,7 +34,7 @@ class ExplainControlsOperator(BaseOperator):
         self.channel, self.control = channel, control
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
-        """The controls, or failed with the reason."""
+        """Return the controls; a task that fails has the reason in its log and its XCom."""
         from airflow_ddlrepl import flow
 
         try:
@@ -50,7 +50,7 @@ class ExplainControlsOperator(BaseOperator):
 
 
 class RemoveControlsOperator(BaseOperator):
-    """Removes controls; one that came after they were shown stays.
+    """Remove the controls that a person was shown; one that came later stays.
 
     XCom: removed (ids).
 
@@ -67,7 +67,7 @@ class RemoveControlsOperator(BaseOperator):
         self.channel, self.controls = channel, controls
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """What was removed, or failed with the reason."""
+        """Remove the controls and return their ids."""
         from airflow_ddlrepl import flow
 
         try:
@@ -82,7 +82,7 @@ class RemoveControlsOperator(BaseOperator):
 
 
 def number(text: str) -> int | None:
-    """None of an empty text. Raises ConfigError CTL-102 when it is no number."""
+    """Parse a control's number; an empty text is None. Raises ConfigError CTL-102 when it is no number."""
     if not text.strip():
         return None
     if not text.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""Activates a channel: prepares its source, enrolls its tables, loads them."""
+"""The operator that activates a channel: it prepares the source, enrolls its tables and loads them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 
 
 class EnrollOperator(DdlReplSparkOperator):
-    """Prepares a channel's source, enrolls its tables and loads those that exist. Again: changes nothing.
+    """Prepare a channel's source, enroll its tables and load those that exist. Repeated, it changes nothing.
 
     XCom: position, tables, refreshed (rows by table), left_out, contradicted (by table), reread (segments).
 
-    :param enrollment: of shapes that are known: `keep` them; `regenerate` those that the log contradicts; `only` this
-        and nothing else. (templated)
+    :param enrollment: for shapes that are known: `keep` them; `regenerate` those that the log contradicts; `only` does
+        this and nothing else. (templated)
     :param start_moment: `now`; or where capture begins again in the log that the source holds: `oldest`, an ISO 8601
         moment with its offset, a position of the log. (templated)
     :param trail: `keep`; or `new` when it is lost: another one begins, and every table is loaded again. (templated)
@@ -28,7 +28,7 @@ class EnrollOperator(DdlReplSparkOperator):
     stage: ClassVar[str] = "activate"
     app: ClassVar[str] = "activate"
     is_live: ClassVar[bool] = False
-    is_asked_for: ClassVar[bool] = True
+    always_runs: ClassVar[bool] = True
 
     template_fields: Sequence[str] = (
         *DdlReplSparkOperator.template_fields,
@@ -60,13 +60,13 @@ class EnrollOperator(DdlReplSparkOperator):
         raise ConfigError(f"refresh is {self.refresh!r}", code="CFG-135", hint="it is true or false")
 
     def arguments(self) -> list[str]:
-        """What the app is given besides."""
+        """Return how to activate as arguments of the app."""
         trail = [] if self.trail == "keep" else ["--trail", self.trail]
         without = [] if self._loads else ["--no-refresh"]
         return ["--enrollment", self.enrollment, "--start-moment", self.start_moment, *trail, *without]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """What the app does."""
+        """Activate in this process and return the summary."""
         from airflow_ddlrepl.spark.jobs import activate
 
         how = {"enrollment": self.enrollment, "start_moment": self.start_moment, "trail": self.trail}

@@ -1,4 +1,4 @@
-"""Merges the captured rows into the targets, exactly once; then tells what has arrived."""
+"""The operator that merges the captured rows into the targets, and sends the events of what has arrived."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from airflow_ddlrepl.operators.base import DdlReplSparkOperator, is_driver
 
 
 class IntegrateOperator(DdlReplSparkOperator):
-    """Merges the captured rows into the targets, exactly once.
+    """Merge the captured rows into the targets, exactly once.
 
-    XCom: rows (inserted, updated, deleted), positions (by target); under the key `status` where the channel stands,
-    as `ddlrepl status --json` prints it. With a channel's assets as inlets and as outlets it sends an event of those
-    that have news, whichever task or earlier run brought it.
+    XCom: rows (inserted, updated, deleted), positions (by target); under the key `status` the positions of the channel,
+    as `ddlrepl status --json` prints them. With a channel's assets as inlets and as outlets it sends an event of each
+    asset that has news, whichever task or earlier run brought it.
     """
 
     stage: ClassVar[str] = "integrate"
@@ -26,9 +26,9 @@ class IntegrateOperator(DdlReplSparkOperator):
     outlets: list[Any]
 
     def finish(self, channel: Channel, context: Context) -> None:
-        """The channel's status, and the events of its assets.
+        """Push the channel's status as an XCom, and send the events of its assets that have news.
 
-        Airflow sends an event for each outlet of a task that succeeds: an asset without news is none of this run.
+        Airflow sends an event for each outlet of a task that succeeds; so assets without news are taken out of them.
         """
         from airflow_ddlrepl import flow
 

@@ -21,43 +21,47 @@ if TYPE_CHECKING:
 
 
 class ChannelStatusLink(BaseOperatorLink):
-    """Where the channel and its targets stand, as the newest run has left it."""
+    """A link to the positions of the channel and its targets after the newest run."""
 
     name = "Channel status"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """Return the address of the status on the channel's page."""
         return channel_page(operator, "status")
 
 
 class ExecutedSqlLink(BaseOperatorLink):
-    """The statements that this run has executed at the targets."""
+    """A link to the statements that this run has executed at the targets."""
 
     name = "Executed SQL"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """Return the address of this run's statements on the channel's page."""
         return channel_page(operator, "sql", run=ti_key.run_id)
 
 
 class DdlHistoryLink(BaseOperatorLink):
-    """Which tables of the targets have come, gone or changed, by which run."""
+    """A link to the tables of the targets that have come, gone or changed, and the runs that did it."""
 
     name = "DDL history"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """Return the address of the history on the channel's page."""
         return channel_page(operator, "history")
 
 
 class SparkUiLink(BaseOperatorLink):
-    """The Spark UI (of the master, or the history server) that `[ddlrepl] spark_ui_url` names."""
+    """A link to the Spark UI (of the master, or the history server) that `[ddlrepl] spark_ui_url` names."""
 
     name = "Spark UI"
 
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
+        """Return the address in `[ddlrepl] spark_ui_url`; empty: no button."""
         return option("spark_ui_url")
 
 
 def channel_page(operator: BaseOperator, part: str, **more: str) -> str:
-    """Return the address of our page of the operator's channel; nothing where its file can't be read."""
+    """Return the address of our page for the operator's channel; empty when its file can't be read."""
     channel = _name(str(getattr(operator, "channel", "")))
     if not channel:
         return ""
@@ -66,7 +70,7 @@ def channel_page(operator: BaseOperator, part: str, **more: str) -> str:
 
 @lru_cache(maxsize=1)
 def _name(file: str) -> str:
-    """Return the channel's name; nothing where the file can't be read. A task asks for it once per link."""
+    """Return the name of a channel file's channel; empty when the file can't be read. Cached, as each link asks."""
     try:
         return load_channel(file).name
     except ConfigError:

@@ -1,4 +1,4 @@
-"""Tells what the next cycle would do to the targets' tables, and changes nothing."""
+"""The operator that shows what the next cycle would do to the targets' tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from airflow_ddlrepl.operators.messages.failure import failed
 
 
 class PlanOperator(BaseOperator):
-    """Tells what the next cycle would do to the targets' tables, as `ddlrepl plan` does; changes nothing.
+    """Show what the next cycle would do to the targets' tables, as `ddlrepl plan` does; change nothing.
 
-    XCom: from, to, targets (the plans of each), changes (how many plans); under the key `text` as a person reads them
-    (Markdown).
+    XCom: from, to, targets (the plans of each), changes (how many plans); under the key `text` the same as Markdown for
+    a person.
 
     :param channel: path of the channel file. (templated)
     """
@@ -35,7 +35,7 @@ class PlanOperator(BaseOperator):
         self.channel = channel
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """The plan, or failed with the reason."""
+        """Return the plan; a task that fails has the reason in its log and its XCom."""
         from airflow_ddlrepl import flow
 
         run_id = str(context["run_id"])

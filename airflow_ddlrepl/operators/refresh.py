@@ -1,4 +1,4 @@
-"""Loads the tables that wait for it, and those that are named, anew, while capture may go on."""
+"""The operator that loads tables again: those that wait for a refresh, and those that a person names."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from airflow_ddlrepl.operators.rewind import lines_of
 
 
 class RefreshOperator(DdlReplSparkOperator):
-    """Loads the tables that wait for it, and those that are named, anew, while capture may go on.
+    """Load tables again: those that wait for a refresh, and those that a person names.
 
     XCom: tables (rows by table), reasons.
 
-    :param tables: patterns `schema.table` of tables to load, one per line; none are only those that wait. (templated)
+    :param tables: patterns `schema.table` of tables to load, one per line; none: only tables that wait. (templated)
     :param options: for the tables named, as `ddlrepl refresh --options` takes them: `-gr -v`. (templated)
     """
 
@@ -33,12 +33,12 @@ class RefreshOperator(DdlReplSparkOperator):
         return bool(lines_of(self.tables) or self.options.strip()) or super()._has_work(channel, run_id)
 
     def arguments(self) -> list[str]:
-        """What the app is given besides."""
+        """Return the tables and the options as arguments of the app."""
         tables = [word for table in lines_of(self.tables) for word in ("--table", table)]
         return [*tables, *([f"--options={self.options}"] if self.options.strip() else [])]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """What the app does."""
+        """Refresh in this process and return the summary."""
         from airflow_ddlrepl.spark.jobs import refresh
 
         return refresh.run(channel, run_id, runner, tables=lines_of(self.tables), options=self.options)

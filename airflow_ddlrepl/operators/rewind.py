@@ -1,4 +1,4 @@
-"""Builds the tables of a channel as they were at an earlier moment, or lets a target go back; and tells how, before."""
+"""The operators that plan a rewind for a person, and carry it out."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from airflow_ddlrepl.operators.messages.failure import failed
 
 
 class PlanRewindOperator(BaseOperator):
-    """Tells what a rewind would do, changes nothing, and fails when it can't be done.
+    """Show what a rewind would do, change nothing, and fail when it is not possible.
 
-    XCom: the plan; under the key `text` as a person reads it (Markdown).
+    XCom: the plan; under the key `text` the same as Markdown for a person.
 
     :param channel: path of the channel file. (templated)
     :param to: ISO 8601 moment with its offset, or a position of the source's log. (templated)
-    :param into: one of the channel's `replays`; or a target, which goes back and on again. (templated)
+    :param into: one of the channel's `replays`; or a target, which goes back and forward again. (templated)
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     """
 
@@ -41,7 +41,7 @@ class PlanRewindOperator(BaseOperator):
         self.channel, self.to, self.into, self.tables = channel, to, into, tables
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """The plan, or failed with the reason."""
+        """Return the plan; a task that fails has the reason in its log and its XCom."""
         from airflow_ddlrepl import flow
 
         try:
@@ -58,19 +58,19 @@ class PlanRewindOperator(BaseOperator):
 
 
 class RewindOperator(DdlReplSparkOperator):
-    """Builds the tables of a channel as they were at an earlier moment, in a replay, or lets a target go back and on.
+    """Build the tables of a channel as of an earlier moment in a replay, or let a target go back and forward again.
 
     XCom: target, low, high (positions), loaded and rows (by table and kind), changes, tables, placed (rows by table).
 
     :param to: ISO 8601 moment with its offset, or a position of the source's log. (templated)
-    :param into: one of the channel's `replays`; or a target, which goes back and on again. (templated)
+    :param into: one of the channel's `replays`; or a target, which goes back and forward again. (templated)
     :param tables: patterns `schema.table`, one per line; none is all of the channel. (templated)
     """
 
     stage: ClassVar[str] = "rewind"
     app: ClassVar[str] = "rewind"
     is_live: ClassVar[bool] = False
-    is_asked_for: ClassVar[bool] = True
+    always_runs: ClassVar[bool] = True
 
     template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "to", "into", "tables")
 
@@ -81,12 +81,12 @@ class RewindOperator(DdlReplSparkOperator):
         self.to, self.into, self.tables = to, into, tables
 
     def arguments(self) -> list[str]:
-        """What the app is given besides."""
+        """Return the moment, the place and the tables as arguments of the app."""
         tables = [word for table in lines_of(self.tables) for word in ("--table", table)]
         return ["--to", self.to, "--into", self.into, *tables, *(["--onward"] if self.onward else [])]
 
     def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
-        """What the app does."""
+        """Rewind in this process and return the summary."""
         from airflow_ddlrepl.spark.jobs import rewind
 
         tables = lines_of(self.tables)
@@ -94,5 +94,5 @@ class RewindOperator(DdlReplSparkOperator):
 
 
 def lines_of(text: str) -> list[str]:
-    """Patterns, one per line. Raises ConfigError CFG-112 for one that is not `schema.table`."""
+    """Return the table patterns of a text, one per line. Raises ConfigError CFG-112 unless each is `schema.table`."""
     return table_patterns(line.strip() for line in text.splitlines() if line.strip())

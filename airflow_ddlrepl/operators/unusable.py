@@ -1,4 +1,4 @@
-"""Fails with what is wrong with a channel file."""
+"""The operator that stands for a channel file which can't be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 
 class ReportUnusableOperator(BaseOperator):
-    """Fails with the reason why a channel file can't be used.
+    """Fail with the reason why a channel file can't be used.
 
     :param reason: the error of the file, with its line.
     """
@@ -21,5 +21,5 @@ class ReportUnusableOperator(BaseOperator):
         self.reason = reason
 
     def execute(self, context: Context) -> None:
-        """Fails, for good."""
+        """Fail the task for good with the reason."""
         raise AirflowFailException(self.reason)

@@ -1,7 +1,7 @@
-"""What Airflow loads of this package (entry point `airflow.plugins`): a page for each channel, a timetable, a preload.
+"""The plugin that Airflow loads from this package: a page for each channel, a timetable, a preload.
 
-The page is /ddlrepl/channel?channel=shop. Every Airflow process loads plugins: little is imported here, but in those
-that tasks are forked from (`[ddlrepl] preload`).
+The page is /ddlrepl/channel?channel=shop. Every Airflow process loads plugins, so little is imported here, except in
+those that tasks are forked from (`[ddlrepl] preload`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Message = MutableMapping[str, Any]
 
 
 class ChannelPage:
-    """Sends one page, the same for everybody; its script asks Airflow's API, with the reader's rights."""
+    """A web app that sends one page, the same to everybody; its script asks Airflow's API, with the reader's rights."""
 
     async def __call__(
         self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
@@ -38,7 +38,7 @@ class ChannelPage:
 
 
 class DdlReplPlugin(AirflowPlugin):
-    """What Airflow loads."""
+    """The entry point `airflow.plugins` of this package."""
 
     name = "ddlrepl"
     fastapi_apps = [{"app": ChannelPage(), "url_prefix": "/ddlrepl", "name": "ddlrepl"}]
@@ -46,6 +46,9 @@ class DdlReplPlugin(AirflowPlugin):
 
     @classmethod
     def on_load(cls, *args: Any, **kwargs: Any) -> None:
-        """Called once in each process of Airflow's that loads plugins; in the scheduler before it forks anything."""
+        """Preload our modules where tasks are forked from this process.
+
+        Airflow calls it once in each process that loads plugins; in the scheduler before it forks anything.
+        """
         if option("preload").lower() != "false":
             preload_where_tasks_fork()

@@ -55,7 +55,7 @@ pytestmark = pytest.mark.usefixtures("spark")
 class Asked(DdlReplSparkOperator):
     """Runs any app."""
 
-    stage, app, is_asked_for = "capture", "capture", True
+    stage, app, always_runs = "capture", "capture", True
 
 
 def operator(folder: Path, app: str, **given: Any) -> Asked:

@@ -101,7 +101,7 @@ def main(stage: str, file: str) -> None:
     from airflow_ddlrepl.spark.execute import runner
     from airflow_ddlrepl.spark.session.settings import SparkSettings
 
-    runner.LITTLE = 0
+    runner.SMALL_BYTES = 0
     spark = runner.SparkRunner(SparkSettings("local[2]"))
     with flow.open_channel(file, spark) as run:
         getattr(flow, stage)(run)

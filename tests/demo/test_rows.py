@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from airflow_ddlrepl.demo.backfilling import bounds
+from airflow_ddlrepl.demo.backfill_check import bounds
+from airflow_ddlrepl.demo.checksums import compare, diff_checksums, read_checksums
 from airflow_ddlrepl.demo.cycles import portions
-from airflow_ddlrepl.demo.going_back import BEFORE, WentBack, note
+from airflow_ddlrepl.demo.rewind_check import BEFORE, RewindCheck, read_source_state
 from airflow_ddlrepl.demo.rows import RowWriter
-from airflow_ddlrepl.demo.second_opinion import compare, judge, look
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 
@@ -81,18 +81,18 @@ def test_the_servers_own_comparison_sees_a_row_a_column_and_a_table(server: Priv
 
 def test_what_was_noted_is_told_from_what_is_there_later(server: PrivateServer) -> None:
     dsn, writer = _filled(server, "noted", seed=8)
-    noted = note(dsn, "b12d4f98a91e")
-    done = WentBack(noted, judge(noted.tables, look(dsn)), 1.0)
+    noted = read_source_state(dsn, "b12d4f98a91e")
+    done = RewindCheck(noted, diff_checksums(noted.tables, read_checksums(dsn)), 1.0)
     assert done.line().startswith("before 0096 drops team.id")
     assert done.line().endswith(f"{sum(facts.rows for facts in noted.tables.values()):,} rows, equal; 1s")
     with connect(dsn) as connection:
         writer.write(connection)
         connection.execute(b"ALTER TABLE careful DROP x")
-    later = note(dsn, "b12d4f98a91e")
+    later = read_source_state(dsn, "b12d4f98a91e")
     assert later.position > noted.position
-    found = judge(noted.tables, later.tables)
+    found = diff_checksums(noted.tables, later.tables)
     assert any("x numeric(12,2) against absent" in line for line in found.differences)
-    assert "differences; 1s" in WentBack(noted, found, 1.0).line()
+    assert "differences; 1s" in RewindCheck(noted, found, 1.0).line()
 
 
 def test_portions_are_all_of_it_in_order() -> None:

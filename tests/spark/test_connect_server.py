@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.errors import ConfigError, Unreachable
-from airflow_ddlrepl.spark.session.connect_server import connected
+from airflow_ddlrepl.spark.session.connect_server import connect
 from tests.conftest import Databases
 from tests.spark.support.connect_server import ConnectServer
 from tests.spark.support.spark_evidence import apps, event_log, files_with
@@ -82,7 +82,7 @@ def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(Unreachable, match=rf"CON-130: no Spark Connect server answers at 127.0.0.1:{port}: ") as caught:
-        connected(f"sc://127.0.0.1:{port}/;token=s3cret")
+        connect(f"sc://127.0.0.1:{port}/;token=s3cret")
     assert "docs/deployment.md" in caught.value.hint
 
 
@@ -91,7 +91,7 @@ def test_somebody_else_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         threading.Thread(target=hang_up, args=(other,), daemon=True).start()
         with pytest.raises(Unreachable, match=r"CON-130: the Spark Connect server at .* refuses: ") as caught:
-            connected(f"sc://127.0.0.1:{other.getsockname()[1]}/;token=s3cret")
+            connect(f"sc://127.0.0.1:{other.getsockname()[1]}/;token=s3cret")
     assert "s3cret" not in str(caught.value)
 
 
@@ -106,4 +106,4 @@ def hang_up(server: socket.socket) -> None:
 @pytest.mark.parametrize("url", ["sc://", "sc://host:port"])
 def test_no_such_url(url: str) -> None:
     with pytest.raises(ConfigError, match="CFG-403"):
-        connected(url)
+        connect(url)

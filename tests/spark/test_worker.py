@@ -15,7 +15,7 @@ import airflow_ddlrepl
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.execute.task_pickle import pack, unpack
-from airflow_ddlrepl.spark.execute.worker import TaskFailed, attempt, foreign, work
+from airflow_ddlrepl.spark.execute.worker import TaskFailed, attempt, version_mismatch, work
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark.support import tasks
 
@@ -69,8 +69,8 @@ def run_elsewhere(before: str) -> dict[str, object]:
 )
 def test_a_worker_without_our_version_says_so(before: str, said: str) -> None:
     row = run_elsewhere(before)
-    assert row["state"] == "foreign"
-    error = foreign(bytes(row["payload"]))  # type: ignore[call-overload]
+    assert row["state"] == "mismatch"
+    error = version_mismatch(bytes(row["payload"]))  # type: ignore[call-overload]
     assert error.code == "SPK-102"
     assert f"({sys.executable}) {said}" in error.message
     assert airflow_ddlrepl.__version__ in error.hint
@@ -90,7 +90,7 @@ def test_an_unexpected_error_shows_no_password() -> None:
 
 def test_the_runner_raises_what_a_worker_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     runner = SparkRunner(SparkSettings("local[2]"))
-    monkeypatch.setattr(runner, "_run", lambda *_: [("foreign", b"/opt/python\n")])
+    monkeypatch.setattr(runner, "_run", lambda *_: [("mismatch", b"/opt/python\n")])
     with pytest.raises(DdlReplError, match="SPK-102"):
         runner.map(tasks.square, [1], "squares")
 

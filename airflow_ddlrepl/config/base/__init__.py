@@ -1,1 +1,1 @@
-"""What the sections of the channel file are made of."""
+"""What the sections of a channel file are made of: a base class, name patterns, moments, variables."""

@@ -1,4 +1,4 @@
-"""`${VAR}` in a channel file: read from the environment, never guessed."""
+"""Environment variables in a channel file: `${VAR}` is replaced by its value, and an unset variable is an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def problems(text: str) -> list[str]:
-    """What keeps the text's variables from being read; empty when nothing does."""
+    """Return why the variables of a text can't be replaced, one sentence each; empty when they can."""
     names = [m.group(1) for m in _VARIABLE.finditer(text) if m.group(1) is not None]
     found = []
     for name in names:
@@ -25,7 +25,7 @@ def problems(text: str) -> list[str]:
 
 
 def expand(text: str) -> str:
-    """The text with every `${VAR}` replaced by its value; `$${` stands for `${`. Raises ConfigError CFG-102."""
+    """Return the text with every `${VAR}` replaced by its value, and `$${` by `${`. Raises ConfigError CFG-102."""
     found = problems(text)
     if found:
         raise ConfigError(
@@ -35,5 +35,5 @@ def expand(text: str) -> str:
 
 
 def home() -> Path:
-    """Where repository and trail lie by default: $DDLREPL_HOME, else ~/.ddlrepl."""
+    """Return the folder where repository and trail lie by default: $DDLREPL_HOME, else ~/.ddlrepl."""
     return Path(os.environ.get("DDLREPL_HOME") or "~/.ddlrepl").expanduser().absolute()

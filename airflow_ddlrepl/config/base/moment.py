@@ -1,4 +1,4 @@
-"""Moments and positions as people type them."""
+"""Parse a time or a log position as people type it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _OFFSET = re.compile(r"[Tt ]\d{2}.*([Zz]|[+-]\d{2}(:?\d{2})?)$")
 
 
 def parse_moment(text: str) -> pendulum.DateTime:
-    """`2026-11-21T08:00:00+00:00` → that moment, in UTC. Raises ConfigError CFG-111; the offset has to be there."""
+    """Return the moment of an ISO 8601 text with an offset, in UTC. Raises ConfigError CFG-111.
+
+    Example: `2026-11-21T08:00:00+00:00`. A text without an offset is refused.
+    """
     moment = None
     if _OFFSET.search(text.strip()):
         with suppress(ParserError, ValueError, OverflowError):
@@ -36,7 +39,7 @@ Start = Literal["now", "oldest"] | Lsn | datetime
 
 
 def parse_start(text: str) -> Start:
-    """`now`, `oldest`, a MOMENT or a POSITION. Raises ConfigError CFG-110 or CFG-111."""
+    """Parse `now`, `oldest`, a moment or a log position. Raises ConfigError CFG-110 or CFG-111."""
     match text.strip():
         case "now" | "oldest" as word:
             return word
@@ -45,5 +48,5 @@ def parse_start(text: str) -> Start:
 
 
 def parse_until(text: str) -> Lsn | pendulum.DateTime:
-    """A MOMENT or a POSITION. Raises ConfigError CFG-110 or CFG-111."""
+    """Parse a moment or a log position. Raises ConfigError CFG-110 or CFG-111."""
     return Lsn.parse(text) if "/" in text and "-" not in text else parse_moment(text)

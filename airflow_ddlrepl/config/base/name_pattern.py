@@ -1,7 +1,6 @@
-"""Patterns for names, as HVR writes them: `*` any run, `?` one character, `[a-f]`, `[!a-f]`, `|` between alternatives.
+"""Name patterns in HVR's notation: `*` any run, `?` one character, `[a-f]`, `[!a-f]`, `|` between alternatives.
 
-They compare without regard to case, because unquoted names are folded before anybody sees them; a part in
-double quotes is literal and compares exactly.
+Patterns ignore case, because the database folds unquoted names. A part in double quotes is literal and case-sensitive.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ TOKEN = re.compile(r'"((?:[^"]|"")+)"|\[([!^]?)([^\]]+)\]|(\*)|(\?)|(\|)|(.)', r
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Does the name match one of the pattern's alternatives?"""
+    """Return whether the name matches one of the pattern's alternatives."""
     return _compiled(pattern).fullmatch(name) is not None
 
 
 def is_pattern(text: str) -> bool:
-    """Has the text any character that is special in a pattern?"""
+    """Return whether the text has a character that is special in a pattern."""
     return any(c in text for c in "*?[]|")
 
 
 def split_table_pattern(pattern: str) -> tuple[str, str]:
-    """`schema.table` → its two patterns. Raises ValueError when there aren't exactly two parts."""
+    """Split `schema.table` into its two patterns. Raises ValueError when there aren't exactly two parts."""
     found = _TWO_PARTS.match(pattern)
     if not found:
         raise ValueError(f'{pattern!r} is not of the form schema.table, for example "public.*"')
@@ -40,7 +39,7 @@ def split_table_pattern(pattern: str) -> tuple[str, str]:
 
 
 def table_patterns(texts: Iterable[str]) -> list[str]:
-    """The patterns that a person gives for tables. Raises ConfigError CFG-112 for one that is not `schema.table`."""
+    """Return the patterns a person typed for tables. Raises ConfigError CFG-112 unless each is `schema.table`."""
     found = list(texts)
     for text in found:
         try:
@@ -51,32 +50,32 @@ def table_patterns(texts: Iterable[str]) -> list[str]:
 
 
 def exact_pattern(name: TableName) -> str:
-    """The `schema.table` pattern that matches this table and no other."""
+    """Return the `schema.table` pattern that matches this table and no other."""
     return ".".join('"' + part.replace('"', '""') + '"' for part in name)
 
 
 def matches_table(pattern: str, name: TableName) -> bool:
-    """Does the `schema.table` pattern match this table?"""
+    """Return whether the `schema.table` pattern matches this table."""
     schema, table = split_table_pattern(pattern)
     return matches(schema, name.schema) and matches(table, name.name)
 
 
 def split_name_pattern(pattern: str) -> tuple[str, ...]:
-    """A pattern for the name alone, or for schema.name → its one or two patterns. Raises ValueError for more.
+    """Split a pattern for a table's name, or for schema.name, into its one or two parts. Raises ValueError for more.
 
-    A dot in double quotes is one of the name's.
+    A dot in double quotes belongs to the name.
     """
     return (pattern,) if "." not in pattern or _ONE_PART.match(pattern) else split_table_pattern(pattern)
 
 
 def matches_name(pattern: str, name: TableName) -> bool:
-    """Does a pattern for the name alone, or for schema.name, match this table?"""
+    """Return whether a pattern for a table's name, or for schema.name, matches this table."""
     *schema, table = split_name_pattern(pattern)
     return matches(table, name.name) and all(matches(one, name.schema) for one in schema)
 
 
 def matches_no_name(pattern: str) -> bool:
-    """Is there an alternative that no name can match: it is empty, or longer than a name may be?"""
+    """Return whether one of the pattern's alternatives matches no name: it is empty, or longer than a name may be."""
     sizes, is_open = [0], [False]
     for quoted, _, chars, star, one, alternative, char in TOKEN.findall(pattern):
         if alternative:
@@ -90,19 +89,22 @@ def matches_no_name(pattern: str) -> bool:
 
 
 def matches_new_table(name: TableName, pattern: str, ignore: str | None, schema: str | None) -> bool:
-    """Does a new table of that name match, and not `but`? schema: the one that is looked at; None: any."""
+    """Return whether the pattern adds a new table of this name to the channel.
+
+    ignore: a pattern for names that are not added. schema: the only schema whose tables are added; None: any.
+    """
     if not matches(pattern, name.name) or (ignore is not None and matches(ignore, name.name)):
         return False
     return schema is None or matches(schema, name.schema)
 
 
 def any_matches(patterns: Iterable[str], name: TableName) -> bool:
-    """Does one of the `schema.table` patterns match this table?"""
+    """Return whether one of the `schema.table` patterns matches this table."""
     return any(matches_table(pattern, name) for pattern in patterns)
 
 
 def is_selected(name: TableName, patterns: Collection[str]) -> bool:
-    """Is the table one of those that a command was given? Without a pattern it is about all of them."""
+    """Return whether a command with these table patterns is about the table; without patterns it is about all."""
     return not patterns or any_matches(patterns, name)
 
 
@@ -112,7 +114,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def as_regex(match: re.Match[str]) -> str:
-    """What a match of TOKEN stands for."""
+    """Return the regular expression for one match of TOKEN."""
     quoted, negated, chars, star, one, alternative, char = match.groups()
     if quoted:
         return re.escape(quoted.replace('""', '"'))

@@ -1,4 +1,4 @@
-"""Is there a name that two patterns match?"""
+"""Decide whether a name exists that two name patterns both match."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Pair = tuple[str, str]
 
 
 def schema_and_name(pattern: str) -> Pair:
-    """Of a pattern for the name alone, or for schema.name."""
+    """Split a pattern for a table's name, or for schema.name, into patterns for schema and name."""
     parts = split_name_pattern(pattern)
     return ("*", parts[0]) if len(parts) == 1 else (parts[0], parts[1])
 
 
 def tables_intersect(one: Pair, other: Pair) -> bool:
-    """Can there be a table whose name both match?"""
+    """Return whether a table can exist whose schema and name both pairs match."""
     return all(patterns_intersect(*patterns) for patterns in zip(one, other, strict=True))
 
 
 def patterns_intersect(one: str, other: str) -> bool:
-    """Can a name match both patterns? Raises ValueError for a range that runs backwards."""
+    """Return whether a name can match both patterns. Raises ValueError for a range that runs backwards."""
     alphabet = sorted({*printable, *one, *other, *one.lower(), *one.upper(), *other.lower(), *other.upper()})
     try:
         return any(_intersect(a, b, alphabet) for a, b in product(_alternatives(one), _alternatives(other)))
@@ -39,7 +39,7 @@ def patterns_intersect(one: str, other: str) -> bool:
 
 
 def _intersect(one: list[Unit], other: list[Unit], alphabet: list[str]) -> bool:
-    """Both are walked at once, from place to place, as far as one character or a run goes with both."""
+    """Walk both patterns at once, as far as one character, or a run of them, fits both."""
     known: dict[tuple[Unit, Unit], bool] = {}
 
     def together(a: Unit, b: Unit) -> bool:

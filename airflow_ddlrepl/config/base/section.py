@@ -1,4 +1,4 @@
-"""What every part of the channel file has in common."""
+"""The base class and the value types of all sections of a channel file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from airflow_ddlrepl.config.base.name_pattern import split_table_pattern
 
 
 class Section(BaseModel):
-    """A part of the channel file: frozen, unknown keys refused, values never shown in errors."""
+    """One section of a channel file: it is frozen, refuses unknown keys, and never shows values in errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 def any_case(values: type[StrEnum]) -> WithJsonSchema:
-    """JSON Schema of an enum whose values are accepted in upper and lower case."""
+    """Return the JSON Schema of an enum whose values are accepted in upper and lower case."""
     names = [member.value for member in values]
     return WithJsonSchema({"type": "string", "enum": names + [name.lower() for name in names]})
 

@@ -1,4 +1,4 @@
-"""A channel file → Channel; what is wrong with it is told all at once, each thing with file and line."""
+"""Read a channel file into a Channel; a file that is wrong is refused with all its mistakes, each with its line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOCATIONS = ("location", "repository")  # expanded when they are used: the Chann
 
 
 def load_channel(path: str | Path) -> Channel:
-    """Read and check a channel file. Raises ConfigError CFG-100 (no such file) or CFG-101 (`FILE:LINE: …`)."""
+    """Return the channel of a file. Raises ConfigError CFG-100 (no such file) or CFG-101 (`FILE:LINE: …`)."""
     file = Path(path)
     try:
         with file.open("rb") as stream:
@@ -37,7 +37,7 @@ def load_channel(path: str | Path) -> Channel:
 
 
 def read_channel(text: str, name: str = "channel") -> Channel:
-    """Check the text of a channel file; `name` is what errors call the file."""
+    """Return the channel that a YAML text describes; `name` is what errors call the file."""
     try:
         document = parse(text)
     except NotYaml as error:
@@ -70,7 +70,7 @@ def _refused(found: list[tuple[int, str]], name: str) -> ConfigError:
 
 
 def _causes(details: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Without those that only follow from another: a list is "too short" when its items are wrong."""
+    """Return the errors without those that only follow from another: a list is "too short" when its items are wrong."""
     places = [tuple(detail["loc"]) for detail in details]
     inner = {place[:size] for place in places for size in range(len(place))}
     return [detail for detail in details if detail["type"] != "too_short" or tuple(detail["loc"]) not in inner]
@@ -112,7 +112,7 @@ def _path_text(place: Place) -> str:
 
 
 def _keys_at(place: Place) -> list[str]:
-    """The keys that the section at this place knows."""
+    """Return the keys that are allowed in the section at this place of the file."""
     model: Any = Channel
     for part in place:
         if isinstance(part, int):
@@ -159,7 +159,7 @@ def _expanded(data: Any, key: str = "") -> Any:
 
 
 def _with_absolute_paths(channel: Channel, folder: Path) -> Channel:
-    """Relative paths in the file start at the file, so that every program means the same place."""
+    """Return the channel with its relative paths resolved against the file's folder."""
     changes: dict[str, str] = {}
     path = channel.repository.removeprefix("sqlite:///")
     if channel.repository.startswith("sqlite:///") and not path.startswith(("/", "${", ":memory:")):

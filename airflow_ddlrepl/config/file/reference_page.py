@@ -1,4 +1,4 @@
-"""Write docs/channel.md from the models.
+"""Generate docs/channel.md, the reference of the channel file, from the models.
 
 python -m airflow_ddlrepl.config.file.reference_page > docs/channel.md
 """
@@ -14,7 +14,7 @@ INTRODUCTION = """\
 # The channel file
 
 A channel is one YAML file: a source, its tables, the targets, and what happens when a table's shape changes.
-`ddlrepl check FILE` tells every mistake with its line; `ddlrepl schema` prints the JSON Schema for your editor.
+`ddlrepl check FILE` prints every mistake with its line; `ddlrepl schema` prints the JSON Schema for your editor.
 
 ```yaml
 channel: shop
@@ -32,28 +32,29 @@ adapt_ddl:
 JSON), then in the file that `DDLREPL_CONNECTIONS_FILE` names: JSON, or lines `id=URL`; it must be readable by its
 owner only (mode 0600). In a URL, percent-encode special characters of user and password.
 
-**`${VAR}`** is read from the environment wherever text stands; an unset variable is an error, `$${` is a literal
-`${`. Passwords belong there or into a connection; they are shown nowhere.
+**`${VAR}`** is replaced by the environment variable in every text. An unset variable is an error; `$${` is a literal
+`${`. Put passwords there or into a connection: they are shown nowhere.
 
-**Paths** (`repository: sqlite:///…`, `trail:`) that are relative start at the channel file's folder. The default is
+**Paths** (`repository: sqlite:///…`, `trail:`) are relative to the channel file's folder. The default folder is
 `$DDLREPL_HOME`, else `~/.ddlrepl`.
 
 **Patterns**: `*` any run, `?` one character, `[a-f]` and `[!a-f]` ranges, `|` between alternatives. They ignore
-case; a part in double quotes is literal and does not. `tables` and `exclude` take `schema.table`, and `"*.*"` is
+case; a part in double quotes is literal and case-sensitive. `tables` and `exclude` take `schema.table`; `"*.*"` is
 every schema except the system's and ours.
 
 **Durations and sizes** are numbers (seconds, bytes) or text: `90s`, `12h`, `7d`; `256MB`, `10GB`.
 
-**Actions**: of the lists that hold for a place (the source's or target's own list, then the channel's) the first
-action that says something decides; what none says is decided by `defaults`. Policy values are accepted in upper
-and lower case. With `defaults: hvr` a target's table follows the source's only where both sides have an action for
-it; elsewhere it stays as it is and takes the columns that it has, a new table is not made, and each schema change
-that is left out is a warning. A target that gets an action later follows from the next change on, by a refresh.
+**Actions**: the first action that has the setting decides. The source's or target's own list comes first, then the
+channel's, then `defaults`. Policy values are accepted in upper and lower case.
+
+**`defaults: hvr`**: a target's table follows the source's only where both sides have an action for it. Other tables
+stay as they are and take the columns that they have. A new table is not created, and each schema change that is not
+applied is a warning. A target that gets an action later follows from the next change on, by a refresh.
 """
 
 
 def markdown() -> str:
-    """The whole page."""
+    """Return the whole page as Markdown."""
     schema = json_schema()
     sections = [("Channel", schema)]
     sections += [(name, part) for name, part in schema["$defs"].items() if "properties" in part]

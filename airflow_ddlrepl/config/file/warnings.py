@@ -1,4 +1,4 @@
-"""What in a valid channel file does nothing: told as warnings, because the writer expected something."""
+"""Warnings about settings of a valid channel file that have no effect, or let source and target differ."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TARGET_ONLY = (
 
 
 def warnings(channel: Channel) -> list[str]:
-    """One sentence per parameter or setting without effect; empty when all is well."""
+    """Return one sentence per setting without effect or with a loss; empty when there is none."""
     found = (*_sides(channel), *_actions(channel), *_schemas(channel), *_rules(channel), *_rewinds(channel))
     return [*found, *_truncates(channel)]
 
@@ -98,7 +98,7 @@ def _truncates(channel: Channel) -> Iterator[str]:
 
 
 def _places(channel: Channel) -> Iterator[tuple[str, Target]]:
-    """Targets and replays with their places in the file."""
+    """Return targets and replays with their places in the file, such as `targets[0]`."""
     yield from ((f"targets[{number}]", target) for number, target in enumerate(channel.targets))
     yield from ((f"replays[{number}]", replay) for number, replay in enumerate(channel.replays))
 

@@ -1,1 +1,1 @@
-"""HVR's vocabulary: its DDL table, its databases, its action text."""
+"""HVR's vocabulary: its DDL table, its source databases, its notation for actions."""

@@ -1,4 +1,4 @@
-"""An action as one line of text, with HVR's names: `AddTablePattern=t*, KeepExistingStructure`."""
+"""Read and write an action as one line of text with HVR's names: `AddTablePattern=t*, KeepExistingStructure`."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ Parameters = Mapping[str, str]
 
 
 def read_action(text: str, parameters: Parameters = PARAMETERS) -> dict[str, Any]:
-    """The keys and values that the line says. A value with a comma stands in double quotes, a quote in it twice.
+    """Parse the line into our keys and values.
 
-    parameters: HVR's names and our keys: those of AdaptDDL, ColumnProperties, TableProperties or Restrict.
+    A value with a comma is written in double quotes, and a quote in it is doubled. parameters: HVR's names and our keys
+    of AdaptDDL, ColumnProperties, TableProperties or Restrict.
 
-    Raises ValueError for a parameter that there is not, that stands twice, or that lacks its value.
+    Raises ValueError for a parameter that does not exist, that is repeated, or that lacks its value.
     """
     found: dict[str, Any] = {}
     place = 0
@@ -79,7 +80,7 @@ def _value(name: str, value: str | None) -> str:
 
 
 def write_action(values: dict[str, Any]) -> str:
-    """The line that says the same; None is left out."""
+    """Return the line of text for these keys and values; None values are left out."""
     values_by_name = {name: values.get(key) for name, key in PARAMETERS.items()}
     return ", ".join(_parameter_text(name, value) for name, value in values_by_name.items() if value is not None)
 

@@ -1,7 +1,6 @@
-"""HVR's table of DDL statements: what becomes of each at a target, with and without AdaptDDL, whatever the database.
+"""HVR's table of DDL statements: what each does at a target, with and without AdaptDDL, for every source database.
 
-What a database system does in another way stands in its profile (`config/hvr/profile.py`); what policies make of it is
-decided by `docs/tools/hvr/decision.py`.
+How a source database deviates is in its profile (`config/hvr/profile.py`); `docs/tools/hvr/decision.py` applies policies.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from enum import StrEnum
 
 
 class Ddl(StrEnum):
-    """One row of the table, and one that is named in its notes only (add_partition)."""
+    """A statement of HVR's DDL table; add_partition is named in the table's notes only."""
 
     CREATE_TABLE = "create_table"
     DROP_TABLE = "drop_table"
@@ -48,7 +47,7 @@ class Ddl(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What becomes of a statement at the target. Prints as docs/databases.md says it."""
+    """What a statement does at the target. Its value is the wording in docs/databases.md."""
 
     IGNORED = "ignored"
     WARNED = "a warning"
@@ -69,9 +68,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One statement. sql: what it looks like. source: its line of the document. without, adapting: what becomes of it
-    without AdaptDDL and with HVR's, before other policies and the database's notes; of two statements the first. only:
-    names of the profiles that know it; empty: all.
+    """One statement of the table and its outcomes.
+
+    sql: an example. source: its line in HVR's document. without, adapting: the outcome without AdaptDDL and with HVR's
+    defaults, before other policies and the database's notes; of two statements the first. only: names of the profiles
+    that have the statement; empty: all.
     """
 
     sql: str

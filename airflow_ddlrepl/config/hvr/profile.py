@@ -1,4 +1,4 @@
-"""Profiles: what a database system as the source shows of its DDL, as data (`config/profiles/*.yaml`)."""
+"""Profiles: what each source database shows of its DDL, as data (`config/profiles/*.yaml`)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Effect(StrEnum):
-    """What a note does to the statements that it is about.
+    """What a note changes about its statements.
 
-    refused: AdaptDDL is not possible so. unsupported: the statement is not. impossible: the source does not let it
-    happen. unseen: the log does not show it. late: it is noticed at a later event. refresh: the rows come anew.
-    continue: they need not. enroll: the source's new layout is noted, and that is all. alter: the target's table
-    follows. apply: it arrives as data.
+    refused: AdaptDDL is not possible. unsupported: the statement is not supported. impossible: the source prevents it.
+    unseen: the log does not show it. late: it is noticed at a later event. refresh: the rows are loaded again.
+    continue: they are not. enroll: only the source's new layout is enrolled. alter: the target's table follows.
+    apply: it arrives as data.
     """
 
     REFUSED = "refused"
@@ -47,7 +47,11 @@ class Effect(StrEnum):
 
 
 class Note(Section):
-    """statements: what it is about. when: only with these settings and facts. source: line of the document, or page."""
+    """A deviation of one source database from HVR's DDL table.
+
+    statements: which it is about. when: it applies only with these settings and facts. source: line of the document, or
+    page.
+    """
 
     statements: tuple[Ddl, ...] | Literal["all"]
     when: dict[str, str] = {}
@@ -56,7 +60,7 @@ class Note(Section):
     source: Text
 
     def applies_to(self, statement: Ddl, known: Mapping[str, str]) -> bool:
-        """For this statement, with these settings and facts?"""
+        """Return whether the note is for this statement, with these settings and facts."""
         about = self.statements == "all" or statement in self.statements
         return about and all(known.get(key) == value for key, value in self.when.items())
 
@@ -64,11 +68,11 @@ class Note(Section):
 class Profile(Section):
     """One database system as the source.
 
-    name: of its file. schemes: of URLs, and types of Airflow connections. is_ours: we replicate from it; the others
-    tell what HVR does. settings: how it can be captured; the first value of each holds where nothing is said.
-    has_identity: a table is told from others by more than its name, so a rename is no drop and create.
-    adapts_without_refresh: its log can be read on when a column was added or dropped. shows_defaults: it can be seen
-    that a new column has a default. notes: the first that holds decides.
+    name: its file's name. schemes: of URLs, and types of Airflow connections. is_ours: we replicate from it; the others
+    document what HVR does. settings: how it can be captured; the first value of each is the default.
+    has_identity: a table keeps its identity when it is renamed. adapts_without_refresh: its log can be read on after a
+    column was added or dropped. shows_defaults: a new column's default can be seen. notes: the first that applies
+    decides.
     """
 
     name: Text
@@ -94,7 +98,7 @@ class Profile(Section):
         return self
 
     def with_defaults(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Every setting with its value. Raises ConfigError CFG-140 for what the database does not know."""
+        """Return every setting with its value. Raises ConfigError CFG-140 for one that the database lacks."""
         for key, value in settings.items():
             if value not in self.settings.get(key, ()):
                 known = "; ".join(f"{k}: {', '.join(v)}" for k, v in self.settings.items()) or "none"
@@ -102,27 +106,27 @@ class Profile(Section):
         return {key: settings.get(key, values[0]) for key, values in self.settings.items()}
 
     def refusal(self, known: Mapping[str, str]) -> Note | None:
-        """Why AdaptDDL can't be used at all with these settings."""
+        """Return the note why AdaptDDL can't be used at all with these settings; None: it can."""
         return next((n for n in self.refusals if n.when.items() <= known.items()), None)
 
     def knows(self, statement: Ddl) -> bool:
-        """Is there such a statement?"""
+        """Return whether the database has this kind of statement."""
         return not ROWS[statement].only or self.name in ROWS[statement].only
 
     @property
     def refusals(self) -> tuple[Note, ...]:
-        """What rules out AdaptDDL altogether."""
+        """Return the notes that rule out AdaptDDL for all statements."""
         return tuple(n for n in self.notes if n.effect is Effect.REFUSED and n.statements == "all")
 
     def note(self, statement: Ddl, known: Mapping[str, str], effects: Iterable[Effect]) -> Note | None:
-        """The first note with one of these effects."""
+        """Return the first note with one of these effects that applies; None: there is none."""
         wanted = set(effects)
         return next((n for n in self.notes if n.effect in wanted and n.applies_to(statement, known)), None)
 
 
 @lru_cache(maxsize=1)
 def profiles() -> dict[str, Profile]:
-    """All profiles by their files' names: ours first, then by title."""
+    """Return all profiles by the names of their files, ours first, then by title."""
     read = {file.stem: _read(file) for file in FOLDER.glob("*.yaml")}
     return dict(sorted(read.items(), key=lambda item: (not item[1].is_ours, item[1].title.lower())))
 
@@ -132,7 +136,7 @@ def _read(file: Path) -> Profile:
 
 
 def _keys(file: Path) -> dict[str, Any]:
-    """`like` names the profile that says whatever this one does not; but how a location is spelled."""
+    """Return the keys of a profile's file; `like` names another file, whose keys it takes except for `schemes`."""
     import yaml
 
     keys: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -141,6 +145,6 @@ def _keys(file: Path) -> dict[str, Any]:
 
 
 def of_scheme(scheme: str) -> Profile | None:
-    """The profile of a database that we can't replicate from, by the scheme of its URL or the type of a connection."""
+    """Return the profile of a database that we don't replicate from, by URL scheme or connection type; or None."""
     bare = scheme.lower().partition("+")[0]
     return next((p for p in profiles().values() if bare in p.schemes and not p.is_ours), None)

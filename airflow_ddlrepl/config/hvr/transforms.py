@@ -1,6 +1,4 @@
-"""`transform`: entries that name a function are ours (`properties.Transformation`). HVR's own transformations are not
-there: each is refused, and told what there is instead.
-"""
+"""Split the section `transform`: entries with a Python function are ours, and HVR's own transformations are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ INSTEAD = (
 
 
 def split_transforms(entries: Any) -> tuple[list[Any], tuple[str, ...]]:
-    """The entries that name a function of ours, as they are; and the others, HVR's, as text."""
+    """Return the entries that name a Python function, as they are, and HVR's transformations as text."""
     items = list(entries) if isinstance(entries, list | tuple) else [entries] if entries else []
     known = [one for one in items if not isinstance(one, str) and not _is_text(one)]
     return known, tuple(_text(one) for one in items if one not in known)
@@ -34,7 +32,10 @@ def _text(one: Any) -> str:
 
 
 def refuse_hvr_transforms(transforms: Sequence[str], *, adapts: bool) -> None:
-    """adapts: the channel has AdaptDDL actions. Raises ValueError when there is one."""
+    """Raise ValueError when the channel names any of HVR's transformations.
+
+    adapts: the channel has AdaptDDL actions, which exclude SapUnpack.
+    """
     names = [name.partition("=")[0].strip() for one in transforms for name in one.split(",")]
     unpacks = [name for name in names if name.replace("_", "").lower() == SAP_UNPACK.lower()]
     if unpacks and adapts:

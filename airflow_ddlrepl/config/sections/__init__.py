@@ -1,1 +1,1 @@
-"""The sections of the channel file."""
+"""One module per section of the channel file."""

@@ -1,4 +1,4 @@
-"""`adapt_ddl`: what happens when a table's shape changes. HVR's AdaptDDL actions."""
+"""The section `adapt_ddl`: HVR's AdaptDDL actions, which decide what happens when a table's shape changes."""
 
 from __future__ import annotations
 
@@ -20,40 +20,42 @@ from airflow_ddlrepl.model.names import TableName
 
 
 class AdaptAction(Section):
-    """One AdaptDDL action. What an action leaves out is decided by other actions, then by `defaults`.
+    """One AdaptDDL action. Settings that it leaves out are decided by other actions, then by `defaults`.
 
-    It may also stand there as one line of text: "AddTablePattern=t*, IgnoreTablePattern=tmp*, KeepExistingStructure".
+    It may also be written as one line of text: "AddTablePattern=t*, IgnoreTablePattern=tmp*, KeepExistingStructure".
 
     add_table_pattern, ignore_table_pattern, capture_schema, integrate_schema and on_drop_table act at the source,
     the others at a target. An action in the channel's own list acts on both sides.
     """
 
     table: str = Field("*", description="tables the action is for: a pattern for the name, or for schema.name")
-    add_table_pattern: str | None = Field(None, description="new tables of such a name join the channel: * ? [a-f] |")
+    add_table_pattern: str | None = Field(
+        None, description="new tables with a matching name join the channel: * ? [a-f] |"
+    )
     ignore_table_pattern: str | None = Field(None, description="names that this action's add_table_pattern leaves out")
-    capture_schema: str | None = Field(None, description="the schema whose new tables add_table_pattern looks at")
+    capture_schema: str | None = Field(None, description="the only schema whose new tables join by add_table_pattern")
     integrate_schema: str | None = Field(
         None,
         min_length=1,
         description="the schema at the targets for tables that join from capture_schema",
     )
     on_enroll_break: Annotated[OnEnrollBreak, any_case(OnEnrollBreak)] | None = Field(
-        None, description="a change breaks an existing table's enroll information, for example a type change"
+        None, description="what happens when a change breaks a table's enroll information, for example a type change"
     )
     on_add_column_with_default: Annotated[OnAddColumnWithDefault, any_case(OnAddColumnWithDefault)] | None = Field(
-        None, description="what old rows show in a new column that has a default"
+        None, description="which values existing rows get in a new column with a default"
     )
     on_preserve_alter_table_fail: Annotated[OnPreserveAlterTableFail, any_case(OnPreserveAlterTableFail)] | None = (
-        Field(None, description="the target refuses to alter an existing table")
+        Field(None, description="what happens when the target refuses to alter an existing table")
     )
     on_drop_table: Annotated[OnDropTable, any_case(OnDropTable)] | None = Field(
-        None, description="the source drops a table of the channel"
+        None, description="what happens when the source drops a table of the channel"
     )
     keep_existing_structure: YesNo | None = Field(None, description="the target never drops or narrows a column")
-    keep_old_rows: YesNo | None = Field(None, description="a refresh leaves the rows that the source does not have")
+    keep_old_rows: YesNo | None = Field(None, description="a refresh leaves rows that only the target has")
     refresh_options: str | None = Field(
         None,
-        description="how a refresh that a schema change implies is done: `-gb` in bulk, `-gr -v -f -m…` row by row",
+        description="how a refresh after a schema change is done: `-gb` in bulk, `-gr -v -f -m…` row by row",
     )
 
     @model_validator(mode="after")
@@ -65,7 +67,7 @@ class AdaptAction(Section):
         return self
 
     def adds(self, name: TableName) -> bool:
-        """Does a table of that name join by this action? Without capture_schema, whatever its schema is."""
+        """Return whether the action adds a new table of that name; without capture_schema, in any schema."""
         pattern = self.add_table_pattern
         return pattern is not None and matches_new_table(name, pattern, self.ignore_table_pattern, self.capture_schema)
 
@@ -83,11 +85,11 @@ class AdaptAction(Section):
         return value
 
     def is_for(self, name: TableName) -> bool:
-        """Does the action hold for this table?"""
+        """Return whether the action is for this table."""
         return matches_name(self.table, name)
 
     def text(self) -> str:
-        """The action as one line, which can stand in its place."""
+        """Return the action as one line of text, which a channel file may contain in its place."""
         return write_action(self.model_dump(exclude_defaults=True))
 
 

@@ -1,4 +1,4 @@
-"""The channel: what is replicated from where to where, and what happens when a table's shape changes."""
+"""The channel: its source, its targets, and what happens when a table's shape changes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.name_pattern import any_matches
-from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern, Whole, YesNo
+from airflow_ddlrepl.config.base.section import Seconds, Section, TablePattern
 from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
 from airflow_ddlrepl.config.sections.location import default_repository, default_trail, redact
 from airflow_ddlrepl.config.sections.policies import (
-    CaptureFormat,
     DdlCapture,
     Defaults,
     ExistingTables,
@@ -28,7 +27,9 @@ from airflow_ddlrepl.config.sections.policies import (
     OnPreserveAlterTableFail,
     ReplicaIdentity,
 )
+from airflow_ddlrepl.config.sections.retention import HoldLog, Retention, RewindHorizon
 from airflow_ddlrepl.config.sections.rule_sets import RuleSets
+from airflow_ddlrepl.config.sections.run_settings import Capture, Lock, Spark
 from airflow_ddlrepl.config.sections.table_mapping import (
     PROPERTIES,
     Column,
@@ -51,42 +52,44 @@ def _without_spaces(location: str) -> str:
 
 Location = Annotated[
     str,
-    Field(min_length=1, repr=False, description="an Airflow connection id or a URL; may hold ${VAR}"),
+    Field(min_length=1, repr=False, description="an Airflow connection id or a URL; may contain ${VAR}"),
     AfterValidator(_without_spaces),
 ]
 ServerName = Annotated[str, Field(pattern=r"^[a-z0-9_]{1,63}$")]
 
 
 class Source(Section):
-    """Where changes come from."""
+    """This section names the database that changes come from, and its tables."""
 
     location: Location
     tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table"; "*.*" is every schema')
-    exclude: tuple[TablePattern, ...] = Field((), description="tables that `tables` matches but that stay out")
+    exclude: tuple[TablePattern, ...] = Field(
+        (), description="tables that are not replicated although `tables` matches them"
+    )
     publication: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
     slot: ServerName | None = Field(None, description="default: ddlrepl_<channel>")
     replica_identity: ReplicaIdentity = Field(
-        ReplicaIdentity.FULL, description="of tables without a usable key, or whose old rows are looked at"
+        ReplicaIdentity.FULL, description="for tables without a usable key, or whose old rows are needed"
     )
     reload_every: Seconds = Field(
-        0, ge=0, description="how often a table that the log can't bring is loaded whole; 0: by every cycle"
+        0, ge=0, description="how often a table that the log does not carry is loaded in full; 0: in every cycle"
     )
-    ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are seen")
+    ddl: DdlCapture = Field(DdlCapture.AUTO, description="how schema changes are detected")
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source only; they come before the channel's")
 
     def wants(self, name: TableName) -> bool:
-        """Is the table in `tables` and not in `exclude`?"""
+        """Return whether `tables` matches the table and `exclude` does not."""
         return any_matches(self.tables, name) and not any_matches(self.exclude, name)
 
 
 class Target(Section):
-    """Where changes go to."""
+    """This section names a database that changes go to."""
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in the channel, never changed")
     location: Location
     schemas: dict[str, str] = Field({}, description="source schema: target schema; others keep their name")
     existing_tables: ExistingTables = Field(
-        ExistingTables.REFUSE, description="a filled table of somebody else's where a new one is to be"
+        ExistingTables.REFUSE, description="what to do when the target already has a table of that name with rows"
     )
     lock_timeout: Seconds = Field(
         5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
@@ -97,77 +100,6 @@ class Target(Section):
     rules: RuleSets = Field(RuleSets(), description="which changes this target takes; they come before all policies")
 
 
-class Capture(Section):
-    """How the source's log is read."""
-
-    parallel: Whole | None = Field(None, ge=1, le=256, description="ranges read at once; default: Spark's cores")
-    window_bytes: Bytes = Field(1 << 30, ge=1 << 20, description="log bytes that one window reads at most")
-    format: CaptureFormat = CaptureFormat.AUTO
-    no_truncate: YesNo = Field(False, description="a TRUNCATE at the source is not captured: the targets' rows stay")
-
-
-_CONF = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
-
-
-class Spark(Section):
-    """How the Spark apps start."""
-
-    master: str = Field("", description="Spark master URL; default: what spark-submit says, else local[*]")
-    conf: Annotated[dict[str, str], _CONF] = Field({}, repr=False, description="Spark configuration")
-    remote: str = Field("", repr=False, description="sc:// URL of a warm Spark Connect server")
-
-    @field_validator("conf", mode="before")
-    @classmethod
-    def _as_text(cls, value: object) -> object:
-        return {k: _spark_text(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def _spark_text(value: object) -> object:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-class Lock(Section):
-    """How long a run that went silent keeps the channel."""
-
-    lease_seconds: Seconds = Field(60, ge=5, le=86400, description="then another run may take the channel over")
-
-
-class Retention(Section):
-    """How long the trail keeps what every target has."""
-
-    age: Seconds | None = Field(None, ge=0, description="seconds, or 7d; default: kept for ever")
-    size: Bytes | None = Field(None, ge=0, description="bytes, or 100GB; default: no limit")
-
-
-class HoldLog(Section):
-    """How much of its own log the source keeps, so that what the trail has lost can be read again.
-
-    A second replication slot stands where that begins. Both may be given: what is older, or more, may go.
-    """
-
-    age: Seconds | None = Field(None, ge=60, description="seconds, or 1d")
-    size: Bytes | None = Field(None, ge=1 << 20, description="bytes of the source's log, or 20GB")
-
-    @model_validator(mode="after")
-    def _has_an_end(self) -> HoldLog:
-        if self.age is None and self.size is None:
-            raise ValueError("needs age or size: the disk of a source has an end")
-        return self
-
-
-class RewindHorizon(Section):
-    """How far back a rewind can go. Refreshes are kept in the trail, and repeated there before they are too old.
-
-    What is older than that goes when `retention` lets it.
-    """
-
-    age: Seconds | None = Field(None, ge=60, description="seconds, or 7d; default: back to the first refresh kept")
-    size: Bytes | None = Field(None, ge=1 << 20, description="bytes of trail to replay at most, or 100GB")
-    hold_log: HoldLog | None = Field(None, description="default: the source's log may go once it is captured")
-
-
 _STOPS = {
     OnEnrollBreak.FAIL_INTEG_JOB,
     OnAddColumnWithDefault.FAIL_INTEG_JOB,
@@ -176,7 +108,7 @@ _STOPS = {
 
 
 class Channel(Section):
-    """One channel file."""
+    """One channel file: everything about the replication of one source to its targets."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, validate_by_name=True, validate_by_alias=True
@@ -186,16 +118,16 @@ class Channel(Section):
     source: Source
     targets: tuple[Target, ...] = Field(min_length=1, description="where changes go to")
     new_targets: NewTargets = Field(
-        NewTargets.LOAD, description="a target added later: loaded by the next cycle, or when `activate` says so"
+        NewTargets.LOAD, description="when a target that is added later is loaded: by the next cycle, or by `activate`"
     )
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source and for every target")
     column_properties: tuple[Column, ...] = Field(
-        (), description="what columns are called at the targets, or not there"
+        (), description="names of columns at the targets, and columns that they lack"
     )
-    table_properties: tuple[Table, ...] = Field((), description="what tables are called at the targets")
+    table_properties: tuple[Table, ...] = Field((), description="names of tables at the targets")
     restrict: tuple[Restrict, ...] = Field((), description="which rows of a table the targets take")
     transform: tuple[Transformation, ...] = Field((), description="which values the targets have, by Python functions")
-    defaults: Defaults = Field(Defaults.OWN, description="whose defaults hold where no action says anything")
+    defaults: Defaults = Field(Defaults.OWN, description="whose defaults apply where no action decides")
     repository: str = Field(
         default_factory=default_repository, min_length=1, repr=False, description="URL; default: under $DDLREPL_HOME"
     )
@@ -206,12 +138,14 @@ class Channel(Section):
     spark: Spark = Spark()
     lock: Lock = Lock()
     retention: Retention = Retention()
-    rewind_horizon: RewindHorizon | None = Field(None, description="default: there is no going back")
-    replays: tuple[Target, ...] = Field((), description="places that `ddlrepl rewind` fills, nothing else")
+    rewind_horizon: RewindHorizon | None = Field(None, description="default: no rewind is possible")
+    replays: tuple[Target, ...] = Field((), description="databases that only `ddlrepl rewind` writes to")
     replay_ddl: tuple[ReplayEntry, ...] = Field(
         (), description="tables whose schema changes are replayed as text, not adapted"
     )
-    schedule: str | None = Field(None, description="cron expression or preset for the channel's DAG; default: by hand")
+    schedule: str | None = Field(
+        None, description="cron expression or preset for the channel's DAG; default: runs are started by hand"
+    )
 
     @field_validator("schedule")
     @classmethod
@@ -236,15 +170,7 @@ class Channel(Section):
     def _no_table_is_also_adapted(
         cls, value: tuple[ReplayEntry, ...], known: ValidationInfo
     ) -> tuple[ReplayEntry, ...]:
-        data = known.data
-        source: Source | None = data.get("source")
-        if value and source is not None and source.ddl is DdlCapture.RELATIONS:
-            raise ValueError("without event triggers (source.ddl: relations) no statement's text is known")
-        lists = {"adapt_ddl": data.get("adapt_ddl", ()), "source.adapt_ddl": source.adapt_ddl if source else ()}
-        lists |= {f"{place}.adapt_ddl": target.adapt_ddl for place, target in _numbered(data)}
-        named = {key: data.get(key, ()) for key in PROPERTIES}
-        properties = {f"{key}[{i}]": one.tables for key, listed in named.items() for i, one in enumerate(listed)}
-        require_no_overlap(value, lists, properties, {place: target.schemas for place, target in _numbered(data)})
+        _require_no_table_twice(value, known.data)
         return value
 
     @model_validator(mode="after")
@@ -266,30 +192,30 @@ class Channel(Section):
 
     @property
     def targets_and_replays(self) -> tuple[Target, ...]:
-        """Everything that the channel writes to: targets and replays."""
+        """Return every database that the channel writes to: targets and replays."""
         return (*self.targets, *self.replays)
 
     @property
     def publication(self) -> str:
-        """Name of the publication at the source."""
+        """Return the name of the publication at the source."""
         return self.source.publication or _server_name(self.name)
 
     @property
     def slot(self) -> str:
-        """Name of the replication slot at the source."""
+        """Return the name of the replication slot at the source."""
         return self.source.slot or _server_name(self.name)
 
     @property
     def hold_log(self) -> HoldLog | None:
-        """How much of its log the source keeps after it is captured."""
+        """Return how much of its log the source keeps after capture; None: nothing."""
         return self.rewind_horizon.hold_log if self.rewind_horizon else None
 
     def target(self, name: str) -> Target:
-        """The target, or replay, of that name; KeyError when there is none."""
+        """Return the target, or replay, of that name. Raises KeyError when there is none."""
         return {target.name: target for target in self.targets_and_replays}[name]
 
     def target_name(self, target: str, name: TableName) -> TableName:
-        """What the source's table is called at that target or replay.
+        """Return the name that a source's table has at a target or replay.
 
         Its schema: the target's `schemas` come before integrate_schema. Its name: as table_properties say.
         """
@@ -302,33 +228,48 @@ class Channel(Section):
 
     @property
     def has_properties(self) -> bool:
-        """Does the file say anything of names at targets, of rows, or of values?"""
+        """Return whether the file renames, filters or transforms anything at a target."""
         return any(getattr(self, key) for key in PROPERTIES)
 
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
-        """The column_properties of a table, named as at the source, at that target or replay."""
+        """Return the column_properties of a table at a target or replay.
+
+        table: its name at the source.
+        """
         return tuple(p for p in self.column_properties if p.applies_to(target, table))
 
     def properties_at(self, target: str, table: TableName) -> str:
-        """What the four properties say of the table; empty when they don't."""
+        """Return the table's settings at a target (names, rows, values) as one JSON text; empty when it has none.
+
+        They are column_properties, table_properties, restrict and transform; `digest` writes them.
+        """
         of_table = (p for p in self.table_properties if p.applies_to(target, table))
         others = (self.restriction_at(target, table), self.transformation_at(target, table))
         return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
-        """Which rows of a table, named as at the source, that target or replay takes; None: all."""
+        """Return the condition for the rows of a table that a target or replay takes; None when it takes all.
+
+        table: its name at the source.
+        """
         return next((p for p in self.restrict if p.applies_to(target, table)), None)
 
     def transformation_at(self, target: str, table: TableName) -> Transformation | None:
-        """Which function gives values of a table, named as at the source, at that target or replay; None: none."""
+        """Return the function that gives values of a table at a target or replay; None when there is none.
+
+        table: its name at the source.
+        """
         return next((p for p in self.transform if p.applies_to(target, table)), None)
 
     def holder(self, name: str) -> str:
-        """Under which name a target keeps where it stands: a replay may be in the database of a target."""
+        """Return the name under which a target's database stores its position; a replay has one of its own.
+
+        A replay may be in the database of a target.
+        """
         return f"{self.name}@{name}" if self.is_replay(name) else self.name
 
     def with_replay_like(self, target: str) -> Channel:
-        """This channel, whose first replay has the policies, rules and properties of a target."""
+        """Return this channel, its first replay with the actions, rules and properties of a target."""
         (first, *others), live = self.replays, self.target(target)
         like_it = first.model_copy(update={"adapt_ddl": live.adapt_ddl, "rules": live.rules})
         names = (target, first.name)
@@ -340,37 +281,31 @@ class Channel(Section):
         )
 
     def is_replay(self, name: str) -> bool:
-        """Is it one of the `replays`?"""
+        """Return whether the name is one of the `replays`."""
         return any(replay.name == name for replay in self.replays)
 
     def replays_text(self, name: TableName) -> bool:
-        """Do the table's schema changes run at the targets as the text that the source has run (`replay_ddl`)?"""
+        """Return whether `replay_ddl` is for this table: the targets run the text of the source's DDL statements."""
         return any(entry.covers(name) for entry in self.replay_ddl)
 
     def source_actions(self) -> tuple[AdaptAction, ...]:
-        """Actions at the source, the most specific list first."""
+        """Return the actions at the source, those of the source before those of the channel."""
         return self.source.adapt_ddl + self.adapt_ddl
 
     def target_actions(self, name: str) -> tuple[AdaptAction, ...]:
-        """Actions at that target, the most specific list first."""
+        """Return the actions at a target, those of the target before those of the channel."""
         return self.target(name).adapt_ddl + self.adapt_ddl
 
     @property
     def can_stop(self) -> bool:
-        """Is there a policy by which a target waits for a person (a control)?"""
+        """Return whether any policy lets a target wait for a person (a control)."""
         actions = (action for place in self.targets_and_replays for action in self.target_actions(place.name))
         chosen = ((a.on_enroll_break, a.on_add_column_with_default, a.on_preserve_alter_table_fail) for a in actions)
         return any(policy in _STOPS for policies in chosen for policy in policies)
 
     def fingerprint(self) -> str:
-        """Changes when the file says something else (passwords and layout of the file aside); 32 hex digits."""
-        data = self.model_dump(mode="json", by_alias=True)
-        data["source"]["location"] = redact(self.source.location)
-        for target in (*data["targets"], *data["replays"]):
-            target["location"] = redact(target["location"])
-        data["repository"], data["trail"] = redact(self.repository), redact(self.trail)
-        data["spark"]["remote"] = redact(self.spark.remote)
-        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:32]
+        """Return 32 hex digits that change when the file's settings change; its layout and passwords don't count."""
+        return _fingerprint(self)
 
 
 def _server_name(channel: str) -> str:
@@ -379,7 +314,29 @@ def _server_name(channel: str) -> str:
     return folded if plain else f"{folded}_{hashlib.sha256(channel.encode()).hexdigest()[:8]}"
 
 
+def _require_no_table_twice(entries: tuple[ReplayEntry, ...], data: dict[str, Any]) -> None:
+    """Raise ValueError when a replayed table may also be adapted or renamed. data: the fields read so far."""
+    source: Source | None = data.get("source")
+    if entries and source is not None and source.ddl is DdlCapture.RELATIONS:
+        raise ValueError("without event triggers (source.ddl: relations) no statement's text is known")
+    lists = {"adapt_ddl": data.get("adapt_ddl", ()), "source.adapt_ddl": source.adapt_ddl if source else ()}
+    lists |= {f"{place}.adapt_ddl": target.adapt_ddl for place, target in _numbered(data)}
+    named = {key: data.get(key, ()) for key in PROPERTIES}
+    properties = {f"{key}[{i}]": one.tables for key, listed in named.items() for i, one in enumerate(listed)}
+    require_no_overlap(entries, lists, properties, {place: target.schemas for place, target in _numbered(data)})
+
+
+def _fingerprint(channel: Channel) -> str:
+    data = channel.model_dump(mode="json", by_alias=True)
+    data["source"]["location"] = redact(channel.source.location)
+    for target in (*data["targets"], *data["replays"]):
+        target["location"] = redact(target["location"])
+    data["repository"], data["trail"] = redact(channel.repository), redact(channel.trail)
+    data["spark"]["remote"] = redact(channel.spark.remote)
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:32]
+
+
 def _numbered(data: dict[str, Any]) -> Iterator[tuple[str, Target]]:
-    """Targets and replays of a file that is being read, with their places in it."""
+    """Return targets and replays of a file that is still being validated, with their places in it."""
     for key in ("targets", "replays"):
         yield from ((f"{key}[{number}]", target) for number, target in enumerate(data.get(key, ())))

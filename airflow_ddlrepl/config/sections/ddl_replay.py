@@ -1,6 +1,6 @@
-"""`replay_ddl`: tables whose schema changes run at the targets as the text of the source's statements.
+"""The section `replay_ddl`: tables for which the targets run the text of the source's DDL statements.
 
-GoldenGate's way. Every other table is inspected and adapted; no table both ways.
+This is GoldenGate's way. Every other table is inspected and adapted; no table is both.
 """
 
 from __future__ import annotations
@@ -20,28 +20,31 @@ NOT_BOTH = "no table is both replayed and adapted"
 
 
 class ReplayEntry(Section):
-    """Tables whose schema changes come to every target as the text of the statement that the source has run.
+    """Tables whose schema changes reach every target as the text of the statement that the source has run.
 
     New tables that `tables` here and the source's `tables` match join the channel. No action of `adapt_ddl` may be
     about a replayed table, and at a target it has the name and the columns that it has at the source.
     """
 
     tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table", as at the source')
-    exclude: tuple[TablePattern, ...] = Field((), description="tables that `tables` matches but that are adapted")
+    exclude: tuple[TablePattern, ...] = Field((), description="tables that are adapted although `tables` matches them")
 
     def covers(self, name: TableName) -> bool:
-        """Is it about this table?"""
+        """Return whether the entry is for this table."""
         return any_matches(self.tables, name) and not any_matches(self.exclude, name)
 
     def overlapping_pattern(self, other: Pair) -> str | None:
-        """Its own pattern that matches a name which the other matches as well; None: there is no such name."""
+        """Return the entry's pattern that can match the same table as the other patterns; None: there is none."""
         if _is_left_out(other, self.exclude):
             return None
         return next((own for own in self.tables if tables_intersect(schema_and_name(own), other)), None)
 
 
 def _is_left_out(other: Pair, exclude: Sequence[str]) -> bool:
-    """Is it an excluded pattern, or an excluded table's name? Quotes make a pattern narrower."""
+    """Return whether `exclude` covers the pair of patterns, as a pattern or as a table's name.
+
+    A pattern with quotes excludes less than the one without, so only equal ones count.
+    """
     plain = [schema_and_name(pattern) for pattern in exclude if '"' not in pattern]
     if other in map(schema_and_name, exclude):
         return True
@@ -56,8 +59,10 @@ def require_no_overlap(
     properties: Mapping[str, Sequence[str]],
     schemas: Mapping[str, Mapping[str, str]],
 ) -> None:
-    """actions: lists of AdaptDDL actions by their place in the file. properties: patterns of tables by theirs.
-    schemas: what each target calls schemas, by its place. Raises ValueError for the first that meets an entry.
+    """Raise ValueError for the first action or setting that can be about a table of a `replay_ddl` entry.
+
+    actions: lists of AdaptDDL actions by their place in the file. properties: patterns of tables by theirs.
+    schemas: what each target calls schemas, by its place.
     """
     for number, entry in enumerate(entries):
         here = f"entry [{number}]"
@@ -85,7 +90,7 @@ _AS_IT_IS = (
 
 
 def _covered(actions: Mapping[str, Sequence[AdaptAction]]) -> Iterator[tuple[str, Pair]]:
-    """What each action is about, with its place."""
+    """Return the tables that each action is about, as a pair of patterns, with the action's place in the file."""
     for place, listed in actions.items():
         for number, action in enumerate(listed):
             here, keys = f"{place}[{number}]", action.model_fields_set

@@ -1,4 +1,4 @@
-"""Locations: how a name in the channel file becomes something to connect to, without showing a password."""
+"""Locations: resolve a URL or a connection id of the channel file to a connection URL, and hide its password."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ _LIBPQ = frozenset(
 
 
 def redact(url: str) -> str:
-    """A URL, or a text that holds some, as a person may see it: every password is ***."""
+    """Return a URL, or a text that contains some, with *** in place of every password."""
     return _SECRET.sub(lambda m: f"{m.group(1)}=***", _USERINFO.sub(r"\1:***@", url))
 
 
 def resolve(location: str) -> str:
-    """A location → libpq URL. Reads `${VAR}`, then an Airflow connection id unless it is a URL.
+    """Return the libpq URL of a location, which is a URL or the id of an Airflow connection.
 
-    A connection is looked for in AIRFLOW_CONN_<ID> (URI or JSON), then in the file that
+    `${VAR}` is replaced first. A connection is looked up in AIRFLOW_CONN_<ID> (URI or JSON), then in the file that
     DDLREPL_CONNECTIONS_FILE names (JSON, or lines `id=URL`; only its owner may read it).
     Raises ConfigError CFG-102 (variable unset), CFG-103 (no such connection), CFG-104 (unusable).
     """
@@ -84,12 +84,12 @@ def resolve(location: str) -> str:
 
 
 def default_repository() -> str:
-    """SQLite under $DDLREPL_HOME."""
+    """Return the URL of the default repository: an SQLite file under $DDLREPL_HOME."""
     return f"sqlite:///{home() / 'repository.db'}"
 
 
 def default_trail() -> str:
-    """A local folder under $DDLREPL_HOME."""
+    """Return the path of the default trail: a folder under $DDLREPL_HOME."""
     return str(home() / "trail")
 
 
@@ -114,7 +114,7 @@ def _checked(url: str, what: str) -> str:
 
 
 def _only(scheme: str) -> str:
-    """What to take instead, and where it stands what schema changes of that database would need."""
+    """Return a hint for an unsupported database: what to use, and the page with HVR's AdaptDDL for that database."""
     hint = "only PostgreSQL is supported: postgresql://…"
     profile = of_scheme(scheme)
     if profile is None:
@@ -129,7 +129,7 @@ def _variable(name: str) -> str:
 
 
 def _no_connection(name: str) -> ConfigError:
-    """Says where the connection was looked for, and the command that adds it."""
+    """Return the error with the places that were searched, and the command that adds the connection."""
     add = f"airflow connections add {name} --conn-uri 'postgres://user:password@host:5432/database'"
     named = os.environ.get(VARIABLE)
     if named and _airflow_has_no(name, Path(named)):
@@ -144,13 +144,13 @@ def _no_connection(name: str) -> ConfigError:
 
 
 def _airflow_has_no(name: str, file: Path) -> bool:
-    """Was the file written for Airflow, which has no such connection?"""
+    """Return whether the file was written by Airflow, which has no connection of that id."""
     text = file.expanduser().read_text(encoding="utf-8")
     return text.lstrip().startswith("{") and name in json.loads(text)
 
 
 def from_file(name: str) -> str | None:
-    """The connection of that id in the file that DDLREPL_CONNECTIONS_FILE names: URL or JSON, or None.
+    """Return the connection of that id in the file that DDLREPL_CONNECTIONS_FILE names: URL or JSON, or None.
 
     Raises ConfigError CFG-105 when the file can't be used.
     """
@@ -185,7 +185,7 @@ def _lookup(text: str, name: str, file: Path) -> str | None:
 
 
 def _libpq(value: str, what: str) -> str:
-    """Airflow's URI or JSON form of a connection → libpq URL."""
+    """Convert Airflow's URI or JSON form of a connection to a libpq URL."""
     value = value.strip()
     if not value.startswith("{"):
         return _from_airflow_uri(value)

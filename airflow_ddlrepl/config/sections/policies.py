@@ -1,4 +1,4 @@
-"""The choices a channel makes for schema changes, with HVR's names for their values.
+"""The policies for schema changes that a channel chooses from, with HVR's names for their values.
 
 Values are accepted in any case (`refresh`, `REFRESH`); they print as HVR writes them.
 """
@@ -19,7 +19,7 @@ class _AnyCase(StrEnum):
 
 
 class OnEnrollBreak(_AnyCase):
-    """What happens to an existing table when a change breaks its enroll information (type changes, …)."""
+    """What happens to an existing table when a change breaks its enroll information, such as a type change."""
 
     REFRESH = "REFRESH"
     FAIL_INTEG_JOB = "FAIL_INTEG_JOB"
@@ -27,7 +27,7 @@ class OnEnrollBreak(_AnyCase):
 
 
 class OnAddColumnWithDefault(_AnyCase):
-    """What old target rows show in a new column that has a default.
+    """Which values rows that exist at the target get in a new column with a default.
 
     FILL is our own: they show what the source shows (by the ALTER itself, by key, or by a refresh).
     The other four are HVR's.
@@ -43,7 +43,7 @@ class OnAddColumnWithDefault(_AnyCase):
 class OnPreserveAlterTableFail(_AnyCase):
     """What happens when the target refuses the ALTER of an existing table.
 
-    REFRESH is our own: rows that stand against it are brought anew. The others are HVR's.
+    REFRESH is our own: the rows that conflict are loaded again. The others are HVR's.
     """
 
     REFRESH = "REFRESH"
@@ -61,14 +61,14 @@ class OnDropTable(_AnyCase):
 
 
 class Defaults(StrEnum):
-    """Whose defaults hold where an action says nothing: ours (target equals source) or HVR's."""
+    """Whose defaults apply where no action decides: ours (the target equals the source) or HVR's."""
 
     OWN = "own"
     HVR = "hvr"
 
 
 class ExistingTables(StrEnum):
-    """What activation does when a target table of that name is there already and holds rows."""
+    """What activation does when a target already has a table of a mapped name, with rows in it."""
 
     REFUSE = "refuse"
     REPLACE = "replace"
@@ -85,9 +85,9 @@ class NewTargets(StrEnum):
 
 
 class ReplicaIdentity(StrEnum):
-    """What happens to a source table whose UPDATE and DELETE can't be told apart by a key.
+    """What happens to a source table without a usable key, whose UPDATE and DELETE don't identify a row.
 
-    FULL: it gets REPLICA IDENTITY FULL, and so does one whose old rows `restrict` or `transform` look at. LEAVE: it
+    FULL: it gets REPLICA IDENTITY FULL, and so does one whose old rows `restrict` or `transform` read. LEAVE: it
     stays out of the publication and is reported.
     """
 
@@ -96,7 +96,7 @@ class ReplicaIdentity(StrEnum):
 
 
 class DdlCapture(StrEnum):
-    """How schema changes are seen: event triggers, by comparing Relation messages, or the best available."""
+    """How schema changes are detected: by event triggers, by comparing Relation messages, or the best available."""
 
     AUTO = "auto"
     TRIGGERS = "triggers"
@@ -104,7 +104,7 @@ class DdlCapture(StrEnum):
 
 
 class CaptureFormat(StrEnum):
-    """Format of pgoutput's values; AUTO takes binary where every type allows it."""
+    """The format of values in pgoutput; AUTO takes binary where every type allows it."""
 
     AUTO = "auto"
     BINARY = "binary"

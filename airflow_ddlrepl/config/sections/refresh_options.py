@@ -1,4 +1,4 @@
-"""HVR's refresh options as one line of text: `-gr -v -mdi`. How a table is loaded anew."""
+"""HVR's refresh options as one line of text, such as `-gr -v -mdi`: how a table is loaded again."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from airflow_ddlrepl.errors import ConfigError
 
 
 class Granularity(StrEnum):
-    """BULK: every row is loaded. ROW: only the differences are written."""
+    """How a refresh writes: BULK loads every row, ROW writes the differences only."""
 
     BULK = "b"
     ROW = "r"
 
 
 class Difference(StrEnum):
-    """How a target's table differs from the source's in one row, by what would mend it."""
+    """How a target's table differs from the source's in one row, named by the statement that repairs it."""
 
     DELETE = "d"
     UPDATE = "u"
@@ -28,10 +28,10 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RefreshOptions:
-    """How tables are loaded anew.
+    """How a refresh loads tables.
 
-    is_verbose: each difference is told as SQL. fires: the target's own triggers and rules fire. mask: differences
-    that are left as they are. targets: how many are loaded at a time.
+    is_verbose: each difference is logged as SQL. fires: the target's own triggers and rules fire. mask: kinds of
+    difference that are not repaired. targets: how many targets are loaded at a time.
     """
 
     granularity: Granularity = Granularity.BULK
@@ -42,10 +42,11 @@ class RefreshOptions:
 
     @property
     def is_by_row(self) -> bool:
+        """Return whether only differing rows are written."""
         return self.granularity is Granularity.ROW
 
     def __str__(self) -> str:
-        """The text that says the same."""
+        """Return the options as text that `read_options` reads."""
         words = [f"-g{self.granularity}", "-v" if self.is_verbose else "", "-f" if self.fires else ""]
         words += ["-m" + "".join(kind for kind in Difference if kind in self.mask) if self.mask else ""]
         words += [f"-p{self.targets}" if self.targets > 1 else ""]
@@ -62,7 +63,10 @@ _ISOLATES = (
 
 
 def read_options(text: str) -> RefreshOptions:
-    """Option letters, separated by spaces; none is a bulk load. Raises ValueError for what they don't mean together."""
+    """Parse refresh options, option letters separated by spaces; an empty text is a bulk load.
+
+    Raises ValueError when an option is unknown or the options don't fit together.
+    """
     found: dict[str, Any] = {}
     for word in text.split():
         letter, value = word[:2], word[2:]
@@ -80,7 +84,10 @@ def read_options(text: str) -> RefreshOptions:
 
 
 def options_for(tables: Sequence[str], text: str) -> RefreshOptions:
-    """A person's options for the tables that they name. Raises ConfigError CFG-136; CFG-137 when they name none."""
+    """Parse the refresh options that a person typed for the tables they named.
+
+    Raises ConfigError CFG-136 when they can't be parsed, CFG-137 when no table is named.
+    """
     try:
         options = read_options(text)
     except ValueError as error:

@@ -1,5 +1,7 @@
-"""What columns and tables are called at a target, which rows it takes, and which values they get: `column_properties`,
-`table_properties`, `restrict`, `transform`. HVR's actions ColumnProperties, TableProperties, Restrict, Transform.
+"""What targets call tables and columns, which rows they take, and which values these get.
+
+The sections `column_properties`, `table_properties`, `restrict` and `transform`: HVR's actions ColumnProperties,
+TableProperties, Restrict and Transform.
 """
 
 from __future__ import annotations
@@ -44,9 +46,11 @@ Patterns = Annotated[tuple[str, ...], BeforeValidator(_as_list), _ONE_OR_MORE]
 
 
 class _Property(Section):
-    """Which tables, at which targets."""
+    """A setting for some tables at some targets."""
 
-    tables: Patterns = Field(("*",), min_length=1, description="patterns for the source's name, or for schema.name")
+    tables: Patterns = Field(
+        ("*",), min_length=1, description="patterns for the table's name at the source, or for schema.name"
+    )
     targets: Patterns = Field((), description="names of targets and replays; default: all")
 
     @model_validator(mode="after")
@@ -57,7 +61,7 @@ class _Property(Section):
         return self
 
     def applies_to(self, target: str, table: TableName) -> bool:
-        """For this table, named as at the source, at that target?"""
+        """Return whether the setting is for this table, by its name at the source, at this target."""
         return (not self.targets or target in self.targets) and any(matches_name(p, table) for p in self.tables)
 
 
@@ -70,12 +74,12 @@ def _possible_name(name: str) -> str:
 class ColumnProperty(_Property):
     """One ColumnProperties action: the first that matches a column decides, also for columns that come later.
 
-    It may also stand there as one line of text: "Table=orders, Name=note, BaseName=remark" or "Name=secret, Absent".
+    It may also be written as one line of text: "Table=orders, Name=note, BaseName=remark" or "Name=secret, Absent".
     """
 
     columns: Patterns = Field(min_length=1, description="patterns for the column's name at the source")
-    name: str | None = Field(None, description="what the column is called at the target")
-    absent: YesNo = Field(False, description="the column is not at the target")
+    name: str | None = Field(None, description="the name of the column at the target")
+    absent: YesNo = Field(False, description="the target does not have the column")
 
     @model_validator(mode="after")
     def _renames_or_drops(self) -> ColumnProperty:
@@ -89,16 +93,17 @@ class ColumnProperty(_Property):
         return self
 
     def is_for(self, column: str) -> bool:
+        """Return whether the setting is for this column, by its name at the source."""
         return any(matches(pattern, column) for pattern in self.columns)
 
 
 class TableProperty(_Property):
     """One TableProperties action: the first that matches a table decides, also for tables that come later.
 
-    It may also stand there as one line of text: "Table=orders, BaseName=sales".
+    It may also be written as one line of text: "Table=orders, BaseName=sales".
     """
 
-    name: str = Field(description="what the table is called at the target, in the schema that it has there anyway")
+    name: str = Field(description="the name of the table at the target; its schema does not change")
 
     @model_validator(mode="after")
     def _name_is_possible(self) -> TableProperty:
@@ -107,14 +112,14 @@ class TableProperty(_Property):
 
 
 class Restriction(_Property):
-    """One Restrict action: the target takes the rows that the condition is true for, by changes, refreshes, compares.
+    """One Restrict action: changes, refreshes and compares of the target take the rows for which the condition is true.
 
     The first that matches a table decides, also for tables that come later. docs/restrict.md has more.
 
-    It may also stand there as one line of text: "Table=orders, Condition=amount > 100".
+    It may also be written as one line of text: "Table=orders, Condition=amount > 100".
     """
 
-    condition: str = Field(min_length=1, description="over the source's columns, in SQL, without functions")
+    condition: str = Field(min_length=1, description="SQL over the source's columns, without functions")
 
     @field_validator("condition")
     @classmethod
@@ -135,10 +140,10 @@ class Transformation(_Property):
     columns: Patterns = Field(min_length=1, description="patterns for the columns that the function gives values to")
     function: str = Field(description="module:function, importable wherever the channel's tasks run")
     reads: Patterns = Field(
-        ("*",), min_length=1, description="patterns for the columns that it looks at, besides those that it gives"
+        ("*",), min_length=1, description="patterns for the columns that it reads, besides those that it gives"
     )
     version: Annotated[str, BeforeValidator(_as_text)] = Field(
-        "", description="another one, when the function gives other values than before: the tables are loaded anew"
+        "", description="change it when the function gives other values than before: the tables are loaded again"
     )
 
     @field_validator("columns", "reads")
@@ -159,7 +164,10 @@ class Transformation(_Property):
 
 
 def _from_text(parameters: Parameters, takes: Any) -> BeforeValidator:
-    """One line of text becomes the section it says. parameters: HVR's names and our keys. takes: for the schema."""
+    """Return a validator that parses one line of text into the section.
+
+    parameters: HVR's names and our keys. takes: the type for the JSON Schema.
+    """
 
     def read(value: Any) -> Any:
         return _listed(read_action(value, parameters)) if isinstance(value, str) else value
@@ -168,7 +176,7 @@ def _from_text(parameters: Parameters, takes: Any) -> BeforeValidator:
 
 
 def _listed(found: dict[str, Any]) -> dict[str, Any]:
-    """Names of several targets are one value: "Targets=a|b"."""
+    """Return the keys with the targets as a tuple: one value names several, as in "Targets=a|b"."""
     return {key: tuple(value.split("|")) if key == "targets" else value for key, value in found.items()}
 
 
@@ -181,34 +189,37 @@ One = TypeVar("One", bound=_Property)
 
 
 def digest(properties: tuple[_Property, ...]) -> str:
-    """Changes when they say something else; empty when there are none. Where they hold is left out."""
+    """Return the settings as one JSON text that changes when they do; empty when there are none.
+
+    The tables and targets that they are for are left out.
+    """
     found = [p.model_dump(mode="json", exclude={"tables", "targets"}, exclude_defaults=True) for p in properties]
     return json.dumps(found, sort_keys=True, ensure_ascii=False) if found else ""
 
 
 @lru_cache(maxsize=4096)
 def condition_in(properties: str) -> str:
-    """Of what `digest` tells of a table: the condition for its rows; empty: it has all of them."""
+    """Return the row condition in a text made by `digest`; empty: the table takes all rows."""
     found = (one["condition"] for one in json.loads(properties or "[]") if "condition" in one)
     return next(found, "")
 
 
 @lru_cache(maxsize=4096)
 def values_in(properties: str) -> str:
-    """The same of its transformation, as JSON; empty: the target has the source's values."""
+    """Return the transformation in a text made by `digest`, as JSON; empty: the values are the source's."""
     found = (json.dumps(one, sort_keys=True) for one in json.loads(properties or "[]") if "function" in one)
     return next(found, "")
 
 
 @lru_cache(maxsize=4096)
 def names_in(properties: str) -> str:
-    """The same without the condition and the transformation."""
+    """Return the text made by `digest` without the row condition and the transformation."""
     found = [one for one in json.loads(properties or "[]") if not one.keys() & {"condition", "function"}]
     return json.dumps(found, sort_keys=True, ensure_ascii=False) if found else ""
 
 
 def for_replay(properties: tuple[One, ...], target: str, replay: str) -> tuple[One, ...]:
-    """The same, but that those of the target, and no others, hold for the replay."""
+    """Return the settings with those of the target, and no others, also for the replay."""
     found = []
     for one in properties:
         others = tuple(name for name in one.targets if name != replay)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 from airflow_ddlrepl.capture.enroll import valid_at
-from airflow_ddlrepl.config.sections.channel import RewindHorizon
+from airflow_ddlrepl.config.sections.retention import RewindHorizon
 from airflow_ddlrepl.engines.source import ArchivePlace, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach

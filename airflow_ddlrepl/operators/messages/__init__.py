@@ -1,1 +1,1 @@
-"""What operators write for people."""
+"""Texts that operators write for people."""

@@ -1,4 +1,4 @@
-"""What a person reads before an approval, as Markdown: what will be done, what will be lost, what to look at."""
+"""Texts that a person reads before an approval, as Markdown: what will be lost, what will be done, where to look."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_STATEMENTS = 50
 
 
 def rewind_text(channel: str, plan: Mapping[str, Any], run_id: str) -> str:
-    """Return what a rewind will do. plan: as RewindPlanned.to_json has it."""
+    """Return the text about a rewind. plan: as RewindPlanned.to_json returns it."""
     into, live, tables = plan["target"], plan["live"], plan["tables"]
     head = table(
         ("Built in", "From", "To", "Read of the trail"),
@@ -40,8 +40,8 @@ def _lost(plan: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield f"Nothing has to be removed at {code(into)}."
     if live:
-        those = _names([one["table"] for one in plan["tables"]])
-        yield f"{bold('Replaced at target')} {code(live)}, with what somebody else wrote there: {those}"
+        replaced = _names([one["table"] for one in plan["tables"]])
+        yield f"{bold('Replaced at target')} {code(live)}, with what somebody else wrote there: {replaced}"
 
 
 def _names(names: Sequence[str]) -> str:
@@ -63,7 +63,7 @@ def _tables(tables: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _changes(tables: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Why a table's rows can't be known, and each statement on the way."""
+    """Give the reason why a table's rows can't be known, and each statement on the way."""
     for one in tables[:MOST_TABLES]:
         if one["reason"]:
             yield f"{code(one['table'])}: {bold(one['reason'])}"
@@ -77,7 +77,7 @@ def _changes(tables: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def controls_text(channel: str, held: Sequence[HeldControl]) -> str:
-    """Return which controls hold, what stands behind them, and what their removal means."""
+    """Return the text about controls: which hold, the changes behind them, and what their removal means."""
     rows = [
         (
             str(one.control.id),
@@ -104,7 +104,7 @@ def controls_text(channel: str, held: Sequence[HeldControl]) -> str:
 
 
 def _behind(held: HeldControl) -> Iterator[str]:
-    """The changes behind a control, a table and the statement each."""
+    """Give the changes behind a control: the table and the statement of each."""
     for change in held.changes[:MOST_STATEMENTS]:
         where = f"Control {held.control.id}: revision {change.revision} of {code(change.table)}"
         yield f"{where}: {'; '.join(map(code, change.changes)) or 'no change of its shape'}"
@@ -115,7 +115,7 @@ def _behind(held: HeldControl) -> Iterator[str]:
 
 
 def differences_text(channel: str, found: Mapping[str, Any], run_id: str) -> str:
-    """Return what a comparison found, and what a repair would do. found: as Comparison.to_json has it."""
+    """Return the text about a comparison and its repair. found: as Comparison.to_json returns it."""
     unlike = [one for one in found["tables"] if one["differences"]]
     mended, waiting = ([one for one in unlike if one["waits"] is waits] for waits in (False, True))
     rows = [
@@ -156,7 +156,7 @@ def _overwritten(mended: Sequence[Mapping[str, Any]]) -> str:
 
 
 def plan_text(channel: str, plan: Mapping[str, Any], run_id: str) -> str:
-    """Return what the next cycle would do. plan: as Planned.to_json has it."""
+    """Return the text about the next cycle. plan: as Planned.to_json returns it."""
     log = link("log of the task plan", "dags", dag_id(channel, "plan"), "runs", run_id, "tasks", "plan")
     head = f"From {code(plan['from'])} to {code(plan['to'])} of the source's log."
     parts = ["### What will be lost", _hazards(plan["targets"]), "### What will be done", head]

@@ -1,4 +1,4 @@
-"""What a finished stage says in the task's log and returns as XCom, and how a failed one ends its task."""
+"""How a stage reports its result, or its failure, in the task's log and XComs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ LOGGED = ("executed",)
 
 
 def failed(what: str, error: DdlReplError, context: Context) -> AirflowException:
-    """Leave the reason in the log and under the XCom `ddlrepl_error`; the exception to raise.
+    """Write the reason to the log and to the XCom `ddlrepl_error`, and return the exception to raise.
 
-    What a person has to mend fails the task for good; what may pass is left to its retries.
+    An error that a person has to repair fails the task for good; one that may pass is left to the task's retries.
     """
     task = context.get("ti")
     if task is not None:
@@ -33,11 +33,12 @@ def failed(what: str, error: DdlReplError, context: Context) -> AirflowException
 
 
 def nothing_to_do(stage: str, channel: str) -> dict[str, Any]:
+    """Return the XCom of a stage that had no work."""
     return {"stage": stage, "channel": channel, "worked": False}
 
 
-def told(outcome: Outcome) -> Iterator[str]:
-    """Log lines: one head, then one line per thing that the stage counted; empty things are left out."""
+def log_lines(outcome: Outcome) -> Iterator[str]:
+    """Return lines for the log: a head, then one line per result of the stage; empty results are left out."""
     yield f"{outcome.stage} of channel {outcome.channel}: done in {outcome.seconds:.1f} s"
     for name, value in outcome.summary.items():
         if name not in LOGGED and (value or value == 0):
@@ -45,6 +46,7 @@ def told(outcome: Outcome) -> Iterator[str]:
 
 
 def spelled(value: Any) -> str:
+    """Return a result as text: numbers with thousands separators, lists and mappings with commas."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {spelled(part)}" for key, part in value.items())
     if isinstance(value, list | tuple):

@@ -1,1 +1,1 @@
-"""Tasks that Spark runs."""
+"""Run tasks on Spark and follow their progress."""

@@ -1,4 +1,4 @@
-"""Progress of a running map(): a log line whenever the number of finished tasks has grown, at most one per pause."""
+"""Log the progress of a running map(): a line when the number of finished tasks has grown, at most one per pause."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PAUSE = 5.0
 
 
 @contextmanager
-def watched(spark: SparkSession, label: str, total: int, pause: float = PAUSE) -> Iterator[None]:
-    """Logs "capture: 3 of 8 tasks" while the block runs, and its duration at the end.
+def log_progress(spark: SparkSession, label: str, total: int, pause: float = PAUSE) -> Iterator[None]:
+    """Log lines such as "capture: 3 of 8 tasks" while the block runs, and its duration at the end.
 
     Spark Connect has no status tracker: there only the end is logged.
     """

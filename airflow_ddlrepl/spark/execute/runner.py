@@ -1,4 +1,4 @@
-"""Runs independent tasks as Spark partitions; works the same on local, cluster and Connect sessions."""
+"""Run independent tasks as Spark partitions, in local, cluster and Connect sessions alike."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.spark.execute.progress import watched
+from airflow_ddlrepl.spark.execute.progress import log_progress
 from airflow_ddlrepl.spark.execute.task_pickle import pack
-from airflow_ddlrepl.spark.execute.worker import FOREIGN, REFUSED, SCHEMA, foreign, work
+from airflow_ddlrepl.spark.execute.worker import MISMATCH, REFUSED, SCHEMA, version_mismatch, work
 from airflow_ddlrepl.spark.session.session import session, session_parallelism
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 
@@ -23,11 +23,11 @@ log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-LITTLE = 1 << 20
+SMALL_BYTES = 1 << 20
 
 
 class SparkRunner:
-    """A Runner (model.work) on Spark. The session starts with the first map(), not before."""
+    """A Runner on Spark, whose session starts with the first map() that needs it."""
 
     def __init__(self, settings: SparkSettings | None = None, app_name: str = "ddlrepl") -> None:
         self.settings = settings or SparkSettings.from_environment()
@@ -37,12 +37,12 @@ class SparkRunner:
 
     @property
     def is_started(self) -> bool:
-        """Has a map() started the session?"""
+        """Return whether a map() has started the session."""
         return self._session is not None
 
     @property
     def parallelism(self) -> int:
-        """Tasks that run at once. Before the session stands: what the settings promise."""
+        """Return how many tasks run at once; before the session starts, as its settings promise."""
         if self._session is not None:
             return session_parallelism(self._session)
         return self.settings.parallelism
@@ -50,32 +50,35 @@ class SparkRunner:
     def map(
         self, task: Callable[[Item], Result], items: Sequence[Item], label: str, size: int | None = None
     ) -> list[Result]:
-        """Results in the order of the items. A task's DdlReplError is raised here as itself.
+        """Return each item's result, in the order of the items; a task's DdlReplError is raised here as it is.
 
-        A session takes seconds to start, and a task of it as long as a small one of ours: less than LITTLE bytes are
-        done right here while none runs, and when they are one task.
+        size: bytes of the work, where known. Less than SMALL_BYTES is done in this process while no session runs, or
+        when it is a single task: a session takes seconds to start, and a task of it as long as a small one here.
         """
-        if size is not None and size < LITTLE and (self._session is None or len(items) == 1):
+        if size is not None and size < SMALL_BYTES and (self._session is None or len(items) == 1):
             return [task(item) for item in items]
         if not items:
             return []
         secrets: list[str] = []
         rows = self._run([pack((task, item), secrets) for item in items], secrets, label)
         for state, payload in rows:
-            if state == FOREIGN:
-                raise foreign(payload)
+            if state == MISMATCH:
+                raise version_mismatch(payload)
             if state == REFUSED:
                 raise pickle.loads(payload)
         return [pickle.loads(payload) for _, payload in rows]
 
     def stop(self) -> None:
-        """Ends the session (not a shared Connect server)."""
+        """End the session (not a shared Connect server)."""
         if self._session is not None:
             self._session.stop()
             self._session = None
 
     def _run(self, parcels: list[bytes], secrets: list[str], label: str) -> list[tuple[str, bytes]]:
-        """State and payload of every parcel. One partition each, so that a free core always finds the next one."""
+        """Return state and payload of every pickled task.
+
+        Each is a partition of its own, so that a free core always finds the next one.
+        """
         import pyarrow
         from pyspark.errors import PySparkException
 
@@ -83,7 +86,7 @@ class SparkRunner:
         spark.conf.set("spark.sql.leafNodeDefaultParallelism", len(parcels))
         rows = pyarrow.table({"item": range(len(parcels)), "parcel": pyarrow.array(parcels, pyarrow.binary())})
         try:
-            with watched(spark, label, len(parcels)):
+            with log_progress(spark, label, len(parcels)):
                 done = spark.createDataFrame(rows).mapInArrow(work(secrets), SCHEMA).collect()
         except PySparkException as error:
             raise DdlReplError(
@@ -104,7 +107,7 @@ class SparkRunner:
 
 
 def _last_line(error: Exception) -> str:
-    """The Python error inside Spark's report, without the JVM's frames."""
+    """Return the Python error inside Spark's report, without the JVM's frames."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     python = [line for line in lines if not line.startswith(("at ", "Caused by", "File ", "Driver stacktrace", "..."))]
     named = [line for line in python if line.split(":")[0].endswith(("Error", "Exception"))]

@@ -1,7 +1,7 @@
-"""Tasks as bytes for Spark, secrets apart: what Spark may write to a disk or show holds none of them.
+"""Pickle tasks for Spark without their secrets, so that nothing Spark writes to a disk or shows contains one.
 
-The parcels travel as rows, one per task; the secrets as a small list inside the function that unpacks them, which
-stays in memory.
+The pickled tasks travel as rows, one per task; the secrets as a small list inside the function that unpacks them,
+which stays in memory.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from airflow_ddlrepl.config.sections.location import redact
 
 
 def pack(content: Any, secrets: list[str]) -> bytes:
-    """The content pickled. Texts in it that hold a password are added to `secrets`, their place in the list is kept."""
+    """Pickle the content without its passwords.
+
+    Texts with a password are added to `secrets`, and their index in that list is pickled instead.
+    """
     buffer = io.BytesIO()
     _Packer(buffer, secrets).dump(content)
     return buffer.getvalue()
 
 
 def unpack(parcel: bytes, secrets: Sequence[str]) -> Any:
-    """What was packed, with those secrets."""
+    """Return the content that `pack` pickled, with its secrets."""
     return _Unpacker(io.BytesIO(parcel), secrets).load()
 
 

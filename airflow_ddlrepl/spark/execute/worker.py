@@ -1,4 +1,4 @@
-"""What happens inside a Spark task: the workers' product is checked, the parcel unpacked, the task run."""
+"""The code inside a Spark task: it checks the worker's version of this package, then unpacks and runs the task."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     import pyarrow
 
 SCHEMA = "item long, state string, payload binary"
-DONE, REFUSED, FOREIGN = "done", "refused", "foreign"
+DONE, REFUSED, MISMATCH = "done", "refused", "mismatch"
 
 
 def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
-    """The function that Spark runs on rows (item, parcel). Its result: SCHEMA.
+    """Return the function that Spark runs on rows (item, parcel); its result has the columns of SCHEMA.
 
-    Spark ships the inner function as code, not by its name: it runs where the product is not installed, or
-    another version of it, and says so (FOREIGN, with what was found there).
+    Spark ships the inner function as code, not by its name: it also runs where this package is missing, or has another
+    version, and reports that (MISMATCH, with the version that was found).
     """
     expected = __version__
 
@@ -43,12 +43,12 @@ def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], It
         for batch in batches:
             for item, parcel in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
                 if found == expected:
-                    from airflow_ddlrepl.spark.execute.worker import attempt, spare_the_next
+                    from airflow_ddlrepl.spark.execute.worker import attempt, spare_later_tasks
 
                     state, payload = attempt(parcel, secrets)
-                    spare_the_next()
+                    spare_later_tasks()
                 else:
-                    state, payload = "foreign", f"{sys.executable}\n{found}".encode()
+                    state, payload = "mismatch", f"{sys.executable}\n{found}".encode()
                 columns = [pyarrow.array([item], pyarrow.int64()), pyarrow.array([state])]
                 columns.append(pyarrow.array([payload], pyarrow.binary()))
                 yield pyarrow.RecordBatch.from_arrays(columns, ["item", "state", "payload"])
@@ -57,31 +57,34 @@ def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], It
 
 
 class TaskFailed(Exception):
-    """Something that is no error of ours; Spark tries the task again. Its text shows no password."""
+    """An unexpected error in a task, which Spark tries again; its text shows no password."""
 
 
 def attempt(parcel: bytes, secrets: Sequence[str]) -> tuple[str, bytes]:
-    """Our own errors travel back as values: Spark would turn them into text and try them again."""
+    """Run a task and return its state and pickled result.
+
+    Our own errors are returned as values: Spark would turn them into text and try them again.
+    """
     task, item = unpack(parcel, secrets)
     try:
         return DONE, pickle.dumps(task(item))
     except DdlReplError as error:
         return REFUSED, pickle.dumps(error)
     except Exception as error:  # noqa: BLE001 - Spark logs it: not as it is, it may hold a location
-        told = redact("".join(traceback.format_exception(error)))
-    raise TaskFailed(told)
+        text = redact("".join(traceback.format_exception(error)))
+    raise TaskFailed(text)
 
 
-def spare_the_next() -> None:
-    """What this Python has imported is not looked at before and after each further task."""
+def spare_later_tasks() -> None:
+    """Keep Python from looking at the modules imported so far before and after each further task."""
     forget_archives()
     if not gc.get_freeze_count():
         gc.collect()
         gc.freeze()
 
 
-def foreign(payload: bytes) -> DdlReplError:
-    """The error for a worker whose Python has no product, or another version of it."""
+def version_mismatch(payload: bytes) -> DdlReplError:
+    """Return the error for a worker whose Python lacks this package, or has another version of it."""
     python, _, found = payload.decode().partition("\n")
     what = f"has airflow-ddlrepl {found}, not {__version__}" if found else "has no airflow-ddlrepl"
     return DdlReplError(

@@ -1,4 +1,4 @@
-"""Activate: prepare the source of a channel, enroll its tables, load them."""
+"""The Spark app that prepares the source of a channel, enrolls its tables and loads them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ def run(
     refresh: bool = True,
     trail: str = "keep",
 ) -> dict[str, Any]:
-    """What was done, ready for JSON. Raises ConfigError CFG-110 or CFG-111 when `start_moment` is neither."""
+    """Activate the channel and return what was done, ready for JSON.
+
+    Raises ConfigError CFG-110 or CFG-111 when `start_moment` can't be parsed.
+    """
     how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start_moment), "trail": trail}
     return run_stage("activate", channel, run_id, runner, **how)

@@ -1,4 +1,4 @@
-"""Compare: the tables of source and target, row by row where they differ; and write what differs, when asked to."""
+"""The Spark app that compares the tables of source and targets, and on request writes the rows that differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refresh: the tables that wait for it, and those that are named, are loaded anew."""
+"""The Spark app that loads tables again: those that wait for a refresh, and those that are named."""
 
 from __future__ import annotations
 
@@ -14,5 +14,8 @@ from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 def run(
     channel: Channel, run_id: str, runner: Runner, *, tables: Sequence[str] = (), options: str = ""
 ) -> dict[str, Any]:
-    """What was done, ready for JSON. Raises ConfigError CFG-136 or CFG-137 when the options can't be."""
+    """Load the tables and return what was done, ready for JSON.
+
+    Raises ConfigError CFG-136 or CFG-137 when the options can't be parsed, or no table is named for them.
+    """
     return run_stage("refresh", channel, run_id, runner, tables, options_for(tables, options))

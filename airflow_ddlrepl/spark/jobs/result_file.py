@@ -1,4 +1,4 @@
-"""What a Spark app did, as a small JSON file for whoever started it: spark-submit itself only has an exit code."""
+"""The result file of a Spark app: it says what the app did, where spark-submit only has an exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ FIELDS = ("message", "code", "target", "table", "at", "hint", "retryable")
 
 @dataclass(frozen=True)
 class Outcome:
-    """stage: which app. seconds: how long it took. summary: what the stage did. error: why it failed, or None."""
+    """The result of a Spark app.
+
+    stage: which app. seconds: how long it took. summary: what the stage did. error: why it failed, or None.
+    """
 
     stage: str
     channel: str
@@ -28,7 +31,7 @@ class Outcome:
     error: DdlReplError | None = None
 
     def write(self, path: Path) -> None:
-        """Readable by its owner only, and there as a whole or not at all."""
+        """Write the result to a file that only its owner may read; it is there as a whole or not at all."""
         private_folder(path.parent)
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -38,13 +41,17 @@ class Outcome:
 
     @classmethod
     def read(cls, path: Path) -> Outcome | None:
-        """None when the app has left no result: it was killed, or runs where this path means another place."""
+        """Return the result in a file; None when the app left none.
+
+        It was killed, or runs on a machine where this path means another place.
+        """
         try:
             return cls.from_json(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
 
     def to_json(self) -> dict[str, Any]:
+        """Return the result as JSON values."""
         return {
             "stage": self.stage,
             "channel": self.channel,
@@ -56,6 +63,7 @@ class Outcome:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
+        """Return the result that `to_json` wrote."""
         error = data["error"]
         return cls(
             data["stage"],
@@ -68,11 +76,12 @@ class Outcome:
 
 
 def error_to_json(error: DdlReplError) -> dict[str, Any]:
+    """Return an error as JSON values."""
     return {"kind": type(error).__name__, **{name: getattr(error, name) for name in FIELDS}}
 
 
 def error_from_json(data: Mapping[str, Any]) -> DdlReplError:
-    """The error as it was raised; a kind that this version does not know becomes the general one."""
+    """Return the error that `error_to_json` wrote; a kind that this version does not know becomes the general one."""
     kind = getattr(errors, data["kind"], DdlReplError)
     kind = kind if isinstance(kind, type) and issubclass(kind, DdlReplError) else DdlReplError
     values = {name: data[name] for name in FIELDS if name in data and name != "message"}

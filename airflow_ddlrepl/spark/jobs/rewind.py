@@ -1,4 +1,4 @@
-"""Rewind: the tables of a channel as they were at an earlier moment, in a replay; or a target goes back and on."""
+"""The Spark app that builds tables as of an earlier moment in a replay, or lets a target go back and forward again."""
 
 from __future__ import annotations
 
@@ -21,5 +21,8 @@ def run(
     tables: Sequence[str] = (),
     onward: bool = False,
 ) -> dict[str, Any]:
-    """What was done, ready for JSON. Raises ConfigError CFG-110 or CFG-111 when `to` is neither moment nor position."""
+    """Rewind and return what was done, ready for JSON.
+
+    Raises ConfigError CFG-110 or CFG-111 when `to` is neither moment nor position.
+    """
     return run_stage("rewind", channel, run_id, runner, parse_until(to), into, tables, onward=onward)

@@ -1,4 +1,4 @@
-"""One stage of a channel's cycle as a job: what every Spark app does between its arguments and its result."""
+"""Run one stage of a channel's cycle as a job: the part of every Spark app between its arguments and its result."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from airflow_ddlrepl.model.work import Runner
 
 
 def run_stage(stage: str, channel: Channel, run_id: str, runner: Runner, *more: Any, **how: Any) -> dict[str, Any]:
-    """Runs the stage under the channel's lock and returns its summary, ready for JSON.
+    """Run the stage under the channel's lock and return its summary, ready for JSON.
 
-    stage: capture, adapt, refresh, integrate, compare or rewind. run_id: who holds the lock, for a person to read.
-    more, how: what the stage is given besides.
+    stage: a function of `flow` (activate, capture, adapt, refresh, integrate, compare, repair, rewind). run_id: who
+    holds the lock, for a person to read. more, how: further arguments of that function.
     """
     with flow.RunContext(channel, runner, run_id) as run:
         return summary(getattr(flow, stage)(run, *more, **how))
 
 
 def summary(result: Any) -> dict[str, Any]:
-    """A stage's result (a dict, a dataclass, something with to_json, or None) as a dict for JSON."""
+    """Return a stage's result (a dict, a dataclass, something with to_json, or None) as a dict for JSON."""
     if result is None:
         return {}
     if hasattr(result, "to_json"):

@@ -1,1 +1,1 @@
-"""Spark sessions: how one starts, with which options and files."""
+"""Start Spark sessions: where they run, with which options and files."""

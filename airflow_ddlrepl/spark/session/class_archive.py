@@ -1,4 +1,4 @@
-"""Local Spark starts with a third less work when its Java has a class archive; `python -m` this module makes it once.
+"""Make the class archive with which a local Spark starts with a third less work; `python -m` this module makes it once.
 
 Java ignores an archive that does not fit (another Java, other jars) and starts as without one.
 """
@@ -22,20 +22,20 @@ PRIVATE_UMASK = 0o077
 
 
 def java_options(java_home: str) -> str:
-    """For spark.driver.extraJavaOptions of a local Spark; with the archive when it was made."""
+    """Return spark.driver.extraJavaOptions for a local Spark, with the archive when it was made."""
     base, top = archives(java_home)
     return f"{LIGHT} -XX:SharedArchiveFile={base}:{top} -Xshare:auto" if top.is_file() else LIGHT
 
 
 def archives(java_home: str) -> tuple[Path, Path]:
-    """Where the classes of that Java, and on top of them those of the installed Spark, are archived."""
+    """Return the files for the archived classes of that Java and, on top of them, of the installed Spark."""
     key = hashlib.sha256(f"{java_home} {inspect_installation().pyspark}".encode()).hexdigest()[:12]
     folder = java.state_folder()
     return folder / f"classes-{key}-java.jsa", folder / f"classes-{key}-spark.jsa"
 
 
 def prepare() -> Path | None:
-    """Makes the archive (about 140 MB, half a minute) unless it is there. None when this Java can't have one."""
+    """Make the archive (about 140 MB, half a minute) unless it is there; None when this Java can't have one."""
     home = java.home()
     base, top = archives(home)
     if top.is_file():
@@ -59,15 +59,15 @@ def prepare() -> Path | None:
 
 
 def _submit(options: str) -> list[str]:
-    """A small job through spark-submit: what it loads is what every app loads."""
+    """Return the command of a small job through spark-submit, which loads the classes that every app loads."""
     home = inspect_installation().home
     properties = {
         "spark.driver.extraJavaOptions": options,
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
     }
-    given = [word for name, value in properties.items() for word in ("--conf", f"{name}={value}")]
-    return [f"{home}/bin/spark-submit", "--master", "local[1]", *given, str(WARM_UP)]
+    arguments = [word for name, value in properties.items() for word in ("--conf", f"{name}={value}")]
+    return [f"{home}/bin/spark-submit", "--master", "local[1]", *arguments, str(WARM_UP)]
 
 
 def _environment(home: str) -> dict[str, str]:

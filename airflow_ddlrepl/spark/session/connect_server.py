@@ -1,4 +1,4 @@
-"""A session on a running Spark Connect server: no JVM starts here, a small cycle takes seconds."""
+"""Connect to a running Spark Connect server: no JVM starts here, and a small cycle takes seconds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SECONDS = 10.0
 RETRIES = 4  # about five seconds; Spark's own client would wait ten minutes for a server that is gone
 
 
-def connected(url: str) -> SparkSession:
-    """A session of its own on the server at sc://host:port/;options.
+def connect(url: str) -> SparkSession:
+    """Return a new session on the server at sc://host:port/;options.
 
     Raises ConfigError CFG-403 (no such URL), Unreachable CON-130 (nobody answers, or refuses), DdlReplError SPK-103
     (the server is another Spark).

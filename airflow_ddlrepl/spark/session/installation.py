@@ -1,4 +1,4 @@
-"""Is the installed Spark one Spark? pyspark and pyspark-client write the same files, so they must be one version.
+"""Check that the installed Spark is of one version: pyspark and pyspark-client write the same files.
 
 Imports no pyspark: a mixed installation may fail to import.
 """
@@ -17,7 +17,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Installation:
-    """Versions as each source tells them; None where it does not exist. altered: files of pyspark that differ."""
+    """The versions of the installed Spark by each source; None where the source does not exist.
+
+    altered: files of pyspark that differ from its own.
+    """
 
     home: Path | None
     pyspark: str | None
@@ -28,16 +31,16 @@ class Installation:
 
     @property
     def problem(self) -> str:
-        """What is wrong, or an empty string."""
+        """Return what is wrong; empty when nothing is."""
         if self.pyspark is None or self.home is None:
             return "pyspark is not installed"
-        told = {
+        versions = {
             "pyspark": self.pyspark,
             "pyspark-client": self.client,
             "its Python files": self.files,
             "its jars": self.jars,
         }
-        differing = {what: version for what, version in told.items() if version not in (None, self.pyspark)}
+        differing = {what: version for what, version in versions.items() if version not in (None, self.pyspark)}
         if differing:
             others = ", ".join(f"{what} {version}" for what, version in differing.items())
             return f"pyspark {self.pyspark} is mixed with {others}: Python functions fail in Spark"
@@ -49,7 +52,7 @@ class Installation:
 
     @property
     def fix(self) -> str:
-        """The command that mends it."""
+        """Return the command that repairs the installation."""
         wanted = next((v for v in (self.jars, self.pyspark) if v), "4.1.3")
         return (
             f"{sys.executable} -m pip install --no-deps --force-reinstall "
@@ -58,13 +61,16 @@ class Installation:
 
 
 def spark_home() -> Path | None:
-    """The folder of the installed pyspark package, which is a SPARK_HOME."""
+    """Return the folder of the installed pyspark package, which is a SPARK_HOME; None: there is none."""
     spec = importlib.util.find_spec("pyspark")
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
 def inspect_installation(*, with_files: bool = False) -> Installation:
-    """Reads versions (milliseconds). with_files: also compares every Python file with its checksum (about a second)."""
+    """Read the versions of the installed Spark (milliseconds).
+
+    with_files: also compare every Python file with its checksum (about a second).
+    """
     home = spark_home()
     package = _distribution("pyspark")
     client = _distribution("pyspark-client")
@@ -98,7 +104,7 @@ def _jar_version(home: Path | None) -> str | None:
 
 
 def _altered(package: Distribution) -> tuple[str, ...]:
-    """Python files that are missing or whose checksum is not the one in the package's RECORD."""
+    """Return the Python files that are missing, or whose checksum is not the one in the package's RECORD."""
     found = []
     for entry in package.files or ():
         if entry.suffix != ".py" or entry.hash is None:

@@ -1,7 +1,7 @@
-"""Spark's archives on Python's path: pyspark, py4j and a jar, which spark-submit and Spark's workers put first there.
+"""Keep Python from importing out of Spark's archives: pyspark, py4j and a jar, which Spark puts first on Python's path.
 
 Python compiles what it imports from an archive each time, a second for pyspark. And until version 3.12 it lists every
-archive that it has looked into anew before each task of Spark's, a third of a second.
+archive that it has looked into again before each task of Spark's, a third of a second.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ NAMES = ("pyspark", "py4j-", "spark-core_")
 
 
 def forget_archives() -> None:
-    """Python looks into them when it imports something from them, no more before each task."""
+    """Keep Python from listing pyspark's archives before each task; it looks into them when it imports something."""
     for place, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter) and _is_sparks(finder.archive):
             del sys.path_importer_cache[place]

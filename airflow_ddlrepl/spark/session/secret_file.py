@@ -1,4 +1,4 @@
-"""Files that only their owner may read and that are gone when the block ends: how secrets reach another program."""
+"""Pass secrets to another program in files that only their owner may read and that are removed after the block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def private_file(text: str, suffix: str) -> Iterator[Path]:
-    """A fresh 0600 file with that text in the temporary folder."""
+    """Give a new file with that text and mode 0600 in the temporary folder."""
     descriptor, name = tempfile.mkstemp(prefix="ddlrepl-", suffix=suffix)
     path = Path(name)
     try:
@@ -24,24 +24,24 @@ def private_file(text: str, suffix: str) -> Iterator[Path]:
 
 @contextmanager
 def properties_file(
-    properties: Mapping[str, str], given: str | None, environment: Mapping[str, str] = os.environ
+    properties: Mapping[str, str], users_file: str | None, environment: Mapping[str, str] = os.environ
 ) -> Iterator[str | None]:
-    """A file for `spark-submit --properties-file`: what the user's file (else spark-defaults.conf) says, then ours.
+    """Give a file for `spark-submit --properties-file`: the user's properties (or spark-defaults.conf), then ours.
 
-    Spark properties may hold credentials of an object store, and a command line is visible to everyone.
-    Without properties of our own: the user's file as it is. environment: of the spark-submit that reads it.
+    Spark properties may hold credentials of an object store, and a command line is visible to everyone. Without
+    properties of our own the user's file is given as it is. environment: of the spark-submit that reads it.
     """
     if not properties:
-        yield given
+        yield users_file
         return
-    base = given or _defaults(environment)
+    base = users_file or _defaults(environment)
     text = Path(base).read_text(encoding="utf-8") + "\n" if base else ""
     with private_file(text + "".join(_line(*item) for item in properties.items()), ".properties") as path:
         yield str(path)
 
 
 def _defaults(environment: Mapping[str, str]) -> Path | None:
-    """What spark-submit itself would read without a file."""
+    """Return the file that spark-submit itself would read without this option; None: there is none."""
     home = environment.get("SPARK_HOME")
     folder = environment.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
     file = Path(folder) / "spark-defaults.conf" if folder else None
@@ -49,6 +49,6 @@ def _defaults(environment: Mapping[str, str]) -> Path | None:
 
 
 def _line(name: str, value: str) -> str:
-    """One line of a Java properties file."""
+    """Return one line of a Java properties file."""
     escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return f"{name}={escaped}\n"

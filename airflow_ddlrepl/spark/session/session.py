@@ -1,4 +1,4 @@
-"""One Spark session per process, started when it is first needed."""
+"""Start the process's one Spark session when it is first needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from airflow_ddlrepl import java
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.spark.session.connect_server import connected
+from airflow_ddlrepl.spark.session.connect_server import connect
 from airflow_ddlrepl.spark.session.python_archives import prefer_installed
 from airflow_ddlrepl.spark.session.secret_file import properties_file
 from airflow_ddlrepl.spark.session.settings import PROPERTIES_FILE, PYTHON, SparkSettings, is_local
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def session(app_name: str, settings: SparkSettings | None = None) -> SparkSession:
-    """The session that does the work: the one that spark-submit prepared, Spark Connect, or one started here.
+    """Return the session that does the work: the one that spark-submit prepared, Spark Connect, or one started here.
 
     Raises ConfigError CFG-401 when a JVM must be started here and no Java 17+ is found, Unreachable CON-130 or
     DdlReplError SPK-103 when a Spark Connect server does not answer or is another Spark.
@@ -38,11 +38,11 @@ def session(app_name: str, settings: SparkSettings | None = None) -> SparkSessio
         from pyspark.sql import SparkSession
 
         return SparkSession.builder.remote(settings.remote).getOrCreate()
-    return connected(settings.remote) if settings.remote else _started(app_name, settings)
+    return connect(settings.remote) if settings.remote else _started(app_name, settings)
 
 
 def session_parallelism(spark: SparkSession) -> int:
-    """Tasks that run at once."""
+    """Return how many tasks the session runs at once."""
     if ".connect." in type(spark).__module__:
         return _served(spark)
     return int(spark.sparkContext.defaultParallelism)
@@ -50,35 +50,35 @@ def session_parallelism(spark: SparkSession) -> int:
 
 @lru_cache(maxsize=1)
 def _served(spark: SparkSession) -> int:
-    if told := spark.conf.get("spark.default.parallelism", None):
-        return int(told)
+    if configured := spark.conf.get("spark.default.parallelism", None):
+        return int(configured)
     row = spark.range(1 << 16).selectExpr("spark_partition_id() AS p").agg({"p": "max"}).first()
     return int(row[0]) + 1 if row else 1
 
 
 def _submitted(app_name: str, settings: SparkSettings) -> SparkSession:
-    """spark-submit has read the user's options; ours only fill the gaps."""
+    """Return the session under spark-submit, which has read the user's options; ours only fill the gaps."""
     prefer_installed()
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     SparkContext._ensure_initialized()
-    given = SparkConf()
-    master = str(given.get("spark.master", settings.effective_master))
+    submitted = SparkConf()
+    master = str(submitted.get("spark.master", settings.effective_master))
     _stay_local(master)
     ours = SparkSettings(master, conf=settings.conf).properties()
     builder = SparkSession.builder.master(master)
-    if not given.contains("spark.app.name"):
+    if not submitted.contains("spark.app.name"):
         builder = builder.appName(app_name)
     for name, value in ours.items():
-        if not given.contains(name):
+        if not submitted.contains(name):
             builder = builder.config(name, value)
     with _starting(master):
         return builder.getOrCreate()
 
 
 def _started(app_name: str, settings: SparkSettings) -> SparkSession:
-    """Our options reach the JVM as a file that only we can read: everybody sees a command line."""
+    """Start a session here; our options reach the JVM in a file that only we can read, not on its command line."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -93,15 +93,18 @@ def _started(app_name: str, settings: SparkSettings) -> SparkSession:
     for name, value in ours.items():
         builder = builder.config(name, value)
     with _starting(settings.effective_master):
-        given = os.environ.get(PROPERTIES_FILE) or None
-        with properties_file(ours, given) as path, _submit_arguments(f"--properties-file {shlex.quote(str(path))}"):
+        users_file = os.environ.get(PROPERTIES_FILE) or None
+        with (
+            properties_file(ours, users_file) as path,
+            _submit_arguments(f"--properties-file {shlex.quote(str(path))}"),
+        ):
             SparkContext._ensure_initialized()
         return builder.getOrCreate()
 
 
 @contextmanager
 def _starting(master: str) -> Iterator[None]:
-    """Failures to start come from py4j or pyspark, and hold a page of Java."""
+    """Turn a failure of py4j or pyspark to start, with its page of Java, into a DdlReplError."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -109,9 +112,9 @@ def _starting(master: str) -> Iterator[None]:
         yield
     except (Py4JError, PySparkException) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        told = next((line for line in lines if re.match(r"(java|org)\.[\w.$]+: ", line)), lines[0] if lines else "")
+        reason = next((line for line in lines if re.match(r"(java|org)\.[\w.$]+: ", line)), lines[0] if lines else "")
         raise DdlReplError(
-            f"Spark does not start at {master}: {redact(told)}",
+            f"Spark does not start at {master}: {redact(reason)}",
             code="SPK-104",
             hint="does the master answer, and is there memory for one more app? `ddlrepl doctor` checks Java and Spark",
             retryable=True,
@@ -120,7 +123,7 @@ def _starting(master: str) -> Iterator[None]:
 
 @contextmanager
 def _submit_arguments(ours: str) -> Iterator[None]:
-    """What pyspark gives to the spark-submit that it starts, before what the user wants it to give."""
+    """Put our arguments before the user's in those that pyspark passes to the spark-submit that it starts."""
     before = os.environ.get("PYSPARK_SUBMIT_ARGS")
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{ours} {before or 'pyspark-shell'}"
     try:
@@ -132,7 +135,10 @@ def _submit_arguments(ours: str) -> Iterator[None]:
 
 
 def _stay_local(master: str) -> None:
-    """On one machine Spark would else start the first python3 of the PATH, and ask the network for the host's name."""
+    """Set this Python and a local address for a Spark on this machine.
+
+    Otherwise it would start the first python3 of the PATH, and ask the network for the host's name.
+    """
     if is_local(master):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

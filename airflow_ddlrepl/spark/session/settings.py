@@ -1,4 +1,4 @@
-"""Which Spark does the work, and the options that make a small local one start quickly. Imports no pyspark."""
+"""Decide where Spark runs, and set the options that let a small local one start quickly. Imports no pyspark."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ALWAYS = {
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """Where Spark runs.
+    """Where Spark runs, and with which properties.
 
     master: a Spark master; empty: what spark-submit says, else all cores of this machine.
     remote: URL of a running Spark Connect server (sc://…), which wins over master.
@@ -63,39 +63,41 @@ class SparkSettings:
 
     @classmethod
     def at(cls, place: str, conf: Mapping[str, str] = MappingProxyType({})) -> SparkSettings:
-        """place: a Spark master, or the sc:// URL of a Spark Connect server."""
+        """Return settings for a Spark master, or for the sc:// URL of a Spark Connect server."""
         return cls(remote=place, conf=conf) if place.startswith(CONNECT) else cls(place, conf=conf)
 
     @classmethod
     def from_environment(cls) -> SparkSettings:
-        """DDLREPL_SPARK_REMOTE or DDLREPL_SPARK_MASTER."""
+        """Return the settings in DDLREPL_SPARK_REMOTE or DDLREPL_SPARK_MASTER."""
         return cls.at(_place_of_environment())
 
     @classmethod
     def of(cls, channel: Channel, place: str = "") -> SparkSettings:
-        """The place given, else the environment's (above), else what the channel file says under `spark`."""
-        said = expand(channel.spark.remote or channel.spark.master)
-        return cls.at(place or _place_of_environment() or said, {**channel.spark.conf, **_conf_of_environment()})
+        """Return the settings for the place, else for the environment's, else for the channel's `spark`."""
+        of_channel = expand(channel.spark.remote or channel.spark.master)
+        return cls.at(place or _place_of_environment() or of_channel, {**channel.spark.conf, **_conf_of_environment()})
 
     @property
     def effective_master(self) -> str:
+        """Return the master, by default all cores of this machine."""
         return self.master or "local[*]"
 
     @property
     def parallelism(self) -> int:
-        """Cores of a local master. Of a cluster: spark.default.parallelism, or what it is asked for; else 2.
+        """Return how many tasks will run at once.
 
-        The started session tells the truth.
+        Of a local master: its cores. Of a cluster: spark.default.parallelism, or what the properties request; else 2.
+        The started session has the true number.
         """
         if self.remote or not is_local(self.effective_master):
-            return _asked_for(self.conf)
+            return _requested_parallelism(self.conf)
         cores = self.effective_master.removeprefix("local").strip("[]").partition(",")[0]
         if cores == "*":
             return len(os.sched_getaffinity(0))
         return int(cores) if cores.isdigit() else 1
 
     def properties(self) -> dict[str, str]:
-        """All Spark properties for the master, ours first, the user's on top."""
+        """Return all Spark properties for the master, ours overridden by the user's."""
         local = local_properties() if is_local(self.effective_master) else {}
         if self.conf.get(PYTHON, sys.executable) != sys.executable:
             local.pop(DAEMON, None)  # that Python may not have it
@@ -107,12 +109,12 @@ def _place_of_environment() -> str:
 
 
 def _conf_of_environment() -> dict[str, str]:
-    """Of the operator that has started this process, if one has."""
+    """Return the Spark properties of the operator that has started this process, if one has."""
     file = os.environ.get(CONF_FILE)
     return dict(json.loads(Path(file).read_text(encoding="utf-8"))) if file else {}
 
 
-def _asked_for(conf: Mapping[str, str]) -> int:
+def _requested_parallelism(conf: Mapping[str, str]) -> int:
     executors = _number(conf, "spark.executor.instances", 0) * _number(conf, "spark.executor.cores", 1)
     return _number(conf, "spark.default.parallelism", 0) or _number(conf, "spark.cores.max", 0) or executors or 2
 
@@ -125,11 +127,12 @@ def _number(conf: Mapping[str, str], name: str, default: int) -> int:
 
 
 def is_local(master: str) -> bool:
+    """Return whether the master is this machine."""
     return master.startswith("local")
 
 
 def local_properties() -> dict[str, str]:
-    """What only a Spark on this machine gets: it starts quickly, runs this very Python, nothing listens outside.
+    """Return the properties for a Spark on this machine: it starts quickly, runs this Python, opens no outside port.
 
     Raises ConfigError CFG-401 when there is no Java 17+.
     """

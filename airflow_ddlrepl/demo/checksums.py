@@ -1,4 +1,4 @@
-"""Are two databases equal? Asked of the servers themselves, with nothing of ours in between but SQL."""
+"""Compare two databases by checksums that the servers compute themselves, without our compare."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ WHERE c.relkind = 'r' AND c.relnamespace = %s::regnamespace ORDER BY c.relname, 
 
 
 @dataclass(frozen=True)
-class Facts:
-    """One table: its columns with their types, its rows and a checksum over all of them."""
+class TableChecksum:
+    """A table's columns with their types, its number of rows, and a checksum over all of them."""
 
     columns: dict[str, str]
     rows: int
@@ -26,8 +26,11 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Opinion:
-    """differences: one line per table that is missing or differs, in columns or in rows."""
+class DatabaseDiff:
+    """The result of comparing two databases.
+
+    differences: one line per table that is missing or differs, in columns or in rows.
+    """
 
     tables: int
     columns: int
@@ -35,23 +38,26 @@ class Opinion:
     differences: tuple[str, ...]
 
 
-def look(dsn: str, schema: str = "public") -> dict[str, Facts]:
-    """Every table by name, as the server itself tells it. dsn: a libpq URL."""
-    found: dict[str, Facts] = {}
+def read_checksums(dsn: str, schema: str = "public") -> dict[str, TableChecksum]:
+    """Return the checksum of every table by name. dsn: a libpq URL."""
+    found: dict[str, TableChecksum] = {}
     with connect(dsn) as connection:
         for name, columns in _columns(connection, schema).items():
             counted = connection.execute(_checksum(TableName(schema, name), columns)).fetchone()
-            found[name] = Facts(columns, *(counted or (0, "")))
+            found[name] = TableChecksum(columns, *(counted or (0, "")))
     return found
 
 
-def compare(source: str, target: str, schema: str = "public") -> Opinion:
-    """Every table of the source. source, target: libpq URLs."""
-    return judge(look(source, schema), look(target, schema))
+def compare(source: str, target: str, schema: str = "public") -> DatabaseDiff:
+    """Compare every table of the source with the target. source, target: libpq URLs."""
+    return diff_checksums(read_checksums(source, schema), read_checksums(target, schema))
 
 
-def judge(ours: dict[str, Facts], theirs: dict[str, Facts]) -> Opinion:
-    """Ours is what has to be there. Tables that only they have are not judged (a dropped table is kept there)."""
+def diff_checksums(ours: dict[str, TableChecksum], theirs: dict[str, TableChecksum]) -> DatabaseDiff:
+    """Compare the expected tables (ours) with those that are there (theirs).
+
+    Tables that only theirs has are ignored: a table that was dropped at the source stays at the target.
+    """
     found: list[str] = []
     for name, mine in ours.items():
         other = theirs.get(name)
@@ -61,7 +67,7 @@ def judge(ours: dict[str, Facts], theirs: dict[str, Facts]) -> Opinion:
             pairs = [(facts.rows, facts.checksum) for facts in (mine, other)]
             found.append(f"{name}: {pairs[0]} in the source, {pairs[1]} in the target")
     columns, rows = sum(len(facts.columns) for facts in ours.values()), sum(facts.rows for facts in ours.values())
-    return Opinion(len(ours), columns, rows, tuple(found))
+    return DatabaseDiff(len(ours), columns, rows, tuple(found))
 
 
 def _columns(connection: Any, schema: str) -> dict[str, dict[str, str]]:
@@ -82,7 +88,10 @@ def _unlike(ours: dict[str, str], theirs: dict[str, str] | None) -> str:
 
 
 def _checksum(table: TableName, columns: dict[str, str]) -> bytes:
-    """Rows, and the sum of a 64-bit hash of every row; every column by name, NULL told from ''."""
+    """Return the query for a table's number of rows and the sum of a 64-bit hash of every row.
+
+    Columns are in the order of their names; NULL differs from ''.
+    """
     parts = ", ".join(f"{quote(name)}::text" for name in columns)
     row = f"jsonb_build_array({parts})::text" if len(columns) <= 100 else f"concat_ws({literal('|')}, {parts})"
     query = f"SELECT count(*), coalesce(sum(hashtextextended({row}, 0)::numeric), 0)::text FROM {qualified(table)}"

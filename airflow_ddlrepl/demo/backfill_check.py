@@ -1,4 +1,4 @@
-"""The demo's last act: a backfill of the channel, by a real scheduler, replays the demo in two intervals."""
+"""The demo's last act: a real scheduler backfills the channel, and so replays the demo in two intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from airflow_ddlrepl.demo.second_opinion import Opinion, compare
+from airflow_ddlrepl.demo.checksums import DatabaseDiff, compare
 from airflow_ddlrepl.demo.standalone import Standalone
 from airflow_ddlrepl.errors import DdlReplError
 
@@ -19,22 +19,24 @@ PATIENCE = 900.0
 
 
 @dataclass(frozen=True)
-class Backfilled:
-    """How equal the replay is to the source after the last interval."""
+class BackfillCheck:
+    """A backfill, and how its replay differs from the source after the last interval."""
 
     intervals: tuple[str, ...]
-    opinion: Opinion
+    diff: DatabaseDiff
     seconds: float
 
     def line(self) -> str:
-        verdict = f"{len(self.opinion.differences)} differences" if self.opinion.differences else "equal to the source"
-        return f"{' and '.join(self.intervals)}: {self.opinion.tables} tables, {verdict}; {self.seconds:.0f}s"
+        """Return the check as one line of text."""
+        verdict = f"{len(self.diff.differences)} differences" if self.diff.differences else "equal to the source"
+        return f"{' and '.join(self.intervals)}: {self.diff.tables} tables, {verdict}; {self.seconds:.0f}s"
 
 
-def backfill(channel: Path, state: str, source: str, past: str, since: datetime) -> Backfilled:
-    """As `airflow backfill create` does it. state: an empty database for Airflow; it, source and past: libpq URLs.
+def backfill(channel: Path, state: str, source: str, past: str, since: datetime) -> BackfillCheck:
+    """Backfill the channel as `airflow backfill create` does, and compare the replay with the source.
 
-    since: when the channel was activated. Raises DdlReplError DEM-102 to DEM-104 when Airflow does not do it.
+    state: an empty database for Airflow; it, source and past are libpq URLs. since: when the channel was activated.
+    Raises DdlReplError DEM-102 to DEM-104 when Airflow fails.
     """
     started = time.monotonic()
     start, middle, end = bounds(since, datetime.now(UTC))
@@ -54,11 +56,11 @@ def backfill(channel: Path, state: str, source: str, past: str, since: datetime)
         if list(states.values()) != ["success", "success"]:
             raise DdlReplError(f"the backfill ended with {states}: {airflow.task_logs()}", code="DEM-104")
     intervals = tuple(f"{a:%H:%M} to {b:%H:%M}" for a, b in ((start, middle), (middle, end)))
-    return Backfilled(intervals, compare(source, past), time.monotonic() - started)
+    return BackfillCheck(intervals, compare(source, past), time.monotonic() - started)
 
 
 def bounds(since: datetime, now: datetime) -> tuple[datetime, datetime, datetime]:
-    """Two intervals of whole minutes that hold everything in between."""
+    """Return the bounds of two intervals of whole minutes that contain all the time in between."""
     start = since.replace(second=0, microsecond=0)
     end = max(now.replace(second=0, microsecond=0) + MINUTE, start + 2 * MINUTE)
     middle = start + max(MINUTE, (end - start) / 2)

@@ -1,4 +1,4 @@
-"""What Airflow itself keeps in order, its schema doesn't enforce, and a revision then counts on.
+"""Rules that Airflow keeps, that its schema doesn't enforce, and that one of its revisions relies on.
 
 Random rows break such rules, so they are restored right before the revision that needs them. Each of these is a
 limit of Airflow's revisions on a filled database, not of the replication.
@@ -39,6 +39,6 @@ SOFT_REFERENCES: dict[tuple[str, str], tuple[str, str]] = {
 
 
 def restore(connection: Connection[Any], revision: str) -> None:
-    """Makes the rows fit for this revision. connection: autocommit."""
+    """Change the rows so that this revision can run. connection: autocommit."""
     for statement in BEFORE.get(revision, ()):
         connection.execute(statement.encode())
