@@ -1,6 +1,7 @@
 """HVR's table of DDL statements: what each does at a target, with and without AdaptDDL, for every source database.
 
-How a source database deviates is in its profile (`config/hvr/profile.py`); `docs/tools/hvr/decision.py` applies policies.
+How a source database deviates is in its profile (`config/hvr/profile.py`). `docs/tools/hvr/decision.py` applies the
+policies.
 """
 
 from __future__ import annotations
