@@ -21,12 +21,24 @@ class StepKind(StrEnum):
     REFUSE = "refuse"
 
 
+class Omission(StrEnum):
+    """What the target goes without where a warning is all that a change gets.
+
+    ROWS: a policy says WARNING, so rows may differ from the source's. CHANGE: the target's rules discard the change.
+    """
+
+    NOTHING = ""
+    ROWS = "rows"
+    CHANGE = "change"
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step. why: the change or reason, for people. policy: who decided, e.g. "on_enroll_break=REFRESH".
 
     own_transaction: must be committed before the rest (a new enum label). shared: other tables' plans for the
     same DDL may hold the same step; run equal ones once. replaces: it ends with another table in the place of this one.
+    omits: what the target goes without.
     """
 
     kind: StepKind
@@ -38,6 +50,11 @@ class Step:
     replaces: bool = False
     code: str = ""
     hint: str = ""
+    omits: Omission = Omission.NOTHING
+
+    def to_json(self) -> dict[str, Any]:
+        """For `ddlrepl plan --json`."""
+        return {name: value for name, value in asdict(self).items() if name != "omits"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +141,7 @@ class TablePlan:
             "changes": list(self.changes),
             "evidence": list(self.evidence),
             "policies": list(self.policies),
-            "steps": [asdict(step) for step in self.steps],
+            "steps": [step.to_json() for step in self.steps],
             "hazards": list(self.hazards),
             "needs_refresh": self.needs_refresh,
             "stops": self.stops,

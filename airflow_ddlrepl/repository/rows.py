@@ -154,6 +154,11 @@ class ControlRow:
     created: datetime
     removed: datetime | None
 
+    @property
+    def policy_name(self) -> str:
+        """The policy that set it, without its value."""
+        return self.policy.partition("=")[0]
+
     def to_json(self) -> dict[str, Any]:
         """Return the control as a JSON object, as the command line prints it."""
         return {
@@ -213,10 +218,16 @@ class ErrorRow:
     table: str | None
     at: str | None
     created: datetime
+    target: str | None = None
+
+    @property
+    def family(self) -> str:
+        """The kind of error: its code up to the dash, such as CON for a server that does not answer."""
+        return self.code.partition("-")[0]
 
     def to_json(self) -> dict[str, Any]:
         """Return the error as a JSON object, as the command line prints it."""
         return {
-            **{name: getattr(self, name) for name in self.__dataclass_fields__},
+            **{name: getattr(self, name) for name in self.__dataclass_fields__ if name != "target"},
             "created": self.created.isoformat(),
         }

@@ -7,7 +7,7 @@ from dataclasses import replace
 from airflow_ddlrepl.adapt.plan.responses import LOOK
 from airflow_ddlrepl.adapt.plan.sql_steps import Rendering
 from airflow_ddlrepl.adapt.plan.verdicts import Case
-from airflow_ddlrepl.adapt.plan_model import Step, StepKind
+from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind
 from airflow_ddlrepl.config.sections.policies import OnPreserveAlterTableFail
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
@@ -33,7 +33,7 @@ def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
         return (Step(StepKind.CONTROL, refusal.why, policy=said, hint=LOOK),)
     if policy is OnPreserveAlterTableFail.WARNING:
         left = "the target's table is left as it is, and its rows may differ from the source"
-        return (Step(StepKind.WARN, f"{refusal.why}: {left}", policy=said),)
+        return (Step(StepKind.WARN, f"{refusal.why}: {left}", policy=said, omits=Omission.ROWS),)
     if not case.is_in_tree and not waits:
         if policy is OnPreserveAlterTableFail.CREATE_AS_SELECT:
             return ()

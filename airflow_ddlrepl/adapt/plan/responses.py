@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from airflow_ddlrepl.adapt.plan.verdicts import By, Case, Verdict
-from airflow_ddlrepl.adapt.plan_model import Step, StepKind
+from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault, OnEnrollBreak
 
@@ -42,7 +42,8 @@ def respond(verdict: Verdict, policy: Policy) -> Iterator[Step]:
     elif verdict.reload:
         kind, decided = _kind(verdict.by, policy)
         said = " (rows at the target may differ from the source)" if kind is StepKind.WARN else ""
-        yield Step(kind, verdict.why + said, policy=decided, hint=_HINT.get(kind, ""))
+        omits = Omission.ROWS if kind is StepKind.WARN else Omission.NOTHING
+        yield Step(kind, verdict.why + said, policy=decided, hint=_HINT.get(kind, ""), omits=omits)
 
 
 def _kind(by: By, policy: Policy) -> tuple[StepKind, str]:

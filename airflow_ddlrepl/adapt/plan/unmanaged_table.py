@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_ddlrepl.adapt.plan.responses import STILL_WAITS
-from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
+from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.target_shape import hold
@@ -16,8 +16,6 @@ from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.model.table import Table
 
 WHY = "no AdaptDDL action on both sides: the target is left as it is"
-RULES = "rules."
-"""How the policy of a change begins that rules discard."""
 
 
 def left_alone(
@@ -30,7 +28,8 @@ def left_alone(
     table = new or old
     assert table is not None
     changes = _changes(old, new, before)
-    steps = [Step(StepKind.WARN, f"{change}: {policy.discarded or WHY}", policy=policy.discarded) for change in changes]
+    why, omits = policy.discarded or WHY, Omission.CHANGE if policy.discarded else Omission.NOTHING
+    steps = [Step(StepKind.WARN, f"{change}: {why}", policy=policy.discarded, omits=omits) for change in changes]
     if facts.is_pending and new is not None:
         steps.append(STILL_WAITS)
     shape = old

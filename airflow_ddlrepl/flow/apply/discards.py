@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.adapt.plan.unmanaged_table import RULES
+from airflow_ddlrepl.adapt.plan_model import Omission
 from airflow_ddlrepl.adapt.program.program import Discarded, Program
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
@@ -53,7 +53,7 @@ def discarded(
         found.add(one, sum(_rows(run, file, one, known(one)) for file in files.get(one.table_id, ())) if rows else 1)
     for step in program.steps:
         for part in step.plan.steps if step.plan else ():
-            if part.policy.startswith(RULES) and step.plan is not None:
+            if part.omits is Omission.CHANGE and step.plan is not None:
                 place = (step.table_id, ChangeKind.DDL, step.plan.name, step.key, step.key)
                 found.add(Discarded(*place, part.policy), 1)
     for one in _nowhere(run, ahead, program, files):

@@ -193,7 +193,7 @@ class _Planner:
     @cached_property
     def _stopped(self) -> dict[int, Refusal]:
         rows = self.run.repository.controls(self.run.channel.name, self.target)
-        return {row.key.lsn: Refusal(row.reason, False) for row in rows if row.policy.startswith(POLICY)}
+        return {row.key.lsn: Refusal(row.reason, False) for row in rows if row.policy_name == POLICY}
 
     @cached_property
     def _publishes_generated(self) -> bool:

@@ -13,12 +13,11 @@ from functools import partial
 from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.plan.new_table import JOINS
-from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
+from airflow_ddlrepl.adapt.plan_model import Omission, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.builder import ProgramBuilder, whole
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.config.sections.policies import OnEnrollBreak
 from airflow_ddlrepl.engines.postgres.merge.stage import stage_all
 from airflow_ddlrepl.engines.postgres.merge.stage_task import (
     StageTask,
@@ -287,7 +286,7 @@ def _declined(program: Program) -> Iterator[Record]:
         if step.event.kind is EventKind.NO_TRUNCATE:
             yield RefreshDeclined(step.table_id, TRUNCATED, Lsn(step.key.lsn))
         for part in step.plan.steps if step.plan and not step.plan.needs_refresh else ():
-            if part.kind is StepKind.WARN and part.policy.endswith(f"={OnEnrollBreak.WARNING}"):
+            if part.omits is Omission.ROWS:
                 yield RefreshDeclined(step.table_id, f"{part.policy}: {part.why}", Lsn(step.key.lsn))
 
 
