@@ -24,10 +24,12 @@ class DdlReplError(Exception):
     """This error says what went wrong and what a person can do about it.
 
     code: stable, e.g. "SRC-101". target/table/at: where it happened, and the log position, when known.
-    hint: the next step. retryable: the same call may succeed later without any change.
+    hint: the next step. retryable: the same call may succeed later without any change. is_local: it concerns one target
+    or one stage, and the others of the run go on; else it ends the whole run.
     """
 
     exit_code = Exit.FAILED
+    is_local = False
 
     def __init__(
         self,
@@ -76,9 +78,19 @@ class ConfigError(DdlReplError):
 class SourceError(DdlReplError):
     """The source refuses or lacks something (SRC-…)."""
 
+    is_local = True
+
 
 class TargetError(DdlReplError):
     """The target refuses or lacks something (TGT-…)."""
+
+    is_local = True
+
+
+class ServerRefusal(DdlReplError):
+    """A server refuses a statement for a reason that nobody expected (SQL-…)."""
+
+    is_local = True
 
 
 class UnreadableRows(TargetError):
@@ -89,18 +101,26 @@ class Unreachable(DdlReplError):
     """A source, target, repository or trail does not answer (CON-…)."""
 
     exit_code = Exit.UNREACHABLE
+    is_local = True
+    family = "CON"
 
 
 class DiskFull(DdlReplError):
     """The disk of the trail, of the repository or of a database server is full (DSK-…)."""
 
+    is_local = True
+
 
 class TrailError(DdlReplError):
     """A trail file is missing, truncated or foreign (TRL-…)."""
 
+    is_local = True
+
 
 class CannotAdapt(DdlReplError):
     """A schema change is covered by no policy, or the target can't represent it (ADP-…)."""
+
+    is_local = True
 
 
 class AlterRefused(CannotAdapt):
@@ -123,6 +143,7 @@ class ControlStop(DdlReplError):
     """A target waits at a control, a breakpoint that a person has to remove (CTL-…)."""
 
     exit_code = Exit.CONTROL
+    is_local = True
 
 
 class LockHeld(DdlReplError):

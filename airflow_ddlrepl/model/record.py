@@ -17,6 +17,7 @@ JOINED = "the table joined the channel at activation"
 NEW_TRAIL = "the trail was lost, and a new one has begun"
 UNREADABLE = "rows came that the target can't read"  # no value of theirs is stored
 
+RELOAD = "reload"  # as the actions say, of a table that is loaded again and again because the log can't bring it
 FIRST_LOAD = "first"  # as the actions say, of a table whose rows the target could never have had
 
 
@@ -38,8 +39,8 @@ class StepApplied:
 class RefreshRequested:
     """A table waits for a refresh since position `at`.
 
-    is_by_hand: a person requested it, and the person's reason replaces others. how: refresh options, or FIRST; empty:
-    as the channel file's actions say.
+    is_by_hand: a person requested it, and the person's reason replaces others. how: refresh options, FIRST_LOAD or
+    RELOAD; empty: as the channel file's actions say.
     """
 
     table_id: int

@@ -47,7 +47,7 @@ class Runs(Base):
         place = f"target {error.target}: "
         message = error.message if not error.target or place[:-2] in error.message else place + error.message
         text = {"message": redact(message), "hint": redact(error.hint)}
-        where = {"table_name": error.table, "at": error.at}
+        where = {"target": error.target, "table_name": error.table, "at": error.at}
         with self._database.write() as connection:
             connection.execute(insert(errors).values(**values, **text, **where, created=self._database.now(connection)))
 
@@ -82,5 +82,5 @@ def _run(row: Any) -> RunRow:
 
 
 def _error(row: Any) -> ErrorRow:
-    what = (row.code, row.message, row.hint, row.table_name, row.at, row.created)
+    what = (row.code, row.message, row.hint, row.table_name, row.at, row.created, row.target)
     return ErrorRow(row.id, row.run_id, row.stage, *what)

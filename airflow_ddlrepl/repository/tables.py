@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 SCHEMA = "ddlrepl_repository"  # on PostgreSQL; SQLite has a file of its own
-HEAD = "0001"  # the newest migration
+HEAD = "0002"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
@@ -217,6 +217,7 @@ errors = Table(
     Column("code", Text, nullable=False),
     Column("message", Text, nullable=False),
     Column("hint", Text, nullable=False),
+    Column("target", Text),
     Column("table_name", Text),
     Column("at", Text),
     Column("created", Moment, nullable=False),

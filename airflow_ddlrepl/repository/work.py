@@ -8,7 +8,7 @@ from sqlalchemy import delete, select, update
 
 from airflow_ddlrepl.errors import ConfigError, RepositoryError
 from airflow_ddlrepl.model.position import LogKey, Lsn
-from airflow_ddlrepl.model.record import RELOADED, RefreshRequested, StepApplied
+from airflow_ddlrepl.model.record import RELOAD, RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
 from airflow_ddlrepl.repository.rows import ControlRow, LedgerRow, RefreshRow, StepState
 from airflow_ddlrepl.repository.tables import controls, ledger, refreshes
@@ -94,8 +94,8 @@ class Work(Base):
         with self._fenced(channel, token) as connection:
             row = connection.execute(pending).first()
             if row is None:
-                if request.reason == RELOADED:  # again and again: only the last one is remembered
-                    former = (refreshes.c.state == "done", refreshes.c.reason == RELOADED)
+                if request.how == RELOAD:  # again and again: only the last one is remembered
+                    former = (refreshes.c.state == "done", refreshes.c.how == RELOAD)
                     connection.execute(delete(refreshes).where(*where, *former))
                 values = {"channel": channel, "target": target, "table_id": request.table_id, **wish}
                 made = {"requested_at": int(request.at), "state": "pending", "created": self._database.now(connection)}

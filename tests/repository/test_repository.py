@@ -289,12 +289,23 @@ def test_a_newer_repository_is_refused(repository: Repository, location: str) ->
 
 
 def test_failed_migration_leaves_nothing(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upgrading, "HEAD", "0002")
-    with pytest.raises(Exception, match="0002"):
+    monkeypatch.setattr(upgrading, "HEAD", "9999")
+    with pytest.raises(Exception, match="9999"):
         Repository.open(location)
     monkeypatch.undo()
     with Repository.open(location) as opened:
         assert opened.channels() == []
+
+
+def test_an_older_repository_gets_the_new_columns(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrading, "HEAD", "0001")
+    with Repository.open(location) as opened:
+        opened.ensure_channel("shop", "f")
+    monkeypatch.undo()
+    with Repository.open(location) as opened:
+        opened.record_error("shop", "r", "capture", Unreachable("away", code="CON-101", target="warehouse"))
+        (row,) = opened.errors("shop")
+    assert (row.target, row.family, row.message) == ("warehouse", Unreachable.family, "target warehouse: away")
 
 
 def test_sqlite_file_is_for_its_owner(tmp_path: Path) -> None:

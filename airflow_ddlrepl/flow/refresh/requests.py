@@ -13,7 +13,7 @@ from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.record import BY_HAND, FIRST_LOAD, UNREADABLE, RefreshRequested
+from airflow_ddlrepl.model.record import BY_HAND, FIRST_LOAD, RELOAD, UNREADABLE, RefreshRequested
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.repository.rows import RefreshRow
@@ -78,7 +78,7 @@ def options_of(run: RunContext, target: str, table: TableName, asked: RefreshRow
     source.
     """
     how = asked.how if asked else ""
-    if how not in ("", FIRST_LOAD):
+    if how not in ("", FIRST_LOAD, RELOAD):
         return read_options(how)
     options = policy_at(run.channel, target, table).refresh
     return replace(options, mask=options.mask - {Difference.INSERT}) if how == FIRST_LOAD else options

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 log = logging.getLogger("ddlrepl")
-UNREACHABLE = "CON-"  # how the codes of what does not answer begin
 AGAIN_SECONDS = 2
 """How long a target has to answer that an earlier stage has found not to answer."""
 
@@ -142,9 +141,7 @@ class RunContext:
         if self.run_id in (this_holder(), _this_run()):  # a process that does all stages, or one of them for itself
             return frozenset()
         rows = self.repository.errors_of_run(self.channel.name, self.run_id, but=self.stage)
-        said = [row.message for row in rows if row.code.startswith(UNREACHABLE)]
-        names = (target.name for target in self.channel.targets)
-        return frozenset(name for name in names if any(text.startswith(named(name)) for text in said))
+        return frozenset(row.target for row in rows if row.target is not None and row.family == Unreachable.family)
 
     def require_own_databases(self) -> None:
         """Raises TargetError TGT-105 when two of the targets that answer are one database."""
@@ -295,4 +292,6 @@ def about_target(name: str, error: DdlReplError) -> DdlReplError:
     """The error with the target's name before it."""
     kind, where = type(error), named(name)
     text = error.message if error.message.startswith(where) else f"{where}{error.message}"
-    return kind(text, code=error.code, table=error.table, at=error.at, hint=error.hint, retryable=error.retryable)
+    return kind(
+        text, code=error.code, target=name, table=error.table, at=error.at, hint=error.hint, retryable=error.retryable
+    )

@@ -7,20 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.engines import explained
-from airflow_ddlrepl.errors import (
-    CannotAdapt,
-    ControlStop,
-    DdlReplError,
-    DiskFull,
-    SourceError,
-    TargetError,
-    TrailError,
-    Unreachable,
-)
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import log
-
-OF_ONE = (CannotAdapt, ControlStop, DiskFull, SourceError, TargetError, TrailError, Unreachable)
-OF_A_SERVER = "SQL-"  # how the codes of what a driver says begin
 
 
 @dataclass
@@ -37,7 +25,7 @@ class FailureIsolation:
             yield
         except Exception as error:
             told = error if isinstance(error, DdlReplError) else explained(error)
-            if told is None or not (isinstance(told, OF_ONE) or told.code.startswith(OF_A_SERVER)):
+            if told is None or not told.is_local:
                 raise
             told.target = told.target or target
             told.__cause__ = error.__cause__ if told is error else error

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.errors import DdlReplError, RepositoryError, Unreachable
+from airflow_ddlrepl.errors import DdlReplError, RepositoryError, ServerRefusal, Unreachable
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
@@ -72,7 +72,7 @@ class Breaks:
     [
         (ZeroDivisionError("postgresql://me:geheim@host/db"), "INT-100", ZeroDivisionError),
         (psycopg.OperationalError("server closed the connection unexpectedly"), "CON-104", Unreachable),
-        (psycopg.errors.InsufficientPrivilege("permission denied for table t"), "SQL-101", DdlReplError),
+        (psycopg.errors.InsufficientPrivilege("permission denied for table t"), "SQL-101", ServerRefusal),
     ],
 )
 def test_what_nobody_expected_is_recorded_too(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from airflow_ddlrepl.errors import DdlReplError, DiskFull, Unreachable
+from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, Unreachable
 
 EITHER = "the source or a target"
 DISK_FULL = "53100"
@@ -27,7 +27,7 @@ def errors() -> Any:
 def explained(error: BaseException) -> DdlReplError | None:
     """A driver's error that nobody expected, as one that says what to do; None when it is no driver's.
 
-    As `passing`; and DdlReplError SQL-102: a lock can't be had, SQL-101: a right is missing, SQL-100: anything else.
+    As `passing`; and ServerRefusal SQL-102: a lock can't be had, SQL-101: a right is missing, SQL-100: anything else.
     """
     import psycopg
 
@@ -37,7 +37,7 @@ def explained(error: BaseException) -> DdlReplError | None:
     if (known := passing(error)) is not None:
         return known
     if state in CONTENTION:
-        return DdlReplError(
+        return ServerRefusal(
             f"a lock can't be had in time: {text}",
             code="SQL-102",
             hint="a long query or an idle transaction holds it (pg_stat_activity, pg_blocking_pids); run again",
@@ -45,8 +45,10 @@ def explained(error: BaseException) -> DdlReplError | None:
         )
     if state == "42501":
         hint = "give it to the role of the location, at the source or the target; `ddlrepl doctor` looks for more"
-        return DdlReplError(f"a right is missing: {text}", code="SQL-101", hint=hint)
-    return DdlReplError(f"the source or a target refuses: {text}", code="SQL-100", hint="its log tells more; run again")
+        return ServerRefusal(f"a right is missing: {text}", code="SQL-101", hint=hint)
+    return ServerRefusal(
+        f"the source or a target refuses: {text}", code="SQL-100", hint="its log tells more; run again"
+    )
 
 
 def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:

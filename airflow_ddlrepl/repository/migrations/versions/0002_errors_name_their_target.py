@@ -1,0 +1,16 @@
+"""An error names the target that it is about in a column of its own."""
+
+from __future__ import annotations
+
+from alembic import op
+from sqlalchemy import Column, Text
+
+from airflow_ddlrepl.repository.tables import SCHEMA
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    schema = None if op.get_bind().dialect.name == "sqlite" else SCHEMA  # no translated name in an ALTER
+    op.add_column("errors", Column("target", Text), schema=schema)
