@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_ddlrepl import ddl
+from airflow_ddlrepl.adapt.plan.context import PlanContext
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan.text import as_text
 from airflow_ddlrepl.adapt.plan.verdicts import JUDGE
@@ -64,12 +65,14 @@ def test_planning_again_finds_nothing(
 ) -> None:
     render = PostgresDdl(facts.server_version)
     start = hold(old, None, facts)
-    made = plan(start, new, render=render, evidence=evidence, policy=policy, facts=facts, source_before=old)
+    made = plan(
+        start, new, render=render, evidence=evidence, policy=policy, facts=facts, context=PlanContext(source_before=old)
+    )
     assert made.shape is not None
     if any(s.kind is StepKind.REFUSE for s in made.steps):
         assert made.shape == start and made.stops and made.refusal() is not None and not made.sql
         return
-    again = plan(made.shape, new, render=render, policy=policy, facts=facts, source_before=new)
+    again = plan(made.shape, new, render=render, policy=policy, facts=facts, context=PlanContext(source_before=new))
     assert again.steps == () and again.changes == ()
     assert comparable(again.shape or new) == comparable(made.shape)
 
@@ -185,5 +188,7 @@ def test_a_new_expression_of_the_users_brings_the_values_anew() -> None:
     facts = TargetFacts(publishes_generated=True)
     old = OLD.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="id * 2", generated="stored")))
     new = old.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="public.f(id)", generated="stored")))
-    made = plan(hold(old, None, facts), new, render=PostgresDdl(18), facts=facts, source_before=old)
+    made = plan(
+        hold(old, None, facts), new, render=PostgresDdl(18), facts=facts, context=PlanContext(source_before=old)
+    )
     assert made.needs_refresh and made.shape is not None and made.shape.column(2).generated == ""

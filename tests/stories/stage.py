@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 
+from airflow_ddlrepl.adapt.plan.context import PlanContext
 from airflow_ddlrepl.adapt.plan.new_table import reshape
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
@@ -122,7 +123,13 @@ class Stage:
         )
         render = PostgresDdl(facts.server_version)
         return plan(
-            shape, new, render=render, evidence=evidence, policy=self._policy(at), facts=facts, source_before=old
+            shape,
+            new,
+            render=render,
+            evidence=evidence,
+            policy=self._policy(at),
+            facts=facts,
+            context=PlanContext(source_before=old),
         )
 
     def _policy(self, name: TableName) -> Policy:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_ddlrepl.adapt.plan.dropped_table import makes_way
+from airflow_ddlrepl.adapt.plan.responses import respond
+from airflow_ddlrepl.adapt.plan.verdicts import judge_new
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.keep_structure import keep_structure
@@ -26,8 +28,6 @@ from airflow_ddlrepl.ddl.types.create_type import CreateType
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
 
-JOINS = "the table may hold rows from before it joined the channel"
-
 
 def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
     """Rows that the log doesn't carry (the table had some before it joined) come by a refresh."""
@@ -37,8 +37,8 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     wanted = keep_structure(as_seen(existing, held), held) if existing and policy.keep_existing_structure else held
     wanted = like_parent(wanted, facts.parent_shape)
     keeps = existing is not None and policy.keeps_old_rows
-    refreshes = (evidence.filled is not False or keeps) and not held.is_partitioned
-    stays = refreshes and (keeps or not facts.is_orphaned)  # the one that is there, up to the refresh
+    verdicts = tuple(judge_new(held, evidence, keeps_rows=keeps))
+    stays = bool(verdicts) and (keeps or not facts.is_orphaned)  # the one that is there, up to the refresh
     try:
         warned = [Step(StepKind.WARN, why) for why in become_text(new, held)]
         structure = _structure(existing, wanted, stays, render)
@@ -52,8 +52,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
         steps.append(
             Step(StepKind.REFUSE, why, code="ADP-103", hint="publish_generated_columns = stored (PostgreSQL 18)")
         )
-    if refreshes:
-        steps.append(Step(StepKind.REFRESH, JOINS))
+    steps += [step for verdict in verdicts for step in respond(verdict, policy)]
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
     gives_way = existing is not None and not partitioned_alike(existing, wanted)
     return TablePlan(

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from types import MappingProxyType
 
+from airflow_ddlrepl.adapt.plan.context import PlanContext
+from airflow_ddlrepl.adapt.plan.ddl_replay import replayed
 from airflow_ddlrepl.adapt.plan.dropped_table import dropped
 from airflow_ddlrepl.adapt.plan.new_table import created
 from airflow_ddlrepl.adapt.plan.refused_alter import answer_refusal, is_left, rendered
-from airflow_ddlrepl.adapt.plan.responses import answer
+from airflow_ddlrepl.adapt.plan.responses import answer, respond, with_refresh
+from airflow_ddlrepl.adapt.plan.settings import SettingsChange
 from airflow_ddlrepl.adapt.plan.sql_steps import Rendering
-from airflow_ddlrepl.adapt.plan.unmanaged_table import left_alone
-from airflow_ddlrepl.adapt.plan.verdicts import REWRITTEN, Case, is_rewritten, judge
+from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY, left_alone
+from airflow_ddlrepl.adapt.plan.verdicts import (
+    REWRITTEN,
+    Case,
+    is_rewritten,
+    judge,
+    judge_columns,
+    judge_late,
+    judge_settings,
+)
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.partitions import joined
 from airflow_ddlrepl.adapt.shape.target_shape import become_text, hides_values, hold
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
-from airflow_ddlrepl.config.hvr.ddl_table import Ddl
+from airflow_ddlrepl.config.sections.table_mapping import names_in
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Column, Table
 
-LATE = "the table holds rows from before the log carried them"
+CHANGED = "the channel file says otherwise of the table at this target"
 
 
 def plan(
@@ -37,27 +48,58 @@ def plan(
     evidence: Evidence = NOTHING_KNOWN,
     policy: Policy = Policy(),  # noqa: B008
     facts: TargetFacts = TargetFacts(),  # noqa: B008
-    source_before: Table | None = None,
-    needs: Mapping[Ddl, str] = MappingProxyType({}),
+    context: PlanContext = PlanContext(),  # noqa: B008
 ) -> TablePlan:
-    """What one target has to do because a table changed.
+    """Return what one target has to do because a table changed.
 
     old: the shape the target table stands at (a former plan's `shape`), None when it isn't there. new: the source
-    table's shape now, None when it was dropped. source_before: the source's own shape before, if known; it tells
-    what really changed where the target holds less or more than the source. needs: as in `Case`; a PostgreSQL source
-    needs none. A refused change is a step of kind refuse, never an exception.
+    table's shape now, None when it was dropped. A refused change is a step of kind refuse, never an exception.
     """
     if old is None and new is None:
         raise ValueError("a plan needs a table before or after")
+    found = _by_shapes(old, new, evidence, policy, facts, render, context)
+    if context.settings is not None:
+        found = _with_settings(found, old, policy, context.settings)
+    if context.text is not None:
+        found = replayed(found, context.text, render)
+    return with_refresh(found, judge_settings(context.settings)) if context.settings is not None else found
+
+
+def _with_settings(found: TablePlan, old: Table | None, policy: Policy, settings: SettingsChange) -> TablePlan:
+    """Return the plan with the file's settings, in the file's words where the file has changed and no statement.
+
+    old: the shape at which the target's table stands.
+    """
+    found = replace(found, properties=settings.now)
+    if settings.kind is not EventKind.PROPERTIES or settings.before is None:
+        return found
+    if not policy.adapts and names_in(settings.now) == names_in(settings.before):
+        return found
+    if not policy.adapts:
+        return replace(found, steps=(*found.steps, Step(StepKind.WARN, f"{CHANGED}; {policy.discarded or WHY}")))
+    changes = tuple(map(str, diff(old, found.shape))) if found.shape is not None else ()
+    return replace(found, changes=changes, evidence=(CHANGED,) if found.changes_anything else ())
+
+
+def _by_shapes(
+    old: Table | None,
+    new: Table | None,
+    evidence: Evidence,
+    policy: Policy,
+    facts: TargetFacts,
+    render: Renderer,
+    context: PlanContext,
+) -> TablePlan:
+    """Return the plan that the shapes alone lead to: it makes the target's table what the source's is."""
     if not policy.adapts and not _is_new_partition(old, new, facts):
-        return left_alone(old, new, source_before, evidence, policy, facts)
+        return left_alone(old, new, context.source_before, evidence, policy, facts)
     if new is None:
         assert old is not None
         return dropped(old, evidence, policy, facts, render)
     if old is None or old.id != new.id:
         existing = facts.existing or (hold(old, facts.name_before, facts) if old else None)
         return created(new, evidence, policy, replace(facts, existing=existing), render)
-    return _altered(old, new, source_before or old, evidence, policy, facts, render, needs)
+    return _altered(old, new, evidence, policy, facts, render, context)
 
 
 def _is_new_partition(old: Table | None, new: Table | None, facts: TargetFacts) -> bool:
@@ -73,13 +115,13 @@ def target_shape(table: Table, *, facts: TargetFacts = TargetFacts()) -> Table: 
 def _altered(
     old: Table,
     new: Table,
-    before: Table,
     evidence: Evidence,
     policy: Policy,
     facts: TargetFacts,
     render: Renderer,
-    needs: Mapping[Ddl, str],
+    context: PlanContext,
 ) -> TablePlan:
+    before = context.source_before or old
     notes: list[str] = []
     known: list[str] = []
     held = hold(new, facts.name_after, facts, notes.append)
@@ -89,13 +131,13 @@ def _altered(
     wanted = want(table_state, held, policy)
     if _is_attached(table_state, wanted):
         wanted = joined(wanted, facts.parent_shape)
-    case = Case(new, held, evidence, policy, facts, needs)
+    case = Case(new, held, evidence, policy, facts, context.needs)
     try:
         verdicts = [verdict for change in found for verdict in judge(change, case)]
-        late = (*_late(case), *_lacking(was, table_state))
-        if not late and not any(verdict.reload for verdict in verdicts) and is_rewritten(case, found):
+        missing = (*judge_late(case), *judge_columns(was, table_state))
+        if not any(verdict.reload for verdict in (*verdicts, *missing)) and is_rewritten(case, found):
             verdicts.append(REWRITTEN)
-        verdict_steps = (*answer(verdicts, case), *late)
+        verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))
         verdict_steps += answer_refusal(case, _waits(verdict_steps))
         hidden = _hidden(new, held, facts, was)
         texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
@@ -126,22 +168,6 @@ def _is_attached(table_state: Table, wanted: Table) -> bool:
 
 def _waits(steps: Iterable[Step]) -> bool:
     return any(s.kind is StepKind.REFRESH for s in steps)
-
-
-def _late(case: Case) -> tuple[Step, ...]:
-    """Rows from before the table was published: no policy rules over them, as with a new table."""
-    if not case.evidence.filled or case.held.is_partitioned:
-        return ()
-    return (Step(StepKind.REFRESH, LATE),)
-
-
-def _lacking(was: Table, table_state: Table) -> tuple[Step, ...]:
-    """Columns that the target did not follow before: what they hold is in no change."""
-    there = {column.id for column in table_state.columns}
-    names = ", ".join(c.name for c in was.columns if c.id not in there and not c.generated)
-    if not names or was.is_partitioned:
-        return ()
-    return (Step(StepKind.REFRESH, f"the target's table lacks what the source's had before: {names}"),)
 
 
 def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from airflow_ddlrepl.adapt.plan.verdicts import By, Case, Verdict
-from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind
+from airflow_ddlrepl.adapt.plan.verdicts import WAITS, By, Case, Verdict
+from airflow_ddlrepl.adapt.plan_model import Omission, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault, OnEnrollBreak
 
@@ -22,7 +23,7 @@ _ADD_COLUMN = {
 }
 
 
-STILL_WAITS = Step(StepKind.REFRESH, "the table waits for a refresh already")
+STILL_WAITS = Step(StepKind.REFRESH, WAITS.why)
 
 
 def answer(verdicts: Iterable[Verdict], case: Case) -> tuple[Step, ...]:
@@ -46,7 +47,21 @@ def respond(verdict: Verdict, policy: Policy) -> Iterator[Step]:
         yield Step(kind, verdict.why + said, policy=decided, hint=_HINT.get(kind, ""), omits=omits)
 
 
+def with_refresh(found: TablePlan, verdicts: Iterable[Verdict]) -> TablePlan:
+    """Return the plan with a refresh for these verdicts as well, after all its other steps; a refused one stays so."""
+    whys = [verdict.why for verdict in verdicts]
+    if not whys or any(step.kind is StepKind.REFUSE for step in found.steps):
+        return found
+    others = tuple(step for step in found.steps if step.kind is not StepKind.REFRESH)
+    refreshes = [step for step in found.steps if step.kind is StepKind.REFRESH]
+    why = "; ".join([*(step.why for step in refreshes), *whys])
+    policy = refreshes[0].policy if refreshes else ""
+    return replace(found, steps=(*others, Step(StepKind.REFRESH, why, policy=policy)))
+
+
 def _kind(by: By, policy: Policy) -> tuple[StepKind, str]:
+    if by is By.NONE:
+        return StepKind.REFRESH, ""
     if by is By.ADD_COLUMN:
         add = policy.on_add_column_with_default
         return _ADD_COLUMN[add], f"{by}={add}"

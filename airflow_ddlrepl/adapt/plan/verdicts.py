@@ -8,10 +8,12 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_ddlrepl.adapt.ddl_rows import has_default, row_of
+from airflow_ddlrepl.adapt.plan.settings import SettingsChange
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
+from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
@@ -36,12 +38,13 @@ from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinitio
 from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeKind
 
 
 class By(StrEnum):
-    """Which policy rules over the outcome."""
+    """Which policy decides what a verdict leads to. NONE: none does, the rows are loaded again in any case."""
 
     ENROLL_BREAK = "on_enroll_break"
     ADD_COLUMN = "on_add_column_with_default"
@@ -118,6 +121,54 @@ def _asked(change: SchemaChange, case: Case) -> str:
     if row is not None and ROWS[row].adapting is Outcome.ALTERED_AND_REFRESHED:
         return f"HVR refreshes after {ROWS[row].sql}"
     return ""
+
+
+WAITS = Verdict(True, "the table waits for a refresh already", By.NONE)
+"""The rows come by a refresh that was asked for before the change."""
+JOINS = Verdict(True, "the table may hold rows from before it joined the channel", By.NONE)
+LATE = Verdict(True, "the table holds rows from before the log carried them", By.NONE)
+
+
+def judge_new(held: Table, evidence: Evidence, *, keeps_rows: bool) -> Iterator[Verdict]:
+    """Judge a table that is new to the target. keeps_rows: those that stand there under its name stay."""
+    if (evidence.filled is not False or keeps_rows) and not held.is_partitioned:
+        yield JOINS
+
+
+def judge_late(case: Case) -> Iterator[Verdict]:
+    """Judge a table of which the log lacks rows: those from before it was published."""
+    if case.evidence.filled and not case.held.is_partitioned:
+        yield LATE
+
+
+def judge_columns(was: Table, stands: Table) -> Iterator[Verdict]:
+    """Judge columns that the target did not follow before: no change has their values.
+
+    was: what the target would have before the change. stands: what it has.
+    """
+    there = {column.id for column in stands.columns}
+    names = ", ".join(c.name for c in was.columns if c.id not in there and not c.generated)
+    if names and not was.is_partitioned:
+        yield Verdict(True, f"the target's table lacks what the source's had before: {names}", By.NONE)
+
+
+def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
+    """Judge the rows that stand by what the channel file says now: `restrict` gives other rows, `transform` values."""
+    if not change.has_rows or change.before is None:
+        return
+    before, now = change.reads_before, change.reads_now
+    condition = condition_in(change.now)
+    if condition_in(change.before) != condition:
+        yield Verdict(True, f"other rows by `restrict`: {condition or 'all of them'}", By.NONE)
+    elif condition and change.kind is EventKind.DDL and change.is_live and before.condition != now.condition:
+        yield Verdict(True, f"`restrict` looks at a column that has changed: {condition}", By.NONE)
+    if before.function == now.function:
+        return
+    if values_in(change.before) == values_in(change.now):
+        yield Verdict(True, "columns have changed that a function of `transform` looks at", By.NONE)
+    else:
+        name = now.function[0] if now.function else "no function any more"
+        yield Verdict(True, f"other values by `transform`: {name}", By.NONE)
 
 
 REWRITTEN = Verdict(True, "the server wrote the rows anew, with values that the log does not tell")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed
+from airflow_ddlrepl.adapt.plan.ddl_replay import Statement
 from airflow_ddlrepl.adapt.plan.plan import target_shape
-from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed
 from airflow_ddlrepl.ddl.sql.lexer import tokens
@@ -33,17 +32,14 @@ class Texts:
     target: str
     shape_at: ShapeAt
     table_states: Mapping[int, TableState]
-    render: Renderer
 
-    def planned(
-        self, found: TablePlan, before: TableState | None, new: Table | None, event: Event, facts: TargetFacts
-    ) -> TablePlan:
-        """The same plan, but that the source's text runs. facts: as it was made with, and what the target has said."""
+    def statement(self, before: TableState | None, new: Table | None, event: Event, facts: TargetFacts) -> Statement:
+        """Return one table's part of a statement whose text is to run. facts: with what the target has refused."""
         names = self._names(event)
         table_id = new.id if new else before.table_id if before else 0
         source_before = shape_before(self.shape_at, table_id, event)
         was = replace(facts, name_after=facts.name_before)
-        statement = Statement(
+        return Statement(
             event,
             source_before,
             new,
@@ -55,7 +51,6 @@ class Texts:
             facts.refusal,
             facts.existing is not None or facts.occupant is not None,
         )
-        return replayed(found, statement, self.render)
 
     def _names(self, event: Event) -> Mapping[int, TableName]:
         """What the tables of a statement were called before it; a new one as it is called."""

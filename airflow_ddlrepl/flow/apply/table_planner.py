@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from airflow_ddlrepl.adapt.plan.context import PlanContext
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan.refused_alter import POLICY
+from airflow_ddlrepl.adapt.plan.settings import Reads, SettingsChange
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.program.builder import Planner
@@ -17,7 +19,7 @@ from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.apply.ddl_replay import Texts, arithmetic, require_one_way
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
-from airflow_ddlrepl.flow.mapping.row_filters import brought_anew, require_lasting
+from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
 from airflow_ddlrepl.flow.mapping.tables import (
     called,
     refused,
@@ -25,9 +27,8 @@ from airflow_ddlrepl.flow.mapping.tables import (
     same_name,
     seen_at,
     shape_before,
-    told,
 )
-from airflow_ddlrepl.flow.mapping.value_functions import require_still_given, revalued, transform_at
+from airflow_ddlrepl.flow.mapping.value_functions import function_reads, require_still_given, transform_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -101,22 +102,21 @@ class _Planner:
         )
         refusal = self._refusal(table_id, event)
         seen = self._seen(new, policy) if new else None
-        found = plan(
+        texts = Texts(self.run.channel, self.target, self.shape_at, table_states)
+        runs_text = self._runs_text(policy, before, event)
+        return plan(
             _under(before.shape, table_states) if before else None,
             seen,
             render=self.renderer,
             evidence=known,
             policy=policy,
             facts=facts if policy.replays else replace(facts, refusal=refusal),
-            source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
+            context=PlanContext(
+                source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
+                settings=_settings(before, source_before, new, event.kind, said),
+                text=texts.statement(before, new, event, replace(facts, refusal=refusal)) if runs_text else None,
+            ),
         )
-        if event.kind is EventKind.PROPERTIES and before is not None:
-            found = told(found, before, policy, said)
-        if self._runs_text(policy, before, event):
-            texts = Texts(self.run.channel, self.target, self.shape_at, table_states, self.renderer)
-            found = texts.planned(found, before, new, event, replace(facts, refusal=refusal))
-        found = brought_anew(replace(found, properties=said), before, source_before, new, event.kind)
-        return revalued(found, before, source_before, new)
 
     @cached_property
     def renderer(self) -> Renderer:
@@ -248,6 +248,24 @@ class _Planner:
         ours = {table_state.name for table_state in self.now.values()}
         shape = None if name in ours else self.present.table(name)
         return TableState(shape.id, name, shape) if shape else None
+
+
+def _settings(
+    before: TableState | None, source_before: Table | None, new: Table | None, kind: EventKind, now: str
+) -> SettingsChange:
+    """What the file says of the table, and said when it got its present shape. Partitioned tables have no rows."""
+    if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW:
+        return SettingsChange(kind, before.properties if before else None, now)
+    condition = condition_reads(now, source_before) if source_before else None
+    return SettingsChange(
+        kind,
+        before.properties,
+        now,
+        has_rows=True,
+        is_live=before.state is TableStatus.LIVE,
+        reads_before=Reads(condition, function_reads(before.properties, source_before or new)),
+        reads_now=Reads(condition_reads(now, new), function_reads(now, new)),
+    )
 
 
 def _under(shape: Table, table_states: Mapping[int, TableState]) -> Table:

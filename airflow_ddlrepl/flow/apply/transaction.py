@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
-from airflow_ddlrepl.adapt.plan.new_table import JOINS
+from airflow_ddlrepl.adapt.plan.verdicts import JOINS
 from airflow_ddlrepl.adapt.plan_model import Omission, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.builder import ProgramBuilder, whole
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
@@ -275,7 +275,7 @@ def _records(context: RunContext, program: Program) -> list[Record]:
     }
     found += [RefreshDone(step.table_id, None) for step in program.steps if step.table_id not in there]
     joining = {step.table_id for step in program.steps if step.before is None and step.after and not step.plan}
-    found += [RefreshRequested(i, JOINS, program.high, how=FIRST_LOAD) for i in sorted(joining & there.keys())]
+    found += [RefreshRequested(i, JOINS.why, program.high, how=FIRST_LOAD) for i in sorted(joining & there.keys())]
     waiting = [i for i, table_state in there.items() if table_state.state is TableStatus.PENDING and i not in joining]
     return found + [RefreshRequested(i, reason(program, i), program.high, how=_how(program, i)) for i in waiting]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
-from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import condition_in
 from airflow_ddlrepl.engines.postgres.connection.conditions import full, is_true
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
@@ -101,36 +98,8 @@ def require_lasting(before: TableState | None, new: Table, properties: str) -> N
             condition_columns(condition(said), new)
 
 
-def brought_anew(
-    found: TablePlan, before: TableState | None, source_before: Table | None, new: Table | None, kind: EventKind
-) -> TablePlan:
-    """The plan, with a refresh where the condition gives other rows than those that stand. found: with its properties.
-
-    source_before: the source's shape before a statement. Partitioned tables have no rows.
-    """
-    if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW or found.is_orphaned:
-        return found
-    now = condition_in(found.properties)
-    if condition_in(before.properties) != now:
-        return with_refresh(found, f"other rows by `restrict`: {now or 'all of them'}")
-    if now and kind is EventKind.DDL and before.state is TableStatus.LIVE and _looks_otherwise(now, source_before, new):
-        return with_refresh(found, f"`restrict` looks at a column that has changed: {now}")
-    return found
-
-
-def _looks_otherwise(said: str, before: Table | None, now: Table) -> bool:
-    def looks_at(table: Table) -> list[object]:
-        names = condition(said).names()
-        return [(c.id, c.type, c.collation) for c in table.columns if c.name in names]
-
-    return before is None or looks_at(before) != looks_at(now)
-
-
-def with_refresh(found: TablePlan, why: str) -> TablePlan:
-    """The plan, and its table is loaded anew because of `why`; one that is refused stays so."""
-    if any(step.kind is StepKind.REFUSE for step in found.steps):
-        return found
-    others = tuple(step for step in found.steps if step.kind is not StepKind.REFRESH)
-    whys = [step.why for step in found.steps if step.kind is StepKind.REFRESH]
-    policy = next((step.policy for step in found.steps if step.kind is StepKind.REFRESH), "")
-    return replace(found, steps=(*others, Step(StepKind.REFRESH, "; ".join([*whys, why]), policy=policy)))
+def condition_reads(properties: str, table: Table) -> tuple[object, ...]:
+    """Return the columns of the table that its row condition looks at, as they are. properties: what the file says."""
+    said = condition_in(properties)
+    names = condition(said).names() if said else ()
+    return tuple((c.id, c.type, c.collation) for c in table.columns if c.name in names)

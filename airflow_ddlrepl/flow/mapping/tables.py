@@ -6,12 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from airflow_ddlrepl.adapt.plan.unmanaged_table import WHY
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
-from airflow_ddlrepl.adapt.policy import Policy, policy_at
+from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.table_mapping import names_in
-from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at, require_one_condition
@@ -24,8 +21,6 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.columns import target_names, target_shape, without_absent
-
-CHANGED = "the channel file says otherwise of the table at this target"
 
 
 class ShapeAt(Protocol):
@@ -94,16 +89,6 @@ def called(known: Evidence, table: Table, channel: Channel, target: str) -> Evid
     there = target_names(table, channel.columns_at(target, table.name))
     said = {there.get(column) or column: how for column, how in known.conversions.items()}
     return replace(known, conversions=said)
-
-
-def told(plan: TablePlan, table_state: TableState, policy: Policy, properties: str) -> TablePlan:
-    """What a change of the file makes of a table, in its plan's words. properties: what it says now."""
-    if not policy.adapts and names_in(properties) == names_in(table_state.properties):
-        return plan
-    if not policy.adapts:
-        return replace(plan, steps=(*plan.steps, Step(StepKind.WARN, f"{CHANGED}; {policy.discarded or WHY}")))
-    changes = tuple(map(str, diff(table_state.shape, plan.shape))) if plan.shape is not None else ()
-    return replace(plan, changes=changes, evidence=(CHANGED,) if plan.changes_anything else ())
 
 
 def refused(table: Table, name: TableName, table_state: TableState | None, error: Unsupported) -> TablePlan:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import digest, values_in
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows, with_refresh
+from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.model.types import TypeKind
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -87,26 +86,9 @@ def require_still_given(before: TableState | None, source_before: Table | None, 
             )
 
 
-def revalued(found: TablePlan, before: TableState | None, source_before: Table | None, new: Table | None) -> TablePlan:
-    """The plan, with a refresh where a function gives other values than those that stand. found: with its properties.
-
-    source_before: the source's shape before. Partitioned tables have no rows.
-    """
-    if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW or found.is_orphaned:
-        return found
-    was, now = values_in(before.properties), values_in(found.properties)
-    looked = _looks(was, source_before or new)
-    looks = _looks(now, new)
-    if looked == looks:
-        return found
-    if was == now:
-        return with_refresh(found, "columns have changed that a function of `transform` looks at")
-    name = looks[0] if looks else "no function any more"
-    return with_refresh(found, f"other values by `transform`: {name}")
-
-
-def _looks(said: str, table: Table) -> tuple[object, ...]:
-    """Function, version, and what it gives and looks at; empty where it gives nothing."""
+def function_reads(properties: str, table: Table) -> tuple[object, ...]:
+    """Return a table's value function, its version, and what it gives and looks at; empty where none gives values."""
+    said = values_in(properties)
     transform = transform_of(said, table)
     if transform is None:
         return ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from airflow_ddlrepl.adapt.plan.context import PlanContext
 from airflow_ddlrepl.adapt.plan.plan import plan, target_shape
 from airflow_ddlrepl.adapt.plan.responses import respond
 from airflow_ddlrepl.adapt.plan.verdicts import Verdict
@@ -163,7 +164,10 @@ def _planned(what: Occurrence, profile: Profile, policy: Policy, known: Mapping[
     if evidence.filled is None and Ddl.CREATE_TABLE in notes:
         evidence = replace(evidence, filled=Ddl.CREATE_TABLE in needs)
     before = what.before
-    return read_plan(plan(before, what.same, render=OUTLINE, evidence=evidence, policy=policy, needs=needs), before)
+    return read_plan(
+        plan(before, what.same, render=OUTLINE, evidence=evidence, policy=policy, context=PlanContext(needs=needs)),
+        before,
+    )
 
 
 def read_plan(made: TablePlan, before: Table | None) -> Decision:

@@ -1,0 +1,26 @@
+"""What a plan takes into account besides the shapes: the source before the change, the channel file, a text to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from airflow_ddlrepl.adapt.plan.ddl_replay import Statement
+from airflow_ddlrepl.adapt.plan.settings import SettingsChange
+from airflow_ddlrepl.config.hvr.ddl_table import Ddl
+from airflow_ddlrepl.model.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """What a plan takes into account besides the shapes, the statement's evidence, the policies and the target.
+
+    source_before: the source's own shape before the change, if known; it tells what really changed where the target
+    holds less or more than the source. needs: as in `Case`; a PostgreSQL source needs none. settings: what the channel
+    file says of the table; None: there is no file. text: the source's statement, if its text runs (`replay_ddl`).
+    """
+
+    source_before: Table | None = None
+    needs: Mapping[Ddl, str] = field(default_factory=dict)
+    settings: SettingsChange | None = None
+    text: Statement | None = None
