@@ -221,7 +221,7 @@ def _is_news(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool
     known = shape_of(latest, table.id)
     if known is None:
         return not table.unlogged and belongs(table, latest, joins)
-    return known.fingerprint() != table.fingerprint()
+    return known != table
 
 
 def belongs(table: Table, latest: Mapping[int, Revision], joins: Joins) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from airflow_ddlrepl.ddl.base.same_shape import Aspect, differences, same_type
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
-from airflow_ddlrepl.ddl.sql.lexer import canonical
-from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.model.table import Column, Table
 
 
@@ -16,7 +15,7 @@ def structure(source: Table, wanted: Table, found: Table) -> tuple[str, ...]:
     Empty: nothing differs that decides what rows the table can hold or how they are told apart.
     wanted: the shape that the target should hold, columns with the source's ids. found: as inspected there.
     """
-    return (*_left_out(source, wanted), *_differences(wanted, found))
+    return (*_left_out(source, wanted), *_in_words(wanted, found))
 
 
 def _left_out(source: Table, wanted: Table) -> Iterator[str]:
@@ -34,41 +33,41 @@ def _left_out(source: Table, wanted: Table) -> Iterator[str]:
 
 def _holds(there: Column, column: Column) -> bool:
     """Return whether the target's type is equal to the source's or wider (keep_existing_structure)."""
-    if canonical(there.type.text) == canonical(column.type.text):
+    if same_type(there.type, column.type):
         return True
     return ChangeType(column.id, column.name, there, column.type, column.collation).extent is Extent.NARROW
 
 
-def _differences(wanted: Table, found: Table) -> Iterator[str]:
-    there = {c.name: c for c in found.columns}
-    for column in wanted.columns:
-        if column.name not in there:
-            yield f"column {column.name} is missing at the target"
-        else:
-            yield from _column(column, there[column.name])
-    known = {c.name for c in wanted.columns}
-    for name in there:
-        if name not in known:
-            yield f"column {name} is only at the target"
-    if _key(wanted) != _key(found):
-        yield f"key is ({_text(_key(found))}), should be ({_text(_key(wanted))})"
-    if _deferrable(wanted) != _deferrable(found):
-        yield f"deferrable key is {_deferrable(found)}, should be {_deferrable(wanted)}"
-    if not partitioned_alike(wanted, found):
-        yield f"partitioned {found.partition_key or 'not at all'}, should be {wanted.partition_key or 'not at all'}"
+def _in_words(wanted: Table, found: Table) -> Iterator[str]:
+    for one in differences(wanted, found):
+        match one.aspect:
+            case Aspect.MISSING_COLUMN:
+                yield f"column {one.column} is missing at the target"
+            case Aspect.EXTRA_COLUMN:
+                yield f"column {one.column} is only at the target"
+            case Aspect.KEY:
+                yield f"key is ({_key(found)}), should be ({_key(wanted)})"
+            case Aspect.DEFERRABLE_KEY:
+                yield f"deferrable key is {_deferrable(found)}, should be {_deferrable(wanted)}"
+            case Aspect.PARTITION_KEY:
+                here, there = (table.partition_key or "not at all" for table in (wanted, found))
+                yield f"partitioned {there}, should be {here}"
+            case aspect:
+                yield _column(aspect, wanted.named(one.column), found.named(one.column))
 
 
-def _column(wanted: Column, found: Column) -> Iterator[str]:
-    if canonical(wanted.type.text) != canonical(found.type.text):
-        yield f"column {wanted.name} has type {found.type.text}, should be {wanted.type.text}"
-    if wanted.nullable != found.nullable:
-        yield f"column {wanted.name} {'takes NULL and should not' if found.nullable else 'refuses NULL and should not'}"
-    if wanted.generated != found.generated:
-        yield f"column {wanted.name} is {found.generated or 'not'} generated, should be {wanted.generated or 'plain'}"
+def _column(aspect: Aspect, wanted: Column, found: Column) -> str:
+    if aspect is Aspect.TYPE:
+        return f"column {wanted.name} has type {found.type.text}, should be {wanted.type.text}"
+    if aspect is Aspect.NULLABLE:
+        return (
+            f"column {wanted.name} {'takes NULL and should not' if found.nullable else 'refuses NULL and should not'}"
+        )
+    return f"column {wanted.name} is {found.generated or 'not'} generated, should be {wanted.generated or 'plain'}"
 
 
-def _key(table: Table) -> tuple[str, ...]:
-    return tuple(c.name for c in table.key_columns())
+def _key(table: Table) -> str:
+    return _text(tuple(c.name for c in table.key_columns()))
 
 
 def _deferrable(table: Table) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Container
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -135,10 +133,6 @@ class Table:
             k if k and all(i in columns for i in k.columns) else None for k in (self.key, self.deferrable_key)
         )
         return self.with_(key=key, deferrable_key=deferrable)
-
-    def fingerprint(self) -> str:
-        """Return 32 hex digits that are equal exactly when the shape is equal."""
-        return hashlib.sha256(json.dumps({**self.to_json(), "storage": None}, sort_keys=True).encode()).hexdigest()[:32]
 
     def to_json(self) -> dict[str, Any]:
         """Return the shape as a JSON object."""

@@ -29,7 +29,6 @@ LOOKS: dict[str, Callable[[Table], Any]] = {
     "id": lambda table: table.id,
     "partitioned": lambda table: table.is_partitioned,
     "types": lambda table: table.type_oids,
-    "fingerprint": lambda table: table.fingerprint(),
 }
 
 
@@ -71,4 +70,4 @@ def test_a_text_that_is_no_shape_shows_at_the_first_look() -> None:
 def test_many_may_look_at_once(table: Table) -> None:
     shape = stored(json.dumps(table.to_json()))
     with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(lambda _: shape.fingerprint(), range(8))) == {table.fingerprint()}
+        assert all(pool.map(lambda _: shape == table, range(8)))

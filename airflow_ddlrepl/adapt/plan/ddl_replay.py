@@ -13,6 +13,8 @@ from airflow_ddlrepl.adapt.plan_model import Expected, Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.shape.match_existing import differences
 from airflow_ddlrepl.adapt.target_facts import About, Refusal, Renderer
 from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.base.same_shape import COLUMNS, partitioned_alike
+from airflow_ddlrepl.ddl.base.same_shape import differences as unlike_shapes
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_identity import ChangeIdentity
@@ -26,7 +28,7 @@ from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinitio
 from airflow_ddlrepl.ddl.types.create_type import ForgetType
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
 BY = "replay_ddl"
@@ -155,14 +157,9 @@ def _types(of: Statement) -> set[TableName]:
 
 def _other(table_state: Table, was: Table) -> Iterator[str]:
     """Columns that differ; the target's table alone may keep some, or have wider ones, from when it was adapted."""
-    there, then = ({c.name: _sort(c) for c in table.columns} for table in (table_state, was))
-    yield from (f"column {name}" for name in sorted(there.keys() | then.keys()) if there.get(name) != then.get(name))
-    if canonical(table_state.partition_key or "") != canonical(was.partition_key or ""):
+    yield from (f"column {name}" for name in sorted({one.column for one in unlike_shapes(was, table_state, COLUMNS)}))
+    if not partitioned_alike(table_state, was):
         yield "its partitioning"
-
-
-def _sort(column: Column) -> tuple[str, bool, str]:
-    return canonical(column.type.text), column.nullable, column.generated
 
 
 def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -> Step:

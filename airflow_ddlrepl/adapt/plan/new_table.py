@@ -16,12 +16,12 @@ from airflow_ddlrepl.adapt.shape.target_shape import become_text, hides_values, 
 from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import Evidence
-from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.ddl.types.create_type import CreateType

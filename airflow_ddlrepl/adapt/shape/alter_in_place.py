@@ -10,9 +10,9 @@ from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.sections.refresh_options import Difference
 from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.diff import diff
-from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
 

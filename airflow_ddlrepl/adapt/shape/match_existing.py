@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from airflow_ddlrepl.ddl.base.change import SchemaChange
+from airflow_ddlrepl.ddl.base.same_shape import same_type
 from airflow_ddlrepl.ddl.diff import diff
-from airflow_ddlrepl.ddl.sql.lexer import canonical
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import TypeDefinition
 
@@ -42,7 +42,7 @@ def differences(existing: Table, wanted: Table) -> tuple[SchemaChange, ...]:
 def _column_ids(existing: Table, wanted: Table) -> dict[int, int]:
     """Where a type has to change, a generated column is none of `wanted`'s: it would stand in the way."""
     known = {c.name: c for c in wanted.columns}
-    retyped = any(c.name in known and not _same_type(c, known[c.name]) for c in existing.columns)
+    retyped = any(c.name in known and not same_type(c.type, known[c.name].type) for c in existing.columns)
     kept = {c.name for c in existing.columns if c.name in known and not (c.generated and retyped)}
     return {c.id: known[c.name].id if c.name in kept else -c.id for c in existing.columns}
 
@@ -51,16 +51,12 @@ def _key(key: Key | None, ids: Mapping[int, int]) -> Key | None:
     return replace(key, columns=tuple(ids[i] for i in key.columns)) if key else None
 
 
-def _same_type(one: Column, other: Column) -> bool:
-    return canonical(one.type.text) == canonical(other.type.text)
-
-
 def _column(column: Column, column_id: int, wanted: Table) -> Column:
     column = replace(column, id=column_id)
     twin = next((c for c in wanted.columns if c.id == column_id), None)
     if twin is None:
         return column
-    return replace(column, type=twin.type if _same_type(column, twin) else column.type, missing=twin.missing)
+    return replace(column, type=twin.type if same_type(column.type, twin.type) else column.type, missing=twin.missing)
 
 
 def _definition(found: TypeDefinition, twin: TypeDefinition | None) -> TypeDefinition:

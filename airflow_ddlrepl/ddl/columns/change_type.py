@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from airflow_ddlrepl.ddl.base.change import TableChange
 from airflow_ddlrepl.ddl.base.edit import edit_column, shared_columns
-from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.ddl.base.same_shape import same_type
 from airflow_ddlrepl.ddl.types.casts import TEXT, element, widens
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
@@ -72,7 +72,7 @@ class ChangeType(TableChange):
     @property
     def is_respelled(self) -> bool:
         """Return whether the type is the same one, so that only the collation or the spelling can differ."""
-        return self.old.type.oid == self.type.oid and canonical(self.old.type.text) == canonical(self.type.text)
+        return self.old.type.oid == self.type.oid and same_type(self.old.type, self.type)
 
     def describe(self) -> str:
         """Return the column's name, both types, the new collation and the extent."""

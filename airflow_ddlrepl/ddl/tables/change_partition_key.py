@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from airflow_ddlrepl.ddl.base.change import TableChange
-from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
 from airflow_ddlrepl.model.table import Table
 
 
@@ -32,8 +32,3 @@ def spot(old: Table, new: Table) -> Iterator[ChangePartitionKey]:
     """Yield a change when the partition keys differ."""
     if not partitioned_alike(old, new):
         yield ChangePartitionKey(old.partition_key, new.partition_key)
-
-
-def partitioned_alike(one: Table, other: Table) -> bool:
-    """Return whether both tables are partitioned in the same way, however it is spelled, or both not at all."""
-    return canonical(one.partition_key or "") == canonical(other.partition_key or "")

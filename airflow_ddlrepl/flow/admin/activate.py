@@ -185,7 +185,7 @@ def _new_revisions(run: RunContext, tables: Sequence[Table], position: Lsn, *, i
     for table in tables:
         before = latest.get(table.id)
         known = before.table if before else None
-        if known is None or (is_broken and known.fingerprint() != table.fingerprint()):
+        if known is None or (is_broken and known != table):
             key = LogKey(position - 1, LAST_IN_TRANSACTION)
             number = before.number + 1 if before else 0
             found.append(Revision(table.id, number, key, table, Origin.INSPECTED))

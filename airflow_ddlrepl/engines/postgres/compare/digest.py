@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import structure
-from airflow_ddlrepl.ddl.sql.lexer import canonical
+from airflow_ddlrepl.ddl.base.same_shape import same_type
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.compare.transformed_copy import transformed_copy
 from airflow_ddlrepl.engines.postgres.connection.connect import session
@@ -240,7 +240,7 @@ def _from_text(side: _Side, select: str, tail: str = "", *, with_values: bool = 
 def _value(source: Column, target: Column) -> str:
     """The source's value as the target shows it."""
     name = quote(source.name)
-    if canonical(source.type.text) == canonical(target.type.text) or not target.type.is_builtin:
+    if same_type(source.type, target.type) or not target.type.is_builtin:
         return name
     there = f"ROW({name})::text <> '()'"  # of a composite whose attributes are all NULL, IS NULL is true as well
     return f"CAST(CASE WHEN {there} THEN format('%s', {name}) END AS {target.type.text})"

@@ -17,7 +17,7 @@ from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
 from airflow_ddlrepl.adapt.plan.new_table import reshape
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, RefreshOptions
-from airflow_ddlrepl.ddl.tables.change_partition_key import partitioned_alike
+from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, is_referenced
 from airflow_ddlrepl.engines.postgres.catalog.object_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
