@@ -129,14 +129,10 @@ def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
 
 
 def _target(dsn: str) -> Iterator[tuple[bool, str, str]]:
-    from airflow_ddlrepl.engines.postgres.connection.connect import describe, session
+    from airflow_ddlrepl.engines import engine
 
-    with session(dsn) as connection:
-        row = connection.execute("SELECT has_database_privilege(current_database(), 'CREATE'), current_user").fetchone()
-        may_create, role = row or (False, "")
-    fix = f'GRANT CREATE ON DATABASE … TO "{role}" (run by the owner of the database)'
-    detail = f"{describe(dsn)} answers" + ("" if may_create else f", but {role} may not create schemas there")
-    yield bool(may_create), detail, "" if may_create else fix
+    detail, fix = engine(dsn).target_rights(dsn)
+    yield not fix, detail, fix
 
 
 def _preparation(channel: Channel) -> Iterator[Finding]:

@@ -20,6 +20,12 @@ FORKING = ("scheduler", "worker")
 MODULES = (
     "airflow_ddlrepl.channel_dags",
     "airflow_ddlrepl.flow",
+    "airflow_ddlrepl.engines.postgres.compare.digest",
+    "airflow_ddlrepl.engines.postgres.load.load_chunk",
+    "airflow_ddlrepl.engines.postgres.load.loader",
+    "airflow_ddlrepl.engines.postgres.merge.stage",
+    "airflow_ddlrepl.engines.postgres.target.apply",
+    "airflow_ddlrepl.engines.postgres.target_port",
     "airflow_ddlrepl.spark.jobs.activate",
     "airflow_ddlrepl.spark.jobs.refresh",
     "airflow_ddlrepl.spark.jobs.rewind",

@@ -5,15 +5,19 @@ This package's own modules are all that the stages know; `engines.<name>` is imp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
+    from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
+    from airflow_ddlrepl.engines.comparing import CompareTask
+    from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
     from airflow_ddlrepl.engines.source import Source
+    from airflow_ddlrepl.engines.staging import StageTask
     from airflow_ddlrepl.engines.target import Target
     from airflow_ddlrepl.errors import DdlReplError
 
@@ -33,6 +37,29 @@ class Engine(Protocol):
 
         Raises Unreachable or ConfigError.
         """
+        ...
+
+    def target_rights(self, location: str) -> tuple[str, str]:
+        """Return what a target answers, and what has to be done there first; the second is empty when it is nothing.
+
+        Raises Unreachable or ConfigError.
+        """
+        ...
+
+    def stage(self, tasks: Sequence[StageTask]) -> list[Any]:
+        """Do what `staging.stage_all` says."""
+        ...
+
+    def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
+        """Do what `loading.load_chunks` says."""
+        ...
+
+    def finish_shadow(self, task: FinishTask) -> LoadedChunk:
+        """Do what `loading.finish_shadow` says."""
+        ...
+
+    def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
+        """Do what `comparing.compare_tables` says."""
         ...
 
     def reusing_sessions(self) -> AbstractContextManager[None]:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,10 @@ def test_who_starts_an_app_and_is_killed_takes_it_along(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_tasks_import_is_imported_where_they_are_forked_from(command: list[str], forks: bool) -> None:
     assert preload.forks_tasks(command) is forks
+
+
+def test_everything_that_is_imported_beforehand_is_there() -> None:
+    assert [name for name in preload.MODULES if find_spec(name) is None] == []
 
 
 @pytest.mark.parametrize("wanted", ["true", "False"])

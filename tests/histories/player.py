@@ -17,9 +17,10 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines import staging
 from airflow_ddlrepl.engines.postgres.connection.pool import reusing
 from airflow_ddlrepl.engines.postgres.log import capture_range
-from airflow_ddlrepl.engines.postgres.merge import inline_rows, stage_task
+from airflow_ddlrepl.engines.postgres.merge import inline_rows
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot, members
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.work import InProcess
@@ -275,6 +276,6 @@ def _in_pieces(rows: int | None) -> Iterator[None]:
         mock.patch.object(capture_range, "_messages", cut),
         mock.patch.object(writer, "ROW_GROUP_BYTES", 1),
         mock.patch.object(writer, "FILE_ROWS", rows),
-        mock.patch.object(stage_task, "ROWS_PER_SECTION", rows),
+        mock.patch.object(staging, "ROWS_PER_SECTION", rows),
     ):
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,14 @@ from airflow_ddlrepl.engines import Engine
 from airflow_ddlrepl.errors import DdlReplError
 
 if TYPE_CHECKING:
+    from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
+    from airflow_ddlrepl.engines.comparing import CompareTask
+    from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
+    from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
     from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
+    from airflow_ddlrepl.engines.staging import StageTask
 
 
 class PostgresEngine:
@@ -26,6 +32,37 @@ class PostgresEngine:
         from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
 
         return PostgresTarget.open(location, channel.holder(name), channel.target(name).lock_timeout, seconds)
+
+    def target_rights(self, location: str) -> tuple[str, str]:
+        from airflow_ddlrepl.engines.postgres.connection.connect import describe, session
+
+        query = "SELECT has_database_privilege(current_database(), 'CREATE'), current_user"
+        with session(location) as connection:
+            may_create, role = connection.execute(query).fetchone() or (False, "")
+        if may_create:
+            return f"{describe(location)} answers", ""
+        fix = f'GRANT CREATE ON DATABASE … TO "{role}" (run by the owner of the database)'
+        return f"{describe(location)} answers, but {role} may not create schemas there", fix
+
+    def stage(self, tasks: Sequence[StageTask]) -> list[Staged]:
+        from airflow_ddlrepl.engines.postgres.merge.stage import stage_all
+
+        return stage_all(tasks)
+
+    def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
+        from airflow_ddlrepl.engines.postgres.load.load_chunk import load_chunks
+
+        return load_chunks(tasks)
+
+    def finish_shadow(self, task: FinishTask) -> LoadedChunk:
+        from airflow_ddlrepl.engines.postgres.load.swap import finish_shadow
+
+        return finish_shadow(task)
+
+    def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
+        from airflow_ddlrepl.engines.postgres.compare.digest import compare_tables
+
+        return compare_tables(tasks)
 
     def reusing_sessions(self) -> AbstractContextManager[None]:
         from airflow_ddlrepl.engines.postgres.connection.pool import reusing

@@ -12,9 +12,9 @@ from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.base.name_pattern import exact_pattern, is_selected
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
-from airflow_ddlrepl.engines.postgres.compare.digest import CompareTask, compare_tables
+from airflow_ddlrepl.engines.comparing import CompareTask, compare_tables
 from airflow_ddlrepl.flow.capture.left_out import left_out
-from airflow_ddlrepl.flow.mapping.row_filters import rows_wanted
+from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.refresh.refresh import refresh
@@ -50,7 +50,7 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
             dsn = run.target(target.name).location
             read = read_for(run.channel, target.name, table)
             wanted = seen_at(run.channel, target.name, table)
-            rows = rows_wanted(run.channel, target.name, table)
+            rows = condition_at(run.channel, target.name, table)
             task = CompareTask(run.source_dsn, dsn, read, table_state.name, table_state.shape, wanted=wanted, rows=rows)
             tasks.append(replace(task, transform=transform_at(run.channel, target.name, table)))
     reports += _compared(run, tasks)

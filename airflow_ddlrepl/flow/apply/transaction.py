@@ -18,14 +18,14 @@ from airflow_ddlrepl.adapt.program.builder import ProgramBuilder, whole
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
-from airflow_ddlrepl.engines.postgres.merge.stage import stage_all
-from airflow_ddlrepl.engines.postgres.merge.stage_task import (
+from airflow_ddlrepl.engines.staging import (
     StageTask,
     bucket_count,
     buckets_of,
     groups,
     most_buckets,
     sections,
+    stage_all,
 )
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, StagedSlice

@@ -8,7 +8,7 @@ from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import condition_in
-from airflow_ddlrepl.engines.postgres.connection.conditions import full, is_true
+from airflow_ddlrepl.engines.postgres.connection.conditions import full
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -28,12 +28,6 @@ def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
     found = condition(said.condition)
     condition_columns(found, table)
     return found
-
-
-def rows_wanted(channel: Channel, target: str, table: Table) -> str:
-    """The same as SQL for the source; empty where the target takes all rows."""
-    found = condition_at(channel, target, table)
-    return is_true(found) if found is not None else ""
 
 
 def require_whole_rows(table: Table, section: str, why: str) -> None:

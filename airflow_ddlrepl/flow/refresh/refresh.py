@@ -16,10 +16,9 @@ from airflow_ddlrepl.adapt.shape.target_shape import become_text
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
-from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
-from airflow_ddlrepl.engines.postgres.load.load_tables import Work, load_tables
-from airflow_ddlrepl.engines.postgres.load.swap import FinishTask
+from airflow_ddlrepl.engines.loading import FinishTask, LoadTask, Work, load_tables
 from airflow_ddlrepl.engines.postgres.log.capture_range import binary_safe
 from airflow_ddlrepl.engines.source import SourceSnapshot
 from airflow_ddlrepl.engines.target import Loader
@@ -28,7 +27,7 @@ from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
-from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable, rows_wanted
+from airflow_ddlrepl.flow.mapping.row_filters import condition_at, require_restrictable
 from airflow_ddlrepl.flow.mapping.tables import read_for, same_name, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import require_transformable, transform_at
 from airflow_ddlrepl.flow.refresh.periodic_reload import ask_for_reload, is_reload_due
@@ -246,10 +245,10 @@ class Refresh:
         name, said = name if policy.adapts else shape.name, channel.properties_at(self.into, table.name)
         return TableState(table.id, name, shape, TableStatus.LIVE, self.source.snapshot, said)
 
-    def rows_wanted(self, table: Table) -> str:
-        """Which of the source's rows are loaded, as SQL; empty: all. Raises what `require_restrictable` raises."""
+    def rows_wanted(self, table: Table) -> Part | None:
+        """What is true for the source's rows that are loaded; None: all. Raises what `require_restrictable` raises."""
         require_restrictable(self.context.channel, self.into, [table], self.context.target(self.into).check_condition)
-        return rows_wanted(self.context.channel, self.into, table)
+        return condition_at(self.context.channel, self.into, table)
 
     def transform(self, table: Table) -> Transform | None:
         """What gives values of the rows that are loaded. Raises what `require_transformable` raises."""

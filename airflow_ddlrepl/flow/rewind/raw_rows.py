@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
+from airflow_ddlrepl.engines.loading import LoadTask
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName

@@ -8,13 +8,13 @@ from itertools import chain
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
-from airflow_ddlrepl.engines.postgres.connection.conditions import is_true
-from airflow_ddlrepl.engines.postgres.load.load_chunk import Kept, LoadTask, load_chunks
+from airflow_ddlrepl.engines.loading import ArchivedChunk, LoadTask, load_chunks
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
@@ -61,7 +61,7 @@ class Restore(Refresh):
                 token=str(self.context.token),
                 chunk=f"{self.holder}/{table.id}/{number}",
                 binary=kept.is_binary,
-                kept=Kept(self.context.channel.trail, self.context.channel.name, files),
+                kept=ArchivedChunk(self.context.channel.trail, self.context.channel.name, files),
             )
             for number, files in enumerate(kept.chunks)
         ]
@@ -98,7 +98,7 @@ class Restore(Refresh):
             source_dsn=self.context.target(self.into).location,
             beside=beside(self.shadow(table)),
             chunk=f"{self.holder}/{table.id}",
-            wanted=is_true(condition) if condition else "",
+            wanted=condition,
         )
 
     def shadow_shape(self, table: Table) -> Table:
@@ -127,9 +127,9 @@ class Restore(Refresh):
         """Whether the log told whole rows then matters to the log's rows alone."""
         return transform_at(self.context.channel, self.into, table)
 
-    def rows_wanted(self, table: Table) -> str:
+    def rows_wanted(self, table: Table) -> Part | None:
         """What is kept is loaded whole: `finish` takes away what is not wanted."""
-        return ""
+        return None
 
     def _restricted(self, table: Table) -> Iterator[str]:
         """Rows that the condition is not true for go while every kept column is there."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
-from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask
+from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.loading import LoadTask
 from airflow_ddlrepl.engines.source import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
@@ -207,9 +208,9 @@ class _Reinstate(Refresh):
         """All that the replay has."""
         return table
 
-    def rows_wanted(self, table: Table) -> str:
+    def rows_wanted(self, table: Table) -> Part | None:
         """All that the replay has: it took those alone that the condition is true for."""
-        return ""
+        return None
 
     def transform(self, table: Table) -> Transform | None:
         """The replay has the values already that a function gives."""

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl.compare.report import Comparison, Kind, TableReport
+from airflow_ddlrepl.engines.comparing import CompareTask, compare_tables
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
-from airflow_ddlrepl.engines.postgres.compare.digest import CompareTask, compare_tables
 from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.errors import SourceError

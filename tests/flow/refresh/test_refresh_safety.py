@@ -14,12 +14,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from airflow_ddlrepl.engines.loading import LoadTask
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection import copy, lock_retry
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.load import swap
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import ArchiveTask, archive_chunks
-from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadTask, load_chunks
+from airflow_ddlrepl.engines.postgres.load.load_chunk import load_chunks
 from airflow_ddlrepl.engines.postgres.load.swap import make_shadow
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot as exporting
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot

@@ -86,7 +86,7 @@ def test_what_was_not_there_yet_can_not_be_looked_at(databases: Any, tmp_path: P
     now(replica, restrict=[{**EU, "condition": "kind = 2"}])
     after, rows = noted(replica, "kind = 2")
     for ask in (replica.plan_rewind, replica.rewind):
-        with pytest.raises((Unsupported, CannotAdapt), match="names a column kind, and the table has none"):
+        with pytest.raises((Unsupported, CannotAdapt), match="names column kind, which the table does not have"):
             ask(before)
     replica.rewind(after)
     assert read(past, ROWS_OF.format("")) == rows

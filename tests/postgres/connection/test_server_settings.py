@@ -14,8 +14,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.loading import FinishTask, finish_shadow
 from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters, session
-from airflow_ddlrepl.engines.postgres.load.swap import FinishTask, finish_shadow
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import loading
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.work import InProcess

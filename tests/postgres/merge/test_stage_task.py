@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from airflow_ddlrepl.engines.postgres.merge.stage_task import (
+from airflow_ddlrepl.engines.staging import (
     ROW_BYTES,
     ROWS_PER_SECTION,
     StageTask,

@@ -11,14 +11,16 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.compare.report import Kind, RowDifference, TableReport
 from airflow_ddlrepl.compare.structure import structure
 from airflow_ddlrepl.ddl.base.same_shape import same_type
+from airflow_ddlrepl.engines.comparing import CompareTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.compare.transformed_copy import transformed_copy
+from airflow_ddlrepl.engines.postgres.connection.conditions import where
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
@@ -34,28 +36,6 @@ ROWS_PER_BUCKET = 500
 ROWS_PER_LOOK = 200_000
 LOOKS = 5
 KEY_LENGTH = 300
-
-
-@dataclass(frozen=True, slots=True)
-class CompareTask:
-    """One table to compare; picklable, its text never shows a location.
-
-    source: the table's shape at the source, without what the target is not to have. target: its name at the target.
-    shape: what the target should hold, columns with the source's ids; columns that the source doesn't have (kept ones)
-    are not compared. limit: how many differing rows are named. wanted: `source` as the target should show it; None:
-    as it is. rows: SQL that is true for the source's rows that the target is to have; empty: all.
-    transform: what gives values of those rows.
-    """
-
-    source_dsn: str = field(repr=False)
-    target_dsn: str = field(repr=False)
-    source: Table
-    target: TableName
-    shape: Table
-    limit: int = 20
-    wanted: Table | None = None
-    rows: str = ""
-    transform: Transform | None = None
 
 
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
@@ -85,8 +65,8 @@ def _compared(task: CompareTask, present: ServerFacts, here: Connection[Any], th
 def _transformed(task: CompareTask, transform: Transform, found: Table, there: Connection[Any]) -> TableReport:
     """With the source's rows as a function has them at the target."""
     places = (task.source_dsn, task.target_dsn)
-    with transformed_copy(*places, task.source, task.shape, transform, task.rows) as (here, copied):
-        as_copied = replace(task, source=copied, wanted=task.wanted or task.source, rows="")
+    with transformed_copy(*places, task.source, task.shape, transform, where(task.rows)) as (here, copied):
+        as_copied = replace(task, source=copied, wanted=task.wanted or task.source, rows=None)
         return replace(_Comparer(as_copied, found, here, there).report(), table=task.source.name)
 
 
@@ -99,7 +79,7 @@ def _reader(dsn: str) -> Iterator[Connection[Any]]:
 
 
 def _without_target(task: CompareTask, here: Connection[Any]) -> TableReport:
-    side = _Side(here, task.source.name, (), (), "source", task.rows)
+    side = _Side(here, task.source.name, (), (), "source", where(task.rows))
     count = int(side.ask(f"SELECT count(*) FROM {side.rows}")[0][0])
     lines = ("the table is missing at the target",)
     return TableReport(task.source.name, task.target, source_rows=count, structure=lines, missing=count)
@@ -154,7 +134,9 @@ class _Comparer:
         key = [i for i in (task.source.key.columns if task.source.key else ()) if i in mine]
         key = key if task.source.key and len(key) == len(task.source.key.columns) else []
         self.sides = (
-            _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source", task.rows),
+            _Side(
+                here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source", where(task.rows)
+            ),
             _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target"),
         )
         self.is_alike = len({side.info.parameter_status("server_encoding") for side in (here, there)}) == 1

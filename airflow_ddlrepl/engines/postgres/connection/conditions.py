@@ -23,6 +23,11 @@ def is_true(condition: Part, column: Callable[[str], str] = quote) -> str:
     return f"({condition.sql(Spelling(column, literal))}) IS TRUE"
 
 
+def where(condition: Part | None) -> str:
+    """Return SQL that is true for the rows that a condition is true for; empty where there is none."""
+    return is_true(condition) if condition is not None else ""
+
+
 def unlike(condition: Part, here: Mapping[str, tuple[Column, Column]]) -> str:
     """SQL for the rows of a table of ours that the condition is not true for.
 

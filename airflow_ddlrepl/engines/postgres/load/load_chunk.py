@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
+from airflow_ddlrepl.engines.postgres.connection.conditions import where
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import blocks_of, copy_in, copy_out, feed, open_snapshot, reading
 from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
@@ -17,67 +18,13 @@ from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.transformed_rows import Rows, transformed_rows
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.trail.loads import read_chunk
-from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.store import Trail
-from airflow_ddlrepl.transform.values import Transform
 
 REFUSED = "TGT-120"
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """Where a trail has what a COPY gave. files: one after the other. trail_url, channel: whose trail."""
-
-    trail_url: str = field(repr=False)
-    channel: str
-    files: tuple[Blob, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LoadTask:
-    """One chunk to load; picklable, its text never shows a location.
-
-    snapshot: exported at the source, valid while its exporter lives. columns: (name at the source, name in the
-    shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it. after: statements that are
-    run and committed with the rows, for a table that is one chunk; then its statistics are gathered.
-    kept: the rows are there, not at the source.
-    wanted: SQL that is true for the rows to load; empty: all. transform: what gives values of them on the way.
-    beside: of the table that has the rows, where `source_dsn` leads to the target.
-    """
-
-    source_dsn: str = field(repr=False)
-    target_dsn: str = field(repr=False)
-    snapshot: str
-    table: TableName
-    shadow: TableName
-    columns: tuple[tuple[str, str], ...]
-    low_page: int
-    high_page: int | None
-    token: str
-    chunk: str
-    binary: bool = True
-    after: tuple[str, ...] = ()
-    kept: Kept | None = None
-    wanted: str = ""
-    transform: Transform | None = None
-    beside: TableName | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedChunk:
-    """What became of a chunk. rows: how many were loaded. warning: empty, or why the table has no statistics.
-
-    error: TGT-120, where the target refuses the chunk: none of its rows is loaded then.
-    """
-
-    rows: int = 0
-    warning: str = ""
-    error: TargetError | None = None
 
 
 def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
@@ -180,11 +127,11 @@ def _blocks(source: Connection[Any] | None, task: LoadTask) -> Iterator[bytes]:
         return read_chunk(Trail(task.kept.trail_url, task.kept.channel), task.kept.files)
     names = [name for name, _ in task.columns]
     if task.transform is not None:
-        rows_of = Rows(task.beside or task.table, task.low_page, task.high_page, task.wanted, task.snapshot)
+        rows_of = Rows(task.beside or task.table, task.low_page, task.high_page, where(task.wanted), task.snapshot)
         return transformed_rows(task.source_dsn, rows_of, names, task.transform, task.table)
     assert source is not None
     rows = (task.table, names, task.low_page, task.high_page)
-    return blocks_of(source, copy_out(*rows, binary=task.binary, wanted=task.wanted))
+    return blocks_of(source, copy_out(*rows, binary=task.binary, wanted=where(task.wanted)))
 
 
 def _marks_of(target: Connection[Any], task: LoadTask) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
@@ -18,6 +17,7 @@ from airflow_ddlrepl.adapt.plan.new_table import reshape
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, RefreshOptions
 from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
+from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, is_referenced
 from airflow_ddlrepl.engines.postgres.catalog.object_names import grant_defaults, name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
@@ -27,7 +27,6 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl.keys import key_sql
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, attach, create_table
 from airflow_ddlrepl.engines.postgres.ddl.types import create_schema, create_types
-from airflow_ddlrepl.engines.postgres.load.load_chunk import LoadedChunk
 from airflow_ddlrepl.engines.postgres.load.row_by_row import Exchange, NotByRow, Written, write_differences
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.target_only_columns import (
@@ -79,19 +78,6 @@ def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) ->
 def finish_sql(table: Table, shadow: TableName) -> tuple[str, ...]:
     """Return the statements that a loaded shadow table still needs: those of its key."""
     return ("SET maintenance_work_mem = '256MB'", *key_sql(table, shadow))
-
-
-@dataclass(frozen=True, slots=True)
-class FinishTask:
-    """A shadow table that was loaded in several chunks; picklable, its text never shows the location.
-
-    table: what it is to become. statements: what it still needs.
-    """
-
-    target_dsn: str = field(repr=False)
-    table: TableName
-    shadow: TableName
-    statements: tuple[str, ...]
 
 
 def finish_shadow(task: FinishTask) -> LoadedChunk:

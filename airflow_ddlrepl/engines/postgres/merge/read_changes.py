@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from airflow_ddlrepl.engines.postgres.merge.stage_task import StageTask, most_buckets
+from airflow_ddlrepl.engines.staging import StageTask, most_buckets
 from airflow_ddlrepl.integrate.buckets import bucket_of
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.net_changes import has_key_updates

@@ -24,9 +24,9 @@ from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, In
 from airflow_ddlrepl.engines.postgres.merge.key_numbers import numbered
 from airflow_ddlrepl.engines.postgres.merge.read_changes import StageReader
 from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
-from airflow_ddlrepl.engines.postgres.merge.stage_task import StageTask, bucket_count, buckets_of, layout_of, sections
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn, staged_columns
 from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
+from airflow_ddlrepl.engines.staging import StageTask, bucket_count, buckets_of, layout_of, sections
 from airflow_ddlrepl.errors import TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, equality

@@ -1,11 +1,13 @@
-"""What there is to stage: one table's rows (or one bucket of them) as a task that may run anywhere."""
+"""Staging: one table's rows (or one bucket of them) as a task that may run anywhere, before its target takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
+from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.integrate.equality import Equality, equality
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -49,6 +51,14 @@ class StageTask:
     condition: str = ""
     whole: Table | None = None
     transform: Transform | None = None
+
+
+def stage_all(tasks: Sequence[StageTask]) -> list[Any]:
+    """Stage several tasks of one target, wherever this runs; what each returns is what the target's `apply` takes.
+
+    Raises TargetError INT-… where the target can't take rows, TrailError for damaged files.
+    """
+    return engine(tasks[0].dsn).stage(tasks)
 
 
 def sections(files: Sequence[RowFile], buckets: int = 1) -> list[tuple[RowFile, ...]]:

@@ -1,0 +1,156 @@
+"""Loading: the chunks of tables as tasks that may run anywhere, and what became of them."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.refresh.chunks import group_chunks
+from airflow_ddlrepl.trail.manifest import Blob
+from airflow_ddlrepl.transform.values import Transform
+
+log = logging.getLogger("ddlrepl")
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedChunk:
+    """Where a trail has what a COPY gave. files: one after the other. trail_url, channel: whose trail."""
+
+    trail_url: str = field(repr=False)
+    channel: str
+    files: tuple[Blob, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTask:
+    """One chunk to load; picklable, its text never shows a location.
+
+    snapshot: exported at the source, valid while its exporter lives. columns: (name at the source, name in the
+    shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it. after: statements that are
+    run and committed with the rows, for a table that is one chunk; then its statistics are gathered.
+    kept: the rows are there, not at the source.
+    wanted: true for the rows to load; None: all. transform: what gives values of them on the way.
+    beside: of the table that has the rows, where `source_dsn` leads to the target.
+    """
+
+    source_dsn: str = field(repr=False)
+    target_dsn: str = field(repr=False)
+    snapshot: str
+    table: TableName
+    shadow: TableName
+    columns: tuple[tuple[str, str], ...]
+    low_page: int
+    high_page: int | None
+    token: str
+    chunk: str
+    binary: bool = True
+    after: tuple[str, ...] = ()
+    kept: ArchivedChunk | None = None
+    wanted: Part | None = None
+    transform: Transform | None = None
+    beside: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedChunk:
+    """What became of a chunk. rows: how many were loaded. warning: empty, or why the table has no statistics.
+
+    error: TGT-120, where the target refuses the chunk: none of its rows is loaded then.
+    """
+
+    rows: int = 0
+    warning: str = ""
+    error: TargetError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishTask:
+    """A shadow table that was loaded in several chunks; picklable, its text never shows the location.
+
+    table: what it is to become. statements: what it still needs.
+    """
+
+    target_dsn: str = field(repr=False)
+    table: TableName
+    shadow: TableName
+    statements: tuple[str, ...]
+
+
+Work = tuple[Table, int, LoadTask]
+"""One chunk: its table, its pages, the task that loads it."""
+
+
+@dataclass
+class Loads:
+    """What became of tables that were loaded, by table id.
+
+    rows: how many, of tables that can be put in place. refused: why the target can't take a table; its rows are left.
+    """
+
+    rows: dict[int, int] = field(default_factory=dict)
+    refused: dict[int, TargetError] = field(default_factory=dict)
+
+    def add(self, table: Table, chunk: LoadedChunk) -> None:
+        """Count a chunk of a table, or note that the target refuses it."""
+        self.rows[table.id] = self.rows.get(table.id, 0) + chunk.rows
+        if chunk.warning:
+            log.warning("%s: %s", table.name, chunk.warning)
+        if chunk.error is not None:
+            self.refused.setdefault(table.id, chunk.error)
+
+    def raise_refused(self) -> None:
+        """Raise the first refusal, for loads of which all must be there."""
+        for error in self.refused.values():
+            raise error
+
+
+def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
+    """Load chunks of one refresh one after the other, wherever this runs; a chunk that is refused stops no other.
+
+    Run twice, each is loaded once. Raises SourceError SRC-170 when the source can't be read, Unreachable or DiskFull
+    when the target can't go on, and what `values` of a transformation raises.
+    """
+    return engine(tasks[0].target_dsn).load(tasks)
+
+
+def finish_shadow(task: FinishTask) -> LoadedChunk:
+    """Give a loaded shadow table its key and statistics; nothing that stands already is done again.
+
+    No rows are loaded here: what comes back is a warning, or the error TGT-121 where the rows take no key.
+    """
+    return engine(task.target_dsn).finish_shadow(task)
+
+
+def load_tables(runner: Runner, work: Sequence[Work], finishing: Mapping[int, FinishTask], size: int) -> Loads:
+    """Load every chunk, then give each table its key and statistics: with its rows, where it is a single chunk.
+
+    finishing: by table id. size: bytes of all chunks. A table that the target refuses keeps no other from its rows.
+    """
+    often = Counter(table.id for table, _, _ in work)
+    tasks = [
+        replace(task, after=finishing[table.id].statements) if often[table.id] == 1 else task for table, _, task in work
+    ]
+    groups = group_chunks([pages for _, pages, _ in work], runner.parallelism)
+    bundles = [tuple(tasks[place] for place in group) for group in groups]
+    loads = Loads(dict.fromkeys(finishing, 0))
+    for group, found in zip(groups, runner.map(load_chunks, bundles, "refresh", size=size), strict=True):
+        for place, chunk in zip(group, found, strict=True):
+            loads.add(work[place][0], chunk)
+    large = {table.id: table for table, _, _ in work if often[table.id] > 1 and table.id not in loads.refused}
+    with ThreadPoolExecutor(max(1, runner.parallelism)) as pool:  # the target works, we wait
+        finished = pool.map(finish_shadow, [finishing[table_id] for table_id in large])
+        for table, chunk in zip(large.values(), finished, strict=True):
+            loads.add(table, chunk)
+    for table_id, error in loads.refused.items():
+        log.warning("%s is not loaded: %s: %s", error.table, error.code, error.message)
+        del loads.rows[table_id]
+    return loads
