@@ -12,7 +12,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.connection import connect
 from airflow_ddlrepl.engines.postgres.source import activate
-from airflow_ddlrepl.engines.postgres.source.membership import LATE
+from airflow_ddlrepl.engines.postgres.source.member_cause import LATE
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.work import InProcess

@@ -151,7 +151,7 @@ BEGIN
                 -- What another transaction keeps out for now is published later: until then the log lacks its rows.
                 IF state_now = 'filled' OR state_now = 'left out' AND EXISTS (
                         SELECT FROM ddlrepl.member m
-                        WHERE m.channel = ch.name AND m.table_id = id AND right(m.reason, 7) = '(55P03)') THEN
+                        WHERE m.channel = ch.name AND m.table_id = id AND ddlrepl.cause_of(m) = 'lock') THEN
                     filled := filled || id;
                     IF NOT ddlrepl.is_held(id) THEN
                         shared := shared || id;

@@ -14,6 +14,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
+from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE
 from airflow_ddlrepl.errors import SourceError
 
 if TYPE_CHECKING:
@@ -99,7 +100,9 @@ def remove(connection: Connection[Any]) -> None:
 def _helper_sql() -> str:
     settings = "\n".join(f"SET {name} = {_setting(name, value)}" for name, value in SHAPES.items())
     text = (FOLDER / "helper_schema.sql").read_text()
-    return text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL)
+    return (
+        text.replace("/*shape_settings*/", settings).replace("/*table_shape*/", SHAPE_SQL).replace("/*cause*/", CAUSE)
+    )
 
 
 @cache

@@ -29,9 +29,17 @@ CREATE TABLE IF NOT EXISTS ddlrepl.member (
     identity_before "char",      -- what deactivation puts back: pg_class.relreplident and the index
     index_before text,
     left_at pg_lsn,              -- since where its rows are not in the stream, of state 'left out'
+    cause text,                  -- the reason as a value, see Cause of membership.py
     PRIMARY KEY (channel, table_id)
 );
 ALTER TABLE ddlrepl.member ADD COLUMN IF NOT EXISTS left_at pg_lsn;
+ALTER TABLE ddlrepl.member ADD COLUMN IF NOT EXISTS cause text;
+
+-- Why a table is not as it should be, as a value. Earlier versions wrote the reason only.
+CREATE OR REPLACE FUNCTION ddlrepl.cause_of(m ddlrepl.member) RETURNS text
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT /*cause*/
+$$;
 
 -- The key of our messages' signatures, see ddlrepl.signed. Who reads the log for us must be able to read it.
 CREATE TABLE IF NOT EXISTS ddlrepl.signature (key bytea NOT NULL);
@@ -114,7 +122,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- What makes the user's UPDATE and DELETE work once the table is published: 'keep', what REPLICA IDENTITY
--- is to be set to, or 'leave: why'. mode: 'full', 'leave', or 'whole' where a key is not enough. full_works: as the
+-- is to be set to, or 'leave: ' and the cause. mode: 'full', 'leave', or 'whole' where a key is not enough. full_works: as the
 -- function of that name tells.
 DROP FUNCTION IF EXISTS ddlrepl.identity_plan(jsonb, text);
 CREATE OR REPLACE FUNCTION ddlrepl.identity_plan(shape jsonb, mode text, full_works boolean) RETURNS text
@@ -131,12 +139,11 @@ DECLARE
 BEGIN
     RETURN CASE
         WHEN is_usable THEN 'keep'
-        WHEN mode = 'leave' THEN 'leave: it has no usable replica identity, and replica_identity says leave'
+        WHEN mode = 'leave' THEN 'leave: identity'
         WHEN full_works THEN 'FULL'
         WHEN (key ->> 'is_primary')::boolean THEN 'DEFAULT'
         WHEN key IS NOT NULL THEN format('USING INDEX %I', key ->> 'name')
-        ELSE 'leave: it has a generated column and no key without one:'
-             ' under REPLICA IDENTITY FULL the server would refuse UPDATE and DELETE' END;
+        ELSE 'leave: generated' END;
 END
 $$;
 
@@ -171,9 +178,9 @@ BEGIN
         shape := ddlrepl.table_shape(id);
     EXCEPTION WHEN lock_not_available THEN
         -- Newer servers lock a table to spell its expressions.
-        INSERT INTO ddlrepl.member AS m (channel, table_id, schema_name, table_name, state, reason, left_at)
+        INSERT INTO ddlrepl.member AS m (channel, table_id, schema_name, table_name, state, reason, left_at, cause)
         SELECT channel_name, id, n.nspname, c.relname, 'left out', format('%s (%s)', SQLERRM, SQLSTATE),
-            pg_current_wal_insert_lsn()
+            pg_current_wal_insert_lsn(), 'lock'
         FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = id
         ON CONFLICT DO NOTHING;
         RETURN coalesce((SELECT m.state FROM ddlrepl.member m WHERE m.channel = channel_name AND m.table_id = id), 'gone');
@@ -196,14 +203,15 @@ BEGIN
     spelled := format('%I.%I', now_is.schema_name, now_is.table_name);
     now_is.key_index := CASE WHEN shape -> 'key' ->> 'name' IS NOT NULL THEN
         to_regclass(format('%I.%I', now_is.schema_name, shape -> 'key' ->> 'name')) END;
-    -- The text is LATE of tending.py.
-    is_late := was_published AND coalesce(known.reason LIKE 'published late:%', false);
+    is_late := was_published AND coalesce(ddlrepl.cause_of(known) = 'late', false);
     now_is.reason := CASE WHEN is_late THEN known.reason END;
+    now_is.cause := CASE WHEN is_late THEN 'late' END;
     IF shape ->> 'partition_key' IS NOT NULL THEN
         now_is.state := 'tracked';
     ELSIF (shape ->> 'unlogged')::boolean THEN
         now_is.state := 'left out';
         now_is.reason := 'it is unlogged: its rows are not in the log';
+        now_is.cause := 'unlogged';
     ELSE
         BEGIN
             mode := CASE WHEN ddlrepl.wants_whole_rows(ch, id) THEN 'whole' ELSE ch.replica_identity END;
@@ -214,7 +222,11 @@ BEGIN
             END IF;
             IF plan LIKE 'leave: %' THEN
                 now_is.state := 'left out';
-                now_is.reason := substr(plan, 8);
+                now_is.cause := substr(plan, 8);
+                now_is.reason := CASE now_is.cause
+                    WHEN 'identity' THEN 'it has no usable replica identity, and replica_identity says leave'
+                    ELSE 'it has a generated column and no key without one:'
+                         ' under REPLICA IDENTITY FULL the server would refuse UPDATE and DELETE' END;
                 IF was_published THEN
                     EXECUTE format('ALTER PUBLICATION %I DROP TABLE ONLY %s', ch.publication, spelled);
                 END IF;
@@ -241,6 +253,7 @@ BEGIN
         EXCEPTION WHEN OTHERS THEN
             now_is.state := CASE WHEN was_published THEN 'published' ELSE 'left out' END;
             now_is.reason := CASE WHEN is_late THEN known.reason ELSE format('%s (%s)', SQLERRM, SQLSTATE) END;
+            now_is.cause := CASE WHEN is_late THEN 'late' WHEN SQLSTATE = '55P03' THEN 'lock' ELSE 'error' END;
             now_is.identity_before := known.identity_before;
             now_is.index_before := known.index_before;
             is_filled := false;

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.source import membership
+from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, UNLOGGED, Cause
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 _LEFT_OUT = f"""
 SELECT m.table_id::bigint, m.schema_name, m.table_name,
     CASE WHEN m.state = 'left out' THEN m.reason ELSE 'somebody has taken it out of the publication' END,
-    to_jsonb(m) ->> 'left_at'
+    to_jsonb(m) ->> 'left_at', CASE WHEN m.state = 'left out' THEN {CAUSE} END
 FROM ddlrepl.member m WHERE m.channel = %s AND (m.state = 'left out' OR {membership.IS_MISSING}) ORDER BY 2, 3
 """
 
-NEVER = "it has a generated column and no key"  # as helper_schema.sql begins its reason
 # Without event triggers nobody writes down a new one.
 _UNLOGGED = """
 SELECT c.oid::bigint, n.nspname, c.relname, EXISTS (
@@ -39,13 +39,13 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'u'
 
 
 def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[LeftOut]:
-    """The channel's tables that are not in the stream, by name."""
+    """Return the channel's tables that are not in the stream, by name."""
     known = [
-        LeftOut(int(i), TableName(schema, name), why, Lsn.parse(since) if since else None, why.startswith(NEVER))
-        for i, schema, name, why, since in connection.execute(_LEFT_OUT.encode(), [channel])
+        LeftOut(int(i), TableName(schema, name), why, Lsn.parse(since) if since else None, cause == Cause.GENERATED)
+        for i, schema, name, why, since, cause in connection.execute(_LEFT_OUT.encode(), [channel])
     ]
     new = [
-        LeftOut(int(i), TableName(schema, table), membership.UNLOGGED)
+        LeftOut(int(i), TableName(schema, table), UNLOGGED)
         for i, schema, table, has_parent in connection.execute(_UNLOGGED, [channel, channel])
         if _belongs(scope, TableName(schema, table), is_partition=has_parent)
     ]

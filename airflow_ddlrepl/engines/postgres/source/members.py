@@ -11,6 +11,7 @@ from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions
 from airflow_ddlrepl.engines.postgres.source import helper_schema, membership
 from airflow_ddlrepl.engines.postgres.source.left_out import left_out
+from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, Cause
 from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
 from airflow_ddlrepl.engines.postgres.source.publication import published
 from airflow_ddlrepl.engines.source import LeftOut
@@ -87,9 +88,10 @@ class PostgresMembership:
         if not self._may_look():
             return self._not_in_the_publication()
         rows = self.connection.execute(
-            "SELECT table_id::bigint, schema_name, table_name, reason FROM ddlrepl.member"
-            " WHERE channel = %s AND reason IS NOT NULL AND reason <> %s ORDER BY 2, 3",
-            [self.channel, membership.LATE],
+            "SELECT table_id::bigint, schema_name, table_name, reason FROM ddlrepl.member m"
+            f" WHERE channel = %s AND reason IS NOT NULL AND {CAUSE} IS DISTINCT FROM '{Cause.LATE}' ORDER BY 2, 3"
+            "".encode(),
+            [self.channel],
         ).fetchall()
         return {int(i): (TableName(schema, name), reason) for i, schema, name, reason in rows}
 

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, LATE, Cause, set_reason
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
-# helper_schema.sql knows it by how it begins, and writes the other one
-LATE = "published late: its first rows come by a refresh"
-UNLOGGED = "it is unlogged: its rows are not in the log"
-_IS_HELD = "right(reason, 7) = '(55P03)'"
+_IS_HELD = f"(reason IS NOT NULL AND {CAUSE} = '{Cause.LOCK}')"
+_IS_LATE = f"(reason IS NOT NULL AND {CAUSE} = '{Cause.LATE}')"
 # one look at the publication for all of them
 IS_MISSING = """
 state = 'published' AND (channel, table_id) NOT IN (
@@ -29,11 +28,11 @@ state = 'published' AND (channel, table_id) NOT IN (
 """
 # nobody told us: the statement that made it logged fired no event trigger
 _IS_LOGGED_AGAIN = f"""
-state = 'left out' AND reason = '{UNLOGGED}' AND table_id IN (SELECT oid FROM pg_class WHERE relpersistence = 'p')
+state = 'left out' AND {CAUSE} = '{Cause.UNLOGGED}'
+AND table_id IN (SELECT oid FROM pg_class WHERE relpersistence = 'p')
 """
 _WAITS = f"({_IS_HELD} OR {IS_MISSING} OR {_IS_LOGGED_AGAIN})"
-_WAITING = f"SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND {_WAITS}"
-_MARK = "UPDATE ddlrepl.member SET reason = %s WHERE channel = %s AND table_id = %s::bigint::oid"
+_WAITING = f"SELECT table_id::bigint FROM ddlrepl.member m WHERE channel = %s AND {_WAITS}"
 
 
 def tend(connection: Connection[Any], channel: str) -> dict[int, str]:
@@ -56,14 +55,18 @@ def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
         row = connection.execute("SELECT ddlrepl.tend(%s, %s::bigint::oid)", [channel, table_id]).fetchone()
         now = str(row[0]) if row else "gone"
         if now == "filled":
-            connection.execute(_MARK, [LATE, channel, table_id])
+            assigned, values = set_reason(connection, LATE, Cause.LATE)
+            connection.execute(
+                f"UPDATE ddlrepl.member SET {assigned} WHERE channel = %s AND table_id = %s::bigint::oid".encode(),
+                [*values, channel, table_id],
+            )
     return now
 
 
 def is_held(connection: Connection[Any], channel: str, table_id: int) -> bool:
     """Was another transaction in the way when it was tended last?"""
     row = connection.execute(
-        f"SELECT FROM ddlrepl.member WHERE channel = %s AND table_id = %s::bigint::oid AND {_IS_HELD}".encode(),
+        f"SELECT FROM ddlrepl.member m WHERE channel = %s AND table_id = %s::bigint::oid AND {_IS_HELD}".encode(),
         [channel, table_id],
     ).fetchone()
     return row is not None
@@ -72,25 +75,29 @@ def is_held(connection: Connection[Any], channel: str, table_id: int) -> bool:
 def late(connection: Connection[Any], channel: str) -> set[int]:
     """Tables whose first rows, or some in between, are not in the log, and whose refresh is not asked for yet."""
     rows = connection.execute(
-        "SELECT table_id::bigint FROM ddlrepl.member WHERE channel = %s AND reason = %s", [channel, LATE]
+        f"SELECT table_id::bigint FROM ddlrepl.member m WHERE channel = %s AND {_IS_LATE}".encode(), [channel]
     )
     return {int(i) for (i,) in rows}
 
 
 def forget_late(connection: Connection[Any], channel: str, table_ids: Iterable[int]) -> None:
     """One that somebody is about to alter stays `late`: it is loaded once more, and nobody is waited for."""
+    assigned, values = set_reason(connection, None, None)
+    free = (
+        f"SELECT channel, table_id FROM ddlrepl.member m WHERE channel = %s AND {_IS_LATE}"
+        " AND table_id = ANY(%s::oid[]) FOR UPDATE SKIP LOCKED"
+    )
     connection.execute(
-        "UPDATE ddlrepl.member SET reason = NULL WHERE (channel, table_id) IN (SELECT channel, table_id"
-        " FROM ddlrepl.member WHERE channel = %s AND reason = %s AND table_id = ANY(%s::oid[]) FOR UPDATE SKIP LOCKED)",
-        [channel, LATE, list(table_ids)],
+        f"UPDATE ddlrepl.member SET {assigned} WHERE (channel, table_id) IN ({free})".encode(),
+        [*values, channel, list(table_ids)],
     )
 
 
 def has_late(connection: Connection[Any], channel: str) -> bool:
     """Would `publish_late` have anything to do?"""
     row = connection.execute(
-        f"SELECT EXISTS (SELECT FROM ddlrepl.member WHERE channel = %s AND ({_WAITS} OR reason = %s))".encode(),
-        [channel, LATE],
+        f"SELECT EXISTS (SELECT FROM ddlrepl.member m WHERE channel = %s AND ({_WAITS} OR {_IS_LATE}))".encode(),
+        [channel],
     ).fetchone()
     return bool(row and row[0])
 
@@ -98,7 +105,7 @@ def has_late(connection: Connection[Any], channel: str) -> bool:
 def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
     """Tables that `publish_late` could not publish."""
     rows = connection.execute(
-        f"SELECT schema_name, table_name FROM ddlrepl.member WHERE channel = %s AND"
+        f"SELECT schema_name, table_name FROM ddlrepl.member m WHERE channel = %s AND"
         f" (state = 'left out' AND {_IS_HELD} OR {IS_MISSING})".encode(),
         [channel],
     )

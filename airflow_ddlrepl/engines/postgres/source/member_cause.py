@@ -1,0 +1,51 @@
+"""Why a table of a channel is not in the stream as it should be, as a value: column `cause` of ddlrepl.member."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+LATE = "published late: its first rows come by a refresh"
+UNLOGGED = "it is unlogged: its rows are not in the log"
+
+
+class Cause(StrEnum):
+    """The causes that helper_schema.sql and `membership` write.
+
+    LATE: published, and its first rows come by a refresh. UNLOGGED: its rows are not in the log. LOCK: another
+    transaction was in the way. IDENTITY: it has no usable replica identity and may get none. GENERATED: it has a
+    generated column and no key, so that no publication takes its updates. ERROR: anything else, see the reason.
+    """
+
+    LATE = "late"
+    UNLOGGED = "unlogged"
+    LOCK = "lock"
+    IDENTITY = "identity"
+    GENERATED = "generated"
+    ERROR = "error"
+
+
+CAUSE = f"""
+coalesce(pg_catalog.to_jsonb(m) ->> 'cause', CASE
+    WHEN pg_catalog.left(m.reason, 15) = 'published late:' THEN '{Cause.LATE}'
+    WHEN pg_catalog.right(m.reason, 7) = '(55P03)' THEN '{Cause.LOCK}'
+    WHEN m.reason = '{UNLOGGED}' THEN '{Cause.UNLOGGED}'
+    WHEN pg_catalog.left(m.reason, 36) = 'it has a generated column and no key' THEN '{Cause.GENERATED}' END)
+"""
+"""The cause of a row `m` of ddlrepl.member. Earlier versions had no such column: theirs is known by the reason."""
+
+
+def set_reason(connection: Connection[Any], reason: str | None, cause: Cause | None) -> tuple[str, list[str | None]]:
+    """Return assignments of reason and cause for an UPDATE of ddlrepl.member, and their values.
+
+    A helper schema that an earlier version has installed has no column `cause`.
+    """
+    row = connection.execute(
+        "SELECT FROM pg_catalog.pg_attribute WHERE attrelid = 'ddlrepl.member'::regclass AND attname = 'cause'"
+    ).fetchone()
+    if row is None:
+        return "reason = %s", [reason]
+    return "reason = %s, cause = %s", [reason, cause.value if cause else None]
