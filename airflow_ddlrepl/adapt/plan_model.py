@@ -104,6 +104,7 @@ class TablePlan:
 
     @property
     def needs_refresh(self) -> bool:
+        """Does the plan ask for a refresh of the table?"""
         return any(s.kind is StepKind.REFRESH for s in self.steps)
 
     @property

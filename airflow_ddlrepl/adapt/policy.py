@@ -45,6 +45,7 @@ class Policy:
 
     @property
     def is_hvr(self) -> bool:
+        """Do HVR's defaults hold?"""
         return self.defaults is Defaults.HVR
 
     @property

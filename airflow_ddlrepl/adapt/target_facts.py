@@ -68,7 +68,9 @@ class Renderer(Protocol):
     """An engine's DDL: the exact SQL of a change."""
 
     @property
-    def engine(self) -> str: ...
+    def engine(self) -> str:
+        """Return the name of the engine whose SQL it writes."""
+        ...
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
         """before: the shape at the target just before. Raises Unsupported ADP-110 for a kind without a row."""

@@ -118,4 +118,5 @@ def buckets_of(task: StageTask, buckets: int) -> list[StageTask]:
 
 
 def layout_of(file: RowFile) -> tuple[object, ...]:
+    """Return what tells whether two files of the trail have the same columns."""
     return file.identity, tuple((c.name, c.encoding, c.is_key) for c in file.columns)

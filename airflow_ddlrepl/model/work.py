@@ -39,4 +39,5 @@ class InProcess:
     def map(
         self, task: Callable[[Item], Result], items: Sequence[Item], label: str, size: int | None = None
     ) -> list[Result]:
+        """Run the task for each item, one after the other, in this process."""
         return [task(item) for item in items]

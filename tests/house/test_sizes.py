@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MOST_MODULES, MOST_LINES = 16, 60
+MOST_MODULES, MOST_LINES, MOST_PARAMETERS = 16, 60, 7
 MIGRATIONS = ROOT / "airflow_ddlrepl" / "repository" / "migrations"
 # Names that say nothing to somebody who has not read the file.
 OPAQUE = frozenset(
@@ -111,3 +111,50 @@ def test_folders_hold_few_modules() -> None:
 
 def test_module_names_say_what_is_in_them() -> None:
     assert [str(file.relative_to(ROOT)) for file in modules() if file.stem in OPAQUE] == []
+
+
+def test_functions_take_few_parameters() -> None:
+    counts = {name: parameters(node) for name, node in definitions()}
+    assert {name: count for name, count in counts.items() if count > MOST_PARAMETERS} == {}
+
+
+def parameters(node: Function) -> int:
+    names = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+Public = tuple[str, ast.ClassDef | None, Function | ast.ClassDef]
+
+
+def test_everything_public_is_documented() -> None:
+    """A method is documented where it stands, or where a base class of the package says what it does."""
+    trees = {str(file.relative_to(ROOT)): ast.parse(file.read_text(encoding="utf-8")) for file in modules()}
+    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    by_name: dict[str, list[ast.ClassDef]] = {}
+    for one in classes:
+        by_name.setdefault(one.name, []).append(one)
+    found = [name for name, tree in trees.items() if tree.body and not ast.get_docstring(tree)]
+    for name, tree in trees.items():
+        for path, of, node in public(name, tree.body):
+            if not ast.get_docstring(node) and not is_documented_above(node.name, of, by_name):
+                found.append(path)
+    assert found == []
+
+
+def public(path: str, body: list[ast.stmt], of: ast.ClassDef | None = None) -> Iterator[Public]:
+    """What others use: functions, classes, and the methods of those."""
+    for node in body:
+        if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):
+            yield f"{path}: {node.name}", of, node
+            if isinstance(node, ast.ClassDef):
+                yield from public(f"{path}: {node.name}", node.body, node)
+
+
+def is_documented_above(method: str, of: ast.ClassDef | None, by_name: dict[str, list[ast.ClassDef]]) -> bool:
+    names = [ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in of.bases] if of else []
+    return any(
+        any(isinstance(n, Function) and n.name == method and ast.get_docstring(n) for n in base.body)
+        or is_documented_above(method, base, by_name)
+        for name in names
+        for base in by_name.get(name, [])
+    )

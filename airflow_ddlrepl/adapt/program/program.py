@@ -49,6 +49,7 @@ class ProgramStep:
 
     @property
     def key(self) -> LogKey:
+        """Return where in the log the step's event stands."""
         return self.event.key
 
     @property

@@ -26,6 +26,7 @@ class Part(ABC):
 
     @property
     def parts(self) -> tuple[Part, ...]:
+        """Return the parts that this one is made of."""
         return ()
 
     @abstractmethod
@@ -137,11 +138,14 @@ class Compare(_Pair):
 
     @property
     def is_ordered(self) -> bool:
+        """Does it ask which of two values is greater?"""
         return self.sign in ("<", "<=", ">", ">=")
 
 
 @dataclass(frozen=True, slots=True)
 class Like(Part):
+    """Compares a text with a pattern of LIKE."""
+
     of: Part
     pattern: Text
     negated: bool = False
@@ -173,6 +177,8 @@ class Among(Part):
 
 @dataclass(frozen=True, slots=True)
 class Between(Part):
+    """Says whether a value lies between two others, these included."""
+
     of: Part
     low: Part
     high: Part
@@ -188,6 +194,8 @@ class Between(Part):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Part):
+    """Says whether a value is null."""
+
     of: Part
     negated: bool = False
 
@@ -201,6 +209,8 @@ class IsNull(Part):
 
 @dataclass(frozen=True, slots=True)
 class Not(Part):
+    """Negates a condition."""
+
     of: Part
 
     @property

@@ -80,6 +80,7 @@ class ByTransaction:
         self._open: list[Event] = []
 
     def take(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Take the next events of the log; yield those of transactions that have ended, with their statements."""
         for event in events:
             if self._open and self._open[-1].xid != event.xid:
                 yield from self.rest()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.staging import StageTask
 
 
-class PostgresEngine:
+class PostgresEngine(Engine):
     """What the stages may ask of PostgreSQL, as `engines.Engine` says."""
 
     def source(self, channel: Channel, location: str) -> PostgresSource:

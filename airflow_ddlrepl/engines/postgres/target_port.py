@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.target import outbox, state
 from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
 from airflow_ddlrepl.engines.postgres.target.rewind import PostgresRewindArea
+from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import (
     Applied,
     Capabilities,
@@ -46,7 +47,7 @@ JOIN unnest(%s::text[], %s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w
 
 
 @dataclass
-class PostgresTarget:
+class PostgresTarget(Target):
     """One channel's tables and state in a database. connection: for looking, in autocommit mode.
 
     holder: under which name the state is kept. lock_timeout: seconds that one try waits for one lock.
@@ -123,7 +124,7 @@ class PostgresTarget:
             _move(cursor, self.holder, change.move, fence)
             for statement in change.statements:
                 cursor.execute(statement.encode())
-            state.write_standings(cursor, self.holder, change.states, change.gone)
+            state.write_table_states(cursor, self.holder, change.states, change.gone)
             outbox.leave(cursor, self.holder, change.records)
 
     def sweep(self, token: int) -> None:
@@ -144,8 +145,7 @@ class PostgresTarget:
             program,
             staged,
             records,
-            epoch=fence.epoch,
-            token=fence.token,
+            fence,
             lock_timeout=self.lock_timeout,
         )
 

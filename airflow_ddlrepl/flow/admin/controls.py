@@ -30,6 +30,7 @@ class HeldChange:
     statement: str = ""
 
     def lines(self) -> list[str]:
+        """Return the changes and the statement, one a line."""
         by = [f"by: {self.statement[:STATEMENT_LENGTH]}"] if self.statement else []
         return [*(f"{self.table} revision {self.revision}: {change}" for change in self.changes), *by]
 
@@ -42,6 +43,7 @@ class HeldControl:
     changes: tuple[HeldChange, ...]
 
     def to_json(self) -> dict[str, Any]:
+        """Return the control and its changes for XCom and --json."""
         return {**self.control.to_json(), "changes": self.lines()}
 
     def lines(self) -> list[str]:
@@ -49,6 +51,7 @@ class HeldControl:
         return [line for change in self.changes for line in change.lines()]
 
     def text(self) -> str:
+        """Return the control as a person reads it."""
         row = self.control
         since = row.created.isoformat(sep=" ", timespec="minutes")
         head = f"control {row.id}: target {row.target} waits at {Lsn(row.key.lsn)} since {since}"

@@ -35,6 +35,7 @@ class Planned:
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
+        """Return the plans for XCom and --json."""
         found = {
             name: [
                 {**p.to_json(), "rows_to_move": self.rows.get(str(p.name), 0) if p.needs_refresh else 0} for p in given
@@ -44,6 +45,7 @@ class Planned:
         return {"from": str(self.low), "to": str(self.high), "targets": found, "missing": dict(self.missing)}
 
     def text(self) -> str:
+        """Return the plans as a person reads them."""
         lines = [f"from {self.low} to {self.high}"]
         for name, given in self.targets.items():
             lines += [f"target {name}", as_text(given).rstrip()]

@@ -61,6 +61,7 @@ class Status:
     left_out: list[dict[str, Any]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
+        """Return the status for XCom and --json."""
         return {
             "channel": self.channel,
             "captured": str(self.captured),
@@ -76,6 +77,7 @@ class Status:
         }
 
     def text(self) -> str:
+        """Return the status as a person reads it."""
         trail, kept = self.trail, self.trail["retained"]
         lines = [
             f"channel {self.channel}",

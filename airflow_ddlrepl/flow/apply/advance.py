@@ -153,6 +153,7 @@ def _nearest_change(program: Program) -> Lsn | None:
 
 
 def to_the_end(ahead: PendingLog) -> Program:
+    """Return the program of all log that is captured."""
     return ahead.program(ahead.high)
 
 

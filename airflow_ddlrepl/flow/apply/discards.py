@@ -34,6 +34,7 @@ class Found:
     records: list[RefreshDeclined] = field(default_factory=list)
 
     def add(self, one: Discarded, count: int) -> None:
+        """Count changes that a target does not take, and record that no refresh follows."""
         if count:
             self.counts[f"{one.name}: {one.why}"] += count
             self.records.append(RefreshDeclined(one.table_id, one.why, Lsn(one.low.lsn)))

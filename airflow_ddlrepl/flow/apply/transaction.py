@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
+from typing import NamedTuple
 
 from airflow_ddlrepl.adapt.plan.verdicts import JOINS
 from airflow_ddlrepl.adapt.plan_model import Omission, StepKind, TablePlan
@@ -64,6 +65,7 @@ class PendingLog:
     skipped: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def program(self, until: Lsn) -> Program:
+        """Return the program that brings the target up to a position."""
         return self.timeline.build(self.table_states, self.events, self.low, until)
 
 
@@ -74,6 +76,14 @@ class UncapturedLog:
     events: Sequence[Event] = ()
     revisions: Sequence[Revision] = ()
     high: int = 0
+
+
+class TargetAt(NamedTuple):
+    """Where a target is: what stands there, up to where the log is applied, and its tables."""
+
+    facts: ServerFacts
+    low: Lsn
+    table_states: Mapping[int, TableState]
 
 
 def pending_log(
@@ -90,21 +100,21 @@ def pending_log(
     """
     place = context.target(target)
     now = place.state()
-    return pending_log_at(context, target, place.facts(), now.lsn, now.table_states, ahead, until, only, refused)
+    at = TargetAt(place.facts(), now.lsn, now.table_states)
+    return pending_log_at(context, target, at, ahead, until, only, refused)
 
 
 def pending_log_at(
     context: RunContext,
     target: str,
-    present: ServerFacts,
-    low: Lsn,
-    table_states: Mapping[int, TableState],
+    at: TargetAt,
     ahead: UncapturedLog = UncapturedLog(),
     until: Lsn | None = None,
     only: Container[int] | None = None,
     refused: Refusals = NONE,
 ) -> PendingLog:
-    """The same for a target that stood at `low` with these tables. present: what is there."""
+    """Return the captured log that a target has not applied which is, or will be, at a position with these tables."""
+    low, table_states = at.low, at.table_states
     captured = Lsn(max(context.captured(), ahead.high))
     rows = context.repository.segments_with_events(context.channel.name, low, until)
     told = [context.trail.segment(row.epoch, row.low) for row in rows]
@@ -115,7 +125,7 @@ def pending_log_at(
     shape_at = _shape_at(history)
     said = changed(context.channel, target, low, table_states, shape_at)
     events = sorted((e for e in [*events, *([said] if said else [])] if e.key.lsn >= low), key=_by_key)
-    plan = planner(context, target, present, shape_at, table_states, refused)
+    plan = planner(context, target, at.facts, shape_at, table_states, refused)
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     client = client_at(context.channel, target)
     read = partial(read_for, context.channel, target) if context.channel.has_properties else whole

@@ -138,6 +138,7 @@ def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> 
 
 
 def same_name(at_target: TableName, one: TableName, other: TableName) -> Unsupported:
+    """Return ADP-146: two tables of the source would have one name at the target."""
     return Unsupported(
         f"{one} and {other} would both be {at_target} at the target",
         code="ADP-146",

@@ -175,6 +175,7 @@ class Refresh:
         self.transforms = {t.id: self._transform(t) for t in self.source.tables}
 
     def run(self) -> list[tuple[TableState, int]]:
+        """Load all tables and put them in their places; return the state and the number of rows of each."""
         for table in self.source.tables:
             self._refuse_foreign(table)
         self.context.target(self.into).sweep(self.context.token)
@@ -278,6 +279,7 @@ class Refresh:
         refuse_foreign(self.target, self.present, name, table.name)
 
     def shadow(self, table: Table) -> TableName:
+        """Return the name of the shadow table that a table is loaded into."""
         return self.loader.shadow(table.id)
 
     def shadow_shape(self, table: Table) -> Table:
@@ -301,6 +303,7 @@ class Refresh:
         return loads.rows
 
     def work(self, tables: Sequence[Table]) -> list[Work]:
+        """Return what each task loads: the chunks of all tables, largest tables first."""
         by_id = {t.id: t for t in tables}
         pages = {i: n for i, n in self.source.pages.items() if i in by_id}
         chunks = cut_chunks(pages, self.context.runner.parallelism)

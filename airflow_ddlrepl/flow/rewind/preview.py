@@ -10,7 +10,7 @@ from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.engines.target import Names, Obstacles, ServerFacts
 from airflow_ddlrepl.errors import DdlReplError, TargetError
-from airflow_ddlrepl.flow.apply.transaction import pending_log_at, reason
+from airflow_ddlrepl.flow.apply.transaction import TargetAt, pending_log_at, reason
 from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
 from airflow_ddlrepl.flow.mapping.initial_state import waiting
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
@@ -64,6 +64,7 @@ class RewindPlan:
 
     @property
     def is_possible(self) -> bool:
+        """Can the rewind be done?"""
         return self.refusal() is None
 
     def refusal(self) -> DdlReplError | None:
@@ -76,6 +77,7 @@ class RewindPlan:
         return None
 
     def to_json(self) -> dict[str, Any]:
+        """Return the plan for XCom and --json."""
         return {
             "target": self.target,
             "from": str(self.low),
@@ -90,6 +92,7 @@ class RewindPlan:
         }
 
     def text(self) -> str:
+        """Return the plan as a person reads it."""
         lines = [
             f"into {self.target}: the log from {self.low} to {self.high}, {self.segments} segments, {self.bytes} bytes",
             f"removed there first: {', '.join(self.removed) or 'nothing'}",
@@ -114,7 +117,8 @@ def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPrevie
     why = dict(way.unsafe)
     for stop in (*way.stops, None):
         high = way.high if stop is None else stop.load.position
-        program = pending_log_at(run, into, present, low, table_states, until=high, only=way.wanted).program(high)
+        at = TargetAt(present, low, table_states)
+        program = pending_log_at(run, into, at, until=high, only=way.wanted).program(high)
         steps += program.steps
         _explain(program, why)
         if program.stop is not None:

@@ -71,14 +71,17 @@ class RunContext:
 
     @cached_property
     def repository(self) -> Repository:
+        """Return the channel's repository; it opens when it is first asked for."""
         return Repository.open(self.channel.repository)
 
     @cached_property
     def trail(self) -> Trail:
+        """Return the channel's trail."""
         return Trail(self.channel.trail, self.channel.name)
 
     @cached_property
     def scope(self) -> Scope:
+        """Return which tables the channel includes."""
         return Scope.of(self.channel)
 
     @cached_property
@@ -88,10 +91,12 @@ class RunContext:
 
     @cached_property
     def source_dsn(self) -> str:
+        """Return the source's location; never for showing."""
         return resolve(self.channel.source.location)
 
     @cached_property
     def source(self) -> Source:
+        """Return the channel's source; it connects when it is asked something."""
         return engine(self.source_dsn).source(self.channel, self.source_dsn)
 
     @cached_property
@@ -207,6 +212,7 @@ class RunContext:
 
     @property
     def epoch(self) -> int:
+        """Return the channel's epoch: it grows when every table starts over."""
         row = self.repository.channel(self.channel.name)
         return row.epoch if row else 0
 

@@ -14,9 +14,11 @@ class Printable:
     """A result prints as one line per stage and as JSON."""
 
     def to_json(self) -> dict[str, Any]:
+        """Return the result for XCom and --json."""
         return {name: _plain(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
 
     def text(self) -> str:
+        """Return the result as a person reads it."""
         return "\n".join(f"{name}: {_shown(value)}" for name, value in self.to_json().items())
 
 

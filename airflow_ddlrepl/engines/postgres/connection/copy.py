@@ -80,6 +80,7 @@ def select(
 
 
 def copy_in(table: TableName, columns: Sequence[str], *, binary: bool) -> str:
+    """Return the COPY statement that reads rows into a table. columns: empty: all of them."""
     into = f" ({', '.join(map(quote, columns))})" if columns else ""
     return f"COPY {qualified(table)}{into} FROM STDIN (FORMAT {_style(binary)})"
 

@@ -37,14 +37,17 @@ def add_column(change: AddColumn, before: Table) -> list[str]:
 
 
 def drop_column(change: DropColumn, before: Table) -> list[str]:
+    """Return the SQL that drops a column."""
     return [f"{_alter(before)} DROP COLUMN {quote(change.column.name)}"]
 
 
 def rename_column(change: RenameColumn, before: Table) -> list[str]:
+    """Return the SQL that renames a column."""
     return [f"{_alter(before)} RENAME COLUMN {quote(change.old)} TO {quote(change.new)}"]
 
 
 def change_type(change: ChangeType, before: Table) -> list[str]:
+    """Return the SQL that gives a column another type."""
     name = quote(before.column(change.id).name)
     collate = f" COLLATE {change.collation}" if change.collation else ""
     using = {
@@ -57,11 +60,13 @@ def change_type(change: ChangeType, before: Table) -> list[str]:
 
 
 def change_nullability(change: ChangeNullability, before: Table) -> list[str]:
+    """Return the SQL that allows or forbids nulls in a column."""
     verb = "DROP" if change.nullable else "SET"
     return [f"{_column(before, change.id)} {verb} NOT NULL"]
 
 
 def change_default(change: ChangeDefault, before: Table) -> list[str]:
+    """Return the SQL that gives a column another default."""
     return [set_default(before, before.column(change.id).name, change.new)]
 
 
@@ -72,6 +77,7 @@ def set_default(table: Table, column: str, default: str | None) -> str:
 
 
 def change_identity(change: ChangeIdentity, before: Table) -> list[str]:
+    """Return the SQL that makes a column an identity column, another kind of one, or none."""
     if not change.new:
         return [f"{_column(before, change.id)} DROP IDENTITY IF EXISTS"]
     if change.old:
@@ -109,6 +115,7 @@ def set_expression(change: ChangeGenerated, before: Table) -> list[str]:
 
 
 def fill_column(change: FillColumn, before: Table) -> list[str]:
+    """Return the SQL that writes a value into a column of all rows."""
     column = change.column
     return [f"UPDATE ONLY {qualified(before.name)} SET {quote(column.name)} = {_value(change.value, column)}"]
 

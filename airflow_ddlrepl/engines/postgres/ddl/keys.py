@@ -15,6 +15,7 @@ def key_sql(table: Table, name: TableName | None = None) -> list[str]:
 
 
 def change_key(change: ChangeKey, before: Table) -> list[str]:
+    """Return the SQL that drops the old key and makes the new one."""
     drop = _drop(change, before) if change.old is not None else []
     return drop + ([_add(change.new, before, before.name)] if change.new is not None else [])
 

@@ -195,6 +195,7 @@ def of_its_type(column: Column, table: Table) -> str:
 
 
 def change_type_definition(change: ChangeTypeDefinition, before: Table | None) -> list[str]:
+    """Return the SQL of each edit of a type's definition."""
     name = _name(change.new)
     return [_EDIT[type(edit)](name, edit) for edit in change.edits]
 

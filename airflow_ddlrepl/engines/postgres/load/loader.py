@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.condition.expression import Part
@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLING
 from airflow_ddlrepl.engines.postgres.load import swap
 from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
+from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class PostgresLoader:
+class PostgresLoader(Loader):
     """connection: none of its statements waits for a lock for long, and `claim` of a later run ends it.
 
     stem: how the names of its shadow tables begin.
@@ -72,21 +73,7 @@ class PostgresLoader:
         self.connection.execute(f"DROP TABLE {', '.join(map(qualified, names))}".encode())
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
-        def place() -> str:
-            return swap.put_in_place(
-                self.connection,
-                self.holder,
-                placing.state,
-                placing.shadow,
-                placing.rows,
-                previous=placing.previous,
-                epoch=fence.epoch,
-                token=fence.token,
-                kept=placing.keeps,
-                stood=placing.stood,
-                options=placing.options,
-            )
-
+        place = partial(swap.put_in_place, self.connection, self.holder, placing, fence)
         return patiently(place, self.connection, self.location)
 
     def end(self) -> None:

@@ -45,6 +45,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
 )
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
@@ -108,57 +109,43 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
             return LoadedChunk(error=refused)
 
 
-def put_in_place(
-    connection: Connection[Any],
-    channel: str,
-    table_state: TableState,
-    shadow: TableName,
-    rows: int,
-    *,
-    previous: TableName | None,
-    epoch: int,
-    token: int,
-    kept: Sequence[str],
-    stood: Table | None,
-    options: RefreshOptions,
-) -> str:
-    """The shadow becomes the table, or its rows become the table's; says which. All or nothing.
+def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fence: Fence) -> str:
+    """Make the shadow the table, or its rows the table's, and say which; all or nothing.
 
-    table_state: as the table stands afterwards. rows: how many were loaded.
-    previous: the table's name at the target before, if it is there.
-    kept: columns that the source doesn't have (any more): rows that stay, by key, keep their values there.
-    stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
     Raises CannotAdapt ADP-104 (another table has the name), ADP-131 (what hangs on the table does not let it
     change) or ADP-140 (row by row can't be, in bulk an option would be broken), Fenced LCK-102; a lock that can't
     be had passes as psycopg's error (`patiently`).
     """
+    table_state, shadow, stood = placing.state, placing.shadow, placing.stood
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL row_security = off")
-        state.hold(cursor, channel, epoch=epoch, token=token)
+        state.hold(cursor, channel, epoch=fence.epoch, token=fence.token)
         session = prepare_session(cursor)
-        found = _locked(connection, previous) if previous else None
+        found = _locked(connection, placing.previous) if placing.previous else None
         if found is None or found.name != table_state.name:
             _make_way(cursor, channel, table_state)
         hanging = dependants(connection, found) if found else []
         added = added_columns(found, table_state.shape, stood)
         hanging += [f"column {column.name}" for column in added]
         exchange = (
-            Exchange(found, stood, table_state.shape, _with(table_state.shape, added), shadow, kept) if found else None
+            Exchange(found, stood, table_state.shape, _with(table_state.shape, added), shadow, placing.keeps)
+            if found
+            else None
         )
         refuse_clash(found, table_state.shape, stood)
-        written, why = _by_row(cursor, exchange, options, session) if options.is_by_row else (None, "")
+        written, why = _by_row(cursor, exchange, placing.options, session) if placing.options.is_by_row else (None, "")
         if written is None:
             with _refusals(table_state.name, hanging):
                 if found is not None:
-                    carry_over(cursor, found, table_state.shape, shadow, kept, stood)
+                    carry_over(cursor, found, table_state.shape, shadow, placing.keeps, stood)
                 if found is not None and hanging:
                     with own_columns(cursor, found, table_state.shape, added, stood):
                         _exchange(cursor, found, table_state.shape, shadow, session, added)
                 else:
                     _replace(cursor, found, table_state.shape, shadow)
             written = Written(f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced", 0)
-        state.write_standings(cursor, channel, {table_state.table_id: table_state})
-        leave(cursor, channel, [RefreshDone(table_state.table_id, rows)])
+        state.write_table_states(cursor, channel, {table_state.table_id: table_state})
+        leave(cursor, channel, [RefreshDone(table_state.table_id, placing.rows)])
         if written.left and table_state.snapshot is not None:
             leave(cursor, channel, [RefreshDeclined(table_state.table_id, written.text, table_state.snapshot.high)])
         reach("refresh.transaction")
@@ -212,7 +199,7 @@ def place_parent(
         else:
             with _refusals(table_state.name, dependants(connection, found)):
                 _alter_parent(cursor, found, stood, table_state.shape)
-        state.write_standings(cursor, channel, {table_state.table_id: table_state})
+        state.write_table_states(cursor, channel, {table_state.table_id: table_state})
         leave(cursor, channel, [RefreshDone(table_state.table_id, 0)])
 
 

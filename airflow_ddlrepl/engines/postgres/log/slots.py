@@ -52,6 +52,7 @@ class Slot:
 
     @property
     def is_ours(self) -> bool:
+        """Is it a slot of this database that pgoutput decodes?"""
         return self.is_here and self.plugin == "pgoutput"
 
 

@@ -40,6 +40,7 @@ def require_timeline(connection: Connection[Any], timeline: int) -> None:
 
 
 def changed(before: int, now: int) -> SourceError:
+    """Return SRC-117: another server answers than when the run began. before, now: timelines; 0: a standby."""
     return SourceError(
         "another server answers than when the run began: its log is on"
         f" {f'timeline {now}' if now else 'no timeline of its own, for it is a standby'}, and was on timeline {before}",

@@ -66,6 +66,7 @@ class InlineRows:
 
     @property
     def size(self) -> int:
+        """Return the bytes that the values take in a statement."""
         return sum(len(value.data) for value in self.values)
 
 

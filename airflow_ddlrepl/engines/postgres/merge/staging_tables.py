@@ -58,6 +58,7 @@ class StagedColumn:
 
     @property
     def staged_name(self) -> str:
+        """Return the column's name in a staging table."""
         return f"c{self.id}"
 
     def value(self, alias: str, prefix: str = "c") -> str:
@@ -100,6 +101,7 @@ class Staged:
 
     @property
     def keys(self) -> tuple[StagedColumn, ...]:
+        """Return the columns of the key."""
         return tuple(column for column in self.columns if column.is_key)
 
     @property
@@ -108,6 +110,7 @@ class Staged:
         return any(self.held.values())
 
     def count(self, stage: Stage) -> int:
+        """Return the number of rows that are staged for a stage of the merge."""
         return self.rows.get(stage, 0)
 
     @property

@@ -140,4 +140,5 @@ def absent_bitmaps(unchanged: dict[int, Mask], columns: int, total: int) -> pa.A
 
 
 def primitive_bool(values: Mask) -> pa.Array:
+    """Return an Arrow array of booleans without nulls."""
     return pa.Array.from_buffers(pa.bool_(), len(values), [None, bitmap(values)])

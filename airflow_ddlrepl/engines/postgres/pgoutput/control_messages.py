@@ -65,6 +65,7 @@ class Cursor:
         return int(number.unpack(self.take(number.size))[0])
 
     def take(self, size: int) -> bytes:
+        """Return the next bytes. Raises Malformed when there are fewer."""
         if size < 0 or self._at + size > len(self._bytes):
             raise Malformed("a message ends early")
         self._at += size

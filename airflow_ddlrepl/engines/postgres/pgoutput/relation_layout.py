@@ -41,6 +41,7 @@ class Compiled:
 
     @property
     def is_full(self) -> bool:
+        """Does the log carry whole old rows (REPLICA IDENTITY FULL)?"""
         return self.layout.identity is Identity.FULL
 
 

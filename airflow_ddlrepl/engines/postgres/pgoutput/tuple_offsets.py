@@ -30,6 +30,7 @@ class Field:
     unchanged: Mask | None = None
 
     def lengths(self) -> AnyArray:
+        """Return the length of the field in each row, in bytes."""
         return np.full(len(self.start), self.length) if isinstance(self.length, int) else self.length
 
 

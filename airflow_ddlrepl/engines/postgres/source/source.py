@@ -85,6 +85,7 @@ class PostgresSource:
         return {**self.__dict__, "_connection": None}
 
     def close(self) -> None:
+        """End the connection, if one is open."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()

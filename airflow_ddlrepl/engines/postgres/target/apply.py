@@ -27,8 +27,8 @@ from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, me
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
-from airflow_ddlrepl.engines.postgres.target.state import advance, write_standings
-from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, StagedSlice
+from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
+from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
@@ -48,9 +48,7 @@ def run_program(
     program: Program,
     staged: Sequence[StagedSlice],
     records: Sequence[Record],
-    *,
-    epoch: int,
-    token: int,
+    fence: Fence,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Applied:
     """Apply everything and move the position from program.low to program.high, or nothing.
@@ -63,7 +61,7 @@ def run_program(
 
     def once() -> Applied:
         with connection.transaction(), connection.cursor() as cursor:
-            advance(cursor, channel, program.low, program.high, epoch=epoch, token=token)
+            advance(cursor, channel, program.low, program.high, epoch=fence.epoch, token=fence.token)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, list(staged), prepare_session(cursor))
             for steps in _together(program.steps):
@@ -72,12 +70,12 @@ def run_program(
                 for step in steps:
                     run.step(step, _loaded_anew_with(step, steps))
             run.merge_rest()
-            write_standings(cursor, channel, _changed(program), _gone(program))
+            write_table_states(cursor, channel, _changed(program), _gone(program))
             leave(cursor, channel, records)
             reach("integrate.transaction")
             return run.applied
 
-    with session(dsn, application_name=session_name("integrate", channel, token)) as connection:
+    with session(dsn, application_name=session_name("integrate", channel, fence.token)) as connection:
         limit(connection, lock_timeout)
         return patiently(once, connection, dsn)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.target import rewind_area, state
 from airflow_ddlrepl.engines.postgres.target.rewind_area import Obstacles
-from airflow_ddlrepl.engines.target import Names
+from airflow_ddlrepl.engines.target import Names, RewindArea
 from airflow_ddlrepl.engines.target_state import Fence, TargetState
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Lsn
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class PostgresRewindArea:
+class PostgresRewindArea(RewindArea):
     """What a rewind does to the place that it builds in. target: that place."""
 
     target: PostgresTarget
@@ -40,7 +40,7 @@ class PostgresRewindArea:
             with self._held(connection, found.epoch, fence.token) as cursor:
                 rewind_area.clear(cursor, holder, found.table_states.values())
                 rewind_area.reserve(cursor, holder, *names)
-                state.write_standings(cursor, holder, waiting, found.table_states.keys() - waiting.keys())
+                state.write_table_states(cursor, holder, waiting, found.table_states.keys() - waiting.keys())
                 state.restart(cursor, holder, low, fence.epoch, fence.token)
 
         with self.target.writing(fence.token) as connection:
@@ -56,7 +56,7 @@ class PostgresRewindArea:
         def close() -> None:
             with self._held(self.target.connection, fence.epoch, fence.token) as cursor:
                 rewind_area.drop_tables(cursor, [one.name for one in gone.values() if one.state is not TableStatus.NEW])
-                state.write_standings(cursor, holder, {}, gone)
+                state.write_table_states(cursor, holder, {}, gone)
                 rewind_area.finish(cursor, holder, made_as, at)
 
         self.target.patiently(close, self.target.connection)

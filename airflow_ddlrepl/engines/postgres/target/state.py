@@ -203,7 +203,7 @@ def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int) 
         raise
 
 
-def write_standings(
+def write_table_states(
     cursor: Any, channel: str, table_states: Mapping[int, TableState], gone: Iterable[int] = ()
 ) -> None:
     """Record how the tables stand, in the open transaction; `gone`: those that the target has dropped.
