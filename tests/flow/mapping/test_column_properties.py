@@ -261,8 +261,8 @@ UNSURE = "ALTER TABLE t ADD lower text, ADD g text GENERATED ALWAYS AS (lower(no
             "ALTER TABLE t DROP CONSTRAINT t_pkey",
         ),
         ("ADP-142", "column g may be computed from it", SECRET, COMPUTED),
-        ("ADP-143", "columns note and a would both", {"columns": "a", "name": "note"}, "ALTER TABLE t ADD a int"),
-        ("ADP-144", "what in `lower(note)` is the column", {"columns": "lower", "name": "upper"}, UNSURE),
+        ("ADP-143", "columns note and a the same name", {"columns": "a", "name": "note"}, "ALTER TABLE t ADD a int"),
+        ("ADP-144", "what in `lower(note)` is that column", {"columns": "lower", "name": "upper"}, UNSURE),
     ],
 )
 def test_what_can_not_be_is_refused_right_before_the_change(
