@@ -19,6 +19,11 @@ class Client:
     scope: Scope | None = None
     rules: RuleSets = field(default_factory=RuleSets)
 
+    @property
+    def takes_everything(self) -> bool:
+        """Does it take every change of every table? Then no table's name has to be looked at."""
+        return self.scope is None and not self.rules.negative and self.rules.positive is None
+
 
 def client_at(channel: Channel, place: str) -> Client:
     """Return the client that applies the channel's changes at a target, or in a rewind's area. place: its name."""
