@@ -32,11 +32,11 @@ CHANGE = "ALTER TABLE orders ADD COLUMN price numeric(10, 2)"
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The app's work is done in this process."""
 
-    def submitted(operator: DdlReplSparkOperator, place: Any, channel: Channel, context: Any) -> Outcome:
+    def run_app(operator: DdlReplSparkOperator, place: Any, channel: Channel, context: Any) -> Outcome:
         summary = json.loads(json.dumps(operator.job(channel, str(context["run_id"]), InProcess()), default=str))
         return Outcome(operator.stage, channel.name, "run", 0.1, summary)
 
-    monkeypatch.setattr(DdlReplSparkOperator, "_submitted", submitted)
+    monkeypatch.setattr(DdlReplSparkOperator, "_run_app", run_app)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_what_no_repair_can_do_fails_also_where_one_is_wanted(
 
 
 def test_a_comparison_without_a_result_is_no_equal_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CompareOperator, "_submitted", lambda *_: None)
+    monkeypatch.setattr(CompareOperator, "_run_app", lambda *_: None)
     with pytest.raises(AirflowFailException, match=r"(?s)CMP-102.*result_dir"):
         run(CompareOperator, file)
 
