@@ -6,6 +6,7 @@ exit code of the command line.
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from typing import Any
 
@@ -52,11 +53,20 @@ class DdlReplError(Exception):
         self.retryable = retryable
 
     def __str__(self) -> str:
-        target = None if self.target and f"target {self.target}" in self.message else self.target
+        target = self.target if self._lacks_target else None
         known = (("target", target), ("table", self.table), ("at", self.at))
         place = "".join(f" [{label} {value}]" for label, value in known if value)
         hint = f"\n  hint: {self.hint}" if self.hint else ""
         return f"{self.code}: {self.message}{place}{hint}"
+
+    @property
+    def message_with_target(self) -> str:
+        """Return the message, with the name of the target before it where it does not say which one it is about."""
+        return f"target {self.target}: {self.message}" if self._lacks_target else self.message
+
+    @property
+    def _lacks_target(self) -> bool:
+        return bool(self.target) and not re.search(rf"\btarget {re.escape(self.target or '')}(?![\w-])", self.message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), dict(self.__dict__)))

@@ -44,9 +44,7 @@ class Runs(Base):
     def record_error(self, channel: str, run_id: str, stage: str, error: DdlReplError) -> None:
         """Store an error for `ddlrepl errors`; needs no lock, because a run that lost its lock has errors, too."""
         values = {"channel": channel, "run_id": run_id, "stage": stage, "code": error.code}
-        place = f"target {error.target}: "
-        message = error.message if not error.target or place[:-2] in error.message else place + error.message
-        text = {"message": redact(message), "hint": redact(error.hint)}
+        text = {"message": redact(error.message_with_target), "hint": redact(error.hint)}
         where = {"target": error.target, "table_name": error.table, "at": error.at}
         with self._database.write() as connection:
             connection.execute(insert(errors).values(**values, **text, **where, created=self._database.now(connection)))

@@ -289,15 +289,8 @@ class RunContext:
             self.repository.close()
 
 
-def named(target: str) -> str:
-    """How the message of an error about a target begins."""
-    return f"target {target}: "
-
-
 def about_target(name: str, error: DdlReplError) -> DdlReplError:
-    """The error with the target's name before it."""
-    kind, where = type(error), named(name)
-    text = error.message if error.message.startswith(where) else f"{where}{error.message}"
-    return kind(
-        text, code=error.code, target=name, table=error.table, at=error.at, hint=error.hint, retryable=error.retryable
-    )
+    """Make an error say which target it is about, and return it."""
+    error.target = name
+    error.message = error.message_with_target
+    return error

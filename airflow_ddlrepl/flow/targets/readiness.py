@@ -148,9 +148,8 @@ def _tables(run: RunContext) -> list[Table]:
 
 
 def _failed(run: RunContext, target: str, error: DdlReplError) -> bool:
-    named = error if target in error.message else about_target(target, error)
-    log.error("target %s gets no rows: %s", target, named)
-    run.failed_targets[target] = named
+    log.error("target %s gets no rows: %s", target, about_target(target, error))
+    run.failed_targets[target] = error
     return False
 
 
