@@ -17,7 +17,7 @@ from sqlalchemy import insert, update
 
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.database import Database
 from airflow_ddlrepl.repository.tables import positions, segments
@@ -103,7 +103,7 @@ def _repeat(run: RunContext, segment: Segment, count: int) -> None:
     size, files = sum(file.size for file in segment.files()), len(list(segment.files()))
     rows = []
     for number in range(count):
-        low = Lsn(first + number * STEP)
+        low = Position(first + number * STEP)
         made = _moved(folder, segment, low, committed + number * SPAN)
         text = json.dumps(made.to_json(), separators=(",", ":"))
         (folder / manifest_path(made.epoch, low)).write_text(text)
@@ -118,9 +118,9 @@ def _repeat(run: RunContext, segment: Segment, count: int) -> None:
     repository.close()
 
 
-def _moved(folder: Path, segment: Segment, low: Lsn, committed: int) -> Segment:
+def _moved(folder: Path, segment: Segment, low: Position, committed: int) -> Segment:
     """The segment at another position, with one transaction that committed at a moment (µs since 1970)."""
-    key, high = LogKey(low, 0), Lsn(low + STEP)
+    key, high = LogKey(low, 0), Position(low + STEP)
     files = tuple(replace(file, first=key, last=key) for file in segment.files())
     values = {"lsn": [low], "xid": [1], "committed": [committed], "origin": [None], "changes": [segment.rows]}
     sink = io.BytesIO()

@@ -14,7 +14,7 @@ from airflow_ddlrepl.demo import binaries
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.log.capture_range import ranges
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from benchmarks.workload import Kind, has_mark
 
 PATIENCE = 600.0
@@ -35,7 +35,7 @@ def make_slot(dsn: str, slot: str) -> None:
         connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [slot])
 
 
-def receive(dsn: str, slot: str, publication: str, until: Lsn) -> float:
+def receive(dsn: str, slot: str, publication: str, until: Position) -> float:
     """Seconds that pg_recvlogical takes to read the slot up to a position into /dev/null, in binary format."""
     place, environment = without_password(dsn)
     command = [program("pg_recvlogical"), "-d", place, "--slot", slot, "--start"]
@@ -49,7 +49,7 @@ def receive(dsn: str, slot: str, publication: str, until: Lsn) -> float:
     return time.monotonic() - started
 
 
-def decode(dsn: str, slot: str, publication: str, low: Lsn, high: Lsn, count: int) -> float:
+def decode(dsn: str, slot: str, publication: str, low: Position, high: Position, count: int) -> float:
     """Seconds in which the server itself decodes the log, cut into so many ranges, one session each, and counts."""
     cuts = ranges(low, high, count, 1)
     started = time.monotonic()
@@ -58,7 +58,7 @@ def decode(dsn: str, slot: str, publication: str, low: Lsn, high: Lsn, count: in
     return time.monotonic() - started
 
 
-def _decode(dsn: str, slot: str, publication: str, low: Lsn, high: Lsn) -> None:
+def _decode(dsn: str, slot: str, publication: str, low: Position, high: Position) -> None:
     copy = f"limit_{low:x}"
     with connect(dsn) as here:
         here.execute("SET work_mem = '256MB'; SET logical_decoding_work_mem = '256MB'")

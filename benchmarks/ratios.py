@@ -11,7 +11,7 @@ from pathlib import Path
 from airflow_ddlrepl.demo.checksums import compare
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import Runner
 from benchmarks import ours, peers
 from benchmarks.pairs import Figure, Pair, measure
@@ -134,7 +134,7 @@ def clear(bench: Bench) -> None:
             server.drop_database(name)
 
 
-def position(dsn: str) -> Lsn:
+def position(dsn: str) -> Position:
     """The log's end."""
     with connect(dsn) as connection:
         return log_end(connection)

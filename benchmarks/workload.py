@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 INSERTS, UPDATES, DELETES = 50, 33, 17
 CHANGES = INSERTS + UPDATES + DELETES
@@ -120,7 +120,7 @@ def fill(dsn: str, kind: Kind, rows: int) -> None:
         connection.execute(f"VACUUM ANALYZE public.{quote(kind.name)}".encode())
 
 
-def change(dsn: str, kind: Kind, changes: int, run: int) -> tuple[int, Lsn]:
+def change(dsn: str, kind: Kind, changes: int, run: int) -> tuple[int, Position]:
     """Makes about that many row changes, numbered so that run after run is new. Returns how many, and the log's end."""
     transactions = max(2, changes // CHANGES)
     with connect(dsn) as connection:
@@ -129,7 +129,7 @@ def change(dsn: str, kind: Kind, changes: int, run: int) -> tuple[int, Lsn]:
         return done, log_end(connection)
 
 
-def mark(dsn: str, kind: Kind, number: int) -> Lsn:
+def mark(dsn: str, kind: Kind, number: int) -> Position:
     """A row whose arrival tells that everything before it has arrived."""
     with connect(dsn) as connection:
         connection.execute(kind.insert(str(-number), str(-number)).encode())
@@ -141,6 +141,6 @@ def has_mark(connection: Any, kind: Kind, number: int) -> bool:
     return connection.execute(query.encode()).fetchone() is not None
 
 
-def log_end(connection: Any) -> Lsn:
+def log_end(connection: Any) -> Position:
     row = connection.execute(b"SELECT pg_current_wal_flush_lsn()::text").fetchone()
-    return Lsn.parse(row[0])
+    return Position.parse(row[0])

@@ -18,7 +18,7 @@ from airflow_ddlrepl.capture.row_layouts import reshape_event, unreadable_event
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, START_OF_TRANSACTION, LogKey, Lsn, Snapshot
+from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, START_OF_TRANSACTION, LogKey, Position, Snapshot
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 
@@ -43,7 +43,7 @@ def unexplained(
     inspection: Inspection,
     latest: Mapping[int, Revision],
     window_events: Iterable[Event],
-    end: Lsn,
+    end: Position,
     joins: Callable[[Table], bool],
 ) -> list[Event]:
     """Return DDL records for what the catalog shows and no revision has; they stand at the window's end.
@@ -94,7 +94,7 @@ def with_snapshot(inspection: Inspection, found: Iterable[Event]) -> list[Event]
 
 
 def ambiguous_shapes(
-    changes: Iterable[tuple[Table, Table]], has_rows: Container[int], since: Lsn, low: Lsn, high: Lsn
+    changes: Iterable[tuple[Table, Table]], has_rows: Container[int], since: Position, low: Position, high: Position
 ) -> list[Event]:
     """Return RELATION records for changed shapes that leave open which shape the rows of a table had.
 
@@ -106,7 +106,7 @@ def ambiguous_shapes(
         if now.id in has_rows and (why := why_ambiguous(before, now)):
             found.setdefault(now.id, why)
     return [
-        unreadable_event(table_id, LogKey(start, START_OF_TRANSACTION), Lsn(high - 1), why)
+        unreadable_event(table_id, LogKey(start, START_OF_TRANSACTION), Position(high - 1), why)
         for table_id, why in found.items()
         for start in sorted({since, low})
     ]

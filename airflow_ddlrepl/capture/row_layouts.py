@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity, Table
 
 SINGLE_ROW = "rows of a layout that no revision explains"
@@ -93,7 +93,7 @@ def unexplained_layouts(
             found.append(reshape_event(file.first, shape, now, xid_at(file.first.lsn)))
         else:
             found.append(
-                unreadable_event(file.table_id, file.first, Lsn(file.last.lsn), SINGLE_ROW, xid_at(file.last.lsn))
+                unreadable_event(file.table_id, file.first, Position(file.last.lsn), SINGLE_ROW, xid_at(file.last.lsn))
             )
     return found
 
@@ -110,7 +110,7 @@ def reshape_event(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event
     )  # fmt: skip
 
 
-def unreadable_event(table_id: int, key: LogKey, until: Lsn, why: str, xid: int = 0) -> Event:
+def unreadable_event(table_id: int, key: LogKey, until: Position, why: str, xid: int = 0) -> Event:
     """Return an event from which on rows can't be told apart.
 
     The table needs a refresh that has seen the transaction at `until`.

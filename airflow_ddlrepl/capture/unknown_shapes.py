@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from airflow_ddlrepl.capture.enroll import snapshot_of
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, Position
 from airflow_ddlrepl.model.revision import Revision
 
 WITHOUT_LOCK = frozenset({"ALTER TYPE", "ALTER DOMAIN", "ALTER SCHEMA", "ALTER EXTENSION"})
 
 
 def unknown_shapes(
-    events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]], at: Lsn, end: Lsn
+    events: Iterable[Event], revisions: Mapping[int, Sequence[Revision]], at: Position, end: Position
 ) -> dict[int, str]:
     """Return why the shapes of tables (by id) at a position are not known; tables whose shape is known are not in it.
 
@@ -28,18 +28,20 @@ def unknown_shapes(
     for table_id, history in revisions.items():
         valid = next((r for r in reversed(history) if r.key.lsn < at), None)
         if valid and valid.table and valid.table.types and (table_id, valid.key) in by_rows:
-            since = Lsn(valid.key.lsn)
+            since = Position(valid.key.lsn)
             found[table_id] = f"since {since} its rows show its columns, not their types; these are known at {end}"
             continue
         later = next((r for r in history if r.key.lsn >= at), None)
         if later is None or later.key.lsn >= end:
             continue
-        later_on = f"its shape is known again at {Lsn(later.key.lsn)}"
+        later_on = f"its shape is known again at {Position(later.key.lsn)}"
         if gap is not None:
-            found[table_id] = f"the schema change at {Lsn(gap.key.lsn)} is not in the log ({gap.statement}): {later_on}"
+            found[table_id] = (
+                f"the schema change at {Position(gap.key.lsn)} is not in the log ({gap.statement}): {later_on}"
+            )
         elif (blind := _blind(changes, table_id, history)) is not None:
             found[table_id] = (
-                f"the schema change at {Lsn(blind.key.lsn)} did not see all that came before it: {later_on}"
+                f"the schema change at {Position(blind.key.lsn)} did not see all that came before it: {later_on}"
             )
         elif later.is_ambiguous:
             found[table_id] = f"nothing in the log shows when it changed: {later_on}"

@@ -21,7 +21,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.refresh_options import options_for
 from airflow_ddlrepl.errors import ConfigError, Exit
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
@@ -180,7 +180,7 @@ def _revision(found: Revision, name: str) -> dict[str, Any]:
         "table": name,
         "table_id": found.table_id,
         "revision": found.number,
-        "from": str(Lsn(found.key.lsn)),
+        "from": str(Position(found.key.lsn)),
         "seq": found.key.seq,
         "columns": len(found.table.columns) if found.table else "dropped",
         "origin": str(found.origin),
@@ -209,7 +209,7 @@ def remove_control(path: Path, control: int) -> Result:
     """Remove the control of this id from the channel."""
     with _repository(path) as (channel, repository):
         row = repository.remove_control(channel.name, control)
-    return TextResult(row.to_json(), f"control {row.id} is removed: {row.target} goes on past {Lsn(row.key.lsn)}")
+    return TextResult(row.to_json(), f"control {row.id} is removed: {row.target} goes on past {Position(row.key.lsn)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
@@ -37,15 +37,15 @@ class ShapeDiff(Diff):
         return {
             "table": self.name,
             "table_id": self.old.table_id,
-            "from": {"revision": self.old.number, "position": str(Lsn(self.old.key.lsn))},
-            "to": {"revision": self.new.number, "position": str(Lsn(self.new.key.lsn))},
+            "from": {"revision": self.old.number, "position": str(Position(self.old.key.lsn))},
+            "to": {"revision": self.new.number, "position": str(Position(self.new.key.lsn))},
             "changes": [str(change) for change in diff(self.old.table, self.new.table)],
             "lines": list(self.lines()),
         }
 
     def text(self) -> str:
         """Return the diff and the list of changes as lines for a person."""
-        heads = [f"{self.name} revision {r.number} from {Lsn(r.key.lsn)}" for r in (self.old, self.new)]
+        heads = [f"{self.name} revision {r.number} from {Position(r.key.lsn)}" for r in (self.old, self.new)]
         changes = [f"  {change}" for change in diff(self.old.table, self.new.table)] or ["  nothing changed"]
         return "\n".join([f"--- {heads[0]}", f"+++ {heads[1]}", *self.lines(), "changes:", *changes])
 

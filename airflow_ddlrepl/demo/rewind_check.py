@@ -10,7 +10,7 @@ from airflow_ddlrepl.demo.checksums import DatabaseDiff, TableChecksum, diff_che
 from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.flow import open_channel, rewind
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 
 # revision → what it does: the demo goes back to right before it
@@ -26,7 +26,7 @@ class SourceState:
     """The source's contents before a revision, by its server's own checksums, and the position in its log."""
 
     revision: str
-    position: Lsn
+    position: Position
     tables: dict[str, TableChecksum]
 
 
@@ -50,7 +50,7 @@ def read_source_state(source: str, revision: str) -> SourceState:
     """Return the source's contents and its log position. source: a libpq URL; nobody writes meanwhile."""
     with connect(source) as connection:
         (position,) = connection.execute(b"SELECT pg_current_wal_flush_lsn()::text").fetchone() or ("0/0",)
-    return SourceState(revision, Lsn.parse(position), read_checksums(source))
+    return SourceState(revision, Position.parse(position), read_checksums(source))
 
 
 def check_rewind(channel: Path, replay: str, place: str, expected: SourceState) -> RewindCheck:

@@ -11,7 +11,7 @@ from typing import Protocol
 from airflow_ddlrepl.config.condition.expression import Part as Condition
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn, Snapshot
+from airflow_ddlrepl.model.position import Position, Snapshot
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
@@ -27,7 +27,7 @@ class Activation:
     are compared. is_restored: the log could not be read any more, and can be again without a gap: it was retained.
     """
 
-    position: Lsn
+    position: Position
     changes: tuple[str, ...]
     is_new: bool
     has_triggers: bool
@@ -65,7 +65,7 @@ class LeftOut:
     table_id: int
     name: TableName
     why: str
-    since: Lsn | None = None
+    since: Position | None = None
     is_reloaded: bool = False
 
     def __str__(self) -> str:
@@ -81,8 +81,8 @@ class LogWindow:
     as_text: do not ask for binary values. no_truncate: a TRUNCATE makes no change, only a note.
     """
 
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     trail_url: str = field(repr=False)
     channel: str
     epoch: int
@@ -183,11 +183,11 @@ class Membership(Protocol):
 class RetainedLog(Protocol):
     """Log that the source retains although it has been captured, so that it can be read once more."""
 
-    def hold(self, since: Lsn) -> None:
+    def hold(self, since: Position) -> None:
         """Retain what commits from there on; what is older may go."""
         ...
 
-    def held_from(self) -> Lsn | None:
+    def held_from(self) -> Position | None:
         """Return from where on log is retained; None when it is not."""
         ...
 
@@ -274,23 +274,23 @@ class Source(Protocol):
         """Return the moment now, as transactions that commit here are stamped with."""
         ...
 
-    def log_end(self) -> Lsn:
+    def log_end(self) -> Position:
         """Return where the log on disk ends."""
         ...
 
-    def stable_end(self) -> Lsn:
+    def stable_end(self) -> Position:
         """Return a position that every transaction committed before this call lies before, readable at once."""
         ...
 
-    def has_changes(self, low: Lsn, high: Lsn) -> bool:
+    def has_changes(self, low: Position, high: Position) -> bool:
         """Did a transaction with something for this channel commit in [low, high)? Yes, where that is not known."""
         ...
 
-    def require_readable(self, low: Lsn, feed: int | None) -> None:
+    def require_readable(self, low: Position, feed: int | None) -> None:
         """Raises SourceError when the log can't be read from there on without loss. feed: as `feed_id` told before."""
         ...
 
-    def require_log(self, low: Lsn) -> None:
+    def require_log(self, low: Position) -> None:
         """Raises SourceError SRC-115: the log that was captured is not this server's (any more)."""
         ...
 
@@ -298,7 +298,7 @@ class Source(Protocol):
         """Write a window of the log into its trail; the files count once a manifest names them."""
         ...
 
-    def acknowledge(self, upto: Lsn) -> None:
+    def acknowledge(self, upto: Position) -> None:
         """Let the source forget what commits before this position, which must be safe in the trail."""
         ...
 
@@ -310,7 +310,7 @@ class Source(Protocol):
         """Return what an activation would wait for, each with how to end it. seconds: open for so long already."""
         ...
 
-    def activate(self, *, again: bool, low: Lsn | None) -> Activation:
+    def activate(self, *, again: bool, low: Position | None) -> Activation:
         """Prepare the source. A second time: changes nothing.
 
         again: from a new position, whatever was there. low: where the channel goes on.

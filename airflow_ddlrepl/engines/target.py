@@ -21,7 +21,7 @@ from airflow_ddlrepl.engines.target_state import (
 )
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
@@ -138,7 +138,7 @@ class RewindArea(Protocol):
         ...
 
     def begin(
-        self, low: Lsn, found: TargetState, waiting: Mapping[int, TableState], names: Names, fence: Fence
+        self, low: Position, found: TargetState, waiting: Mapping[int, TableState], names: Names, fence: Fence
     ) -> None:
         """Remove what an earlier rewind built, reserve the names, and begin at `low` with tables that wait for loads.
 
@@ -150,11 +150,11 @@ class RewindArea(Protocol):
         """Make these names the rewind's. Raises CannotAdapt REW-105 when something else stands under one."""
         ...
 
-    def finish(self, made_as: str, at: Lsn, gone: Mapping[int, TableState], fence: Fence) -> None:
+    def finish(self, made_as: str, at: Position, gone: Mapping[int, TableState], fence: Fence) -> None:
         """Remove the tables that are not wanted at the end, and note how and up to where the others were made."""
         ...
 
-    def finished(self, made_as: str) -> Lsn | None:
+    def finished(self, made_as: str) -> Position | None:
         """Return up to where a rewind that was made so has come; None: there is none, or it was not finished."""
         ...
 
@@ -229,7 +229,7 @@ class Target(Protocol):
         """
         ...
 
-    def take_over(self, at: Lsn, fence: Fence) -> None:
+    def take_over(self, at: Position, fence: Fence) -> None:
         """Begin again at this position, whoever was here before: the channel's repository was made anew."""
         ...
 

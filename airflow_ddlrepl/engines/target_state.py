@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.program.program import Slice
 from airflow_ddlrepl.config.sections.refresh_options import RefreshOptions
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -48,7 +48,7 @@ class Fence:
 class TargetPosition:
     """Where a target stands: everything that commits before lsn is applied, of an epoch, by the run of a token."""
 
-    lsn: Lsn
+    lsn: Position
     epoch: int
     token: int
 
@@ -57,7 +57,7 @@ class TargetPosition:
 class TargetState:
     """lsn: everything that commits before it is applied. table_states: the channel's tables here, by source id."""
 
-    lsn: Lsn
+    lsn: Position
     epoch: int
     token: int
     table_states: Mapping[int, TableState]
@@ -71,7 +71,7 @@ class Move:
     channel begins again there, whatever was applied; records that were not read yet are forgotten.
     """
 
-    to: Lsn
+    to: Position
     since: TargetPosition | TargetState | None
     restarts: bool = False
 

@@ -29,7 +29,7 @@ from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.stop_position import Until, limit, require_past
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
 
@@ -73,7 +73,7 @@ def replicate(run: RunContext, until: Until | None = None) -> Replicated:
     return Replicated(captured, adapted, refreshed, integrated)
 
 
-def _refresh(run: RunContext, high: Lsn | None) -> Refreshed:
+def _refresh(run: RunContext, high: Position | None) -> Refreshed:
     if high is None:
         return refresh(run)
     if is_waiting(run):

@@ -7,7 +7,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 
 
@@ -74,9 +74,9 @@ class Event:
     is_inspected: bool = False
 
     @property
-    def end(self) -> Lsn:
+    def end(self) -> Position:
         """Return the first position that lies behind the event."""
-        return Lsn(self.key.lsn + (self.kind is not EventKind.PROPERTIES))
+        return Position(self.key.lsn + (self.kind is not EventKind.PROPERTIES))
 
     def to_json(self) -> dict[str, Any]:
         """Return the event as a JSON object, as the trail stores it."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 UNKNOWN = "?"
-NEVER = Lsn(1 << 64)
+NEVER = Position(1 << 64)
 _FIRST_OF_A_SEGMENT = 40  # bytes of the header that each file of the log begins with
 _SEGMENT_AT_LEAST = 1 << 20
 
@@ -25,7 +25,7 @@ class Lineage:
     """
 
     timeline: int
-    ended: tuple[tuple[int, Lsn], ...] | None = ()
+    ended: tuple[tuple[int, Position], ...] | None = ()
 
     @classmethod
     def parse(cls, text: str) -> Lineage:
@@ -34,13 +34,13 @@ class Lineage:
         if before == [UNKNOWN]:
             return cls(int(timeline), None)
         pairs = (one.split("@") for one in before)
-        return cls(int(timeline), tuple((int(number), Lsn.parse(end)) for number, end in pairs))
+        return cls(int(timeline), tuple((int(number), Position.parse(end)) for number, end in pairs))
 
     @classmethod
     def of_history(cls, timeline: int, history: str) -> Lineage:
         """Return a timeline's lineage from its history file: one line of number, end and reason per timeline."""
         lines = (line.split() for line in history.splitlines() if line.strip() and not line.startswith("#"))
-        return cls(timeline, tuple((int(number), Lsn.parse(end)) for number, end, *_ in lines))
+        return cls(timeline, tuple((int(number), Position.parse(end)) for number, end, *_ in lines))
 
     @property
     def is_known(self) -> bool:
@@ -51,7 +51,7 @@ class Lineage:
         before = [UNKNOWN] if self.ended is None else [f"{number}@{end}" for number, end in self.ended]
         return " ".join([*before, str(self.timeline)])
 
-    def contains_log(self, before: Lineage, at: Lsn) -> bool:
+    def contains_log(self, before: Lineage, at: Position) -> bool:
         """Return whether the log before `at`, as it was read in the lineage `before`, is also part of this lineage."""
         if self.ended is None or before.ended is None:
             return self.timeline == before.timeline
@@ -64,7 +64,7 @@ class Lineage:
         return True
 
 
-def _lies_before(at: Lsn, end: Lsn) -> bool:
+def _lies_before(at: Position, end: Position) -> bool:
     """Between the end of a file of the log and its next one's first record stands a header, and nothing is lost there.
 
     (The server names the one as the end of what it has, the other as the place where it will write next.)

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from airflow_ddlrepl.errors import ConfigError
 
 
-class Lsn(int):
-    """A PostgreSQL log sequence number is an integer that prints as `0/16B3748`."""
+class Position(int):
+    """A position in a source's log is an integer that grows along it, and prints in two halves like `0/16B3748`."""
 
     @classmethod
-    def parse(cls, text: str) -> Lsn:
-        """Return the Lsn that prints as this text; raise ConfigError CFG-110 when the text is no position."""
+    def parse(cls, text: str) -> Position:
+        """Return the position that prints as this text; raise ConfigError CFG-110 when the text is no position."""
         high, slash, low = text.strip().partition("/")
         try:
             if not slash:
@@ -34,7 +34,7 @@ class Lsn(int):
         return f"{self >> 32:X}/{self & 0xFFFFFFFF:X}"
 
     def __repr__(self) -> str:
-        return f"Lsn({str(self)!r})"
+        return f"Position({str(self)!r})"
 
 
 class LogKey(NamedTuple):
@@ -44,14 +44,14 @@ class LogKey(NamedTuple):
     seq: int
 
     def __str__(self) -> str:
-        return f"{Lsn(self.lsn)}+{self.seq}"
+        return f"{Position(self.lsn)}+{self.seq}"
 
 
 START_OF_TRANSACTION = -1
 LAST_IN_TRANSACTION = (1 << 62) - 1
 
 
-_ANY = (Lsn(0), Lsn(1 << 64))
+_ANY = (Position(0), Position(1 << 64))
 
 
 class Snapshot(NamedTuple):
@@ -64,8 +64,8 @@ class Snapshot(NamedTuple):
     xmin: int
     xmax: int
     running: frozenset[int]
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
 
     def sees(self, lsn: int, xid: int) -> bool:
         """Return whether the snapshot contains the transaction with this commit position and 32-bit xid."""
@@ -117,6 +117,6 @@ class Snapshot(NamedTuple):
             int(data["xmin"]),
             int(data["xmax"]),
             frozenset(data["running"]),
-            Lsn.parse(str(data["low"])),
-            Lsn.parse(str(data["high"])),
+            Position.parse(str(data["low"])),
+            Position.parse(str(data["high"])),
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 RELOADED = "the table is not in the source's log: it is loaded whole"
 # Why a table waits for a refresh, as people read it.
@@ -45,7 +45,7 @@ class RefreshRequested:
 
     table_id: int
     reason: str
-    at: Lsn
+    at: Position
     is_by_hand: bool = False
     how: str = ""
 
@@ -64,7 +64,7 @@ class RefreshDeclined:
 
     table_id: int
     reason: str
-    at: Lsn
+    at: Position
 
 
 Record = StepApplied | RefreshRequested | RefreshDone | RefreshDeclined
@@ -80,7 +80,7 @@ def from_json(data: dict[str, Any]) -> Record:
     """Return the record that `to_json` wrote."""
     values = {name: value for name, value in data.items() if name != "kind"}
     if "at" in values:
-        values["at"] = Lsn(values["at"])
+        values["at"] = Position(values["at"])
     return _KINDS[data["kind"]](**values)
 
 

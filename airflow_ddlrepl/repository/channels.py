@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
 from airflow_ddlrepl.repository.rows import ChannelRow, ChannelState, EnrolledState, TableRow
 from airflow_ddlrepl.repository.tables import OF_A_CHANNEL, channels, locks, positions, tables
@@ -43,12 +43,12 @@ class Channels(Base):
             row = connection.execute(_CHANNEL, {"name": name}).first()
             return _channel(row) if row else None
 
-    def channel_and_position(self, name: str) -> tuple[ChannelRow | None, Lsn | None]:
+    def channel_and_position(self, name: str) -> tuple[ChannelRow | None, Position | None]:
         """Return the channel's row and its captured position, each None when it is not known."""
         with self._database.read() as connection:
             row = connection.execute(_CHANNEL, {"name": name}).first()
             lsn = connection.execute(_POSITION, {"channel": name, "kind": CAPTURED}).scalar()
-            return _channel(row) if row else None, None if lsn is None else Lsn(lsn)
+            return _channel(row) if row else None, None if lsn is None else Position(lsn)
 
     def channels(self) -> list[ChannelRow]:
         """Return every channel, by name."""
@@ -119,36 +119,36 @@ class Channels(Base):
         with self._database.read() as connection:
             return [_table(row) for row in connection.execute(query)]
 
-    def captured(self, channel: str) -> Lsn | None:
+    def captured(self, channel: str) -> Position | None:
         """Return the position before which everything is in the trail; None before activation."""
         return self.position(channel, CAPTURED)
 
-    def position(self, channel: str, kind: str) -> Lsn | None:
+    def position(self, channel: str, kind: str) -> Position | None:
         """Return a named position of the channel, None when it was never set."""
         with self._database.read() as connection:
             lsn = connection.execute(_POSITION, {"channel": channel, "kind": kind}).scalar()
-            return None if lsn is None else Lsn(lsn)
+            return None if lsn is None else Position(lsn)
 
-    def positions(self, channel: str) -> dict[str, Lsn]:
+    def positions(self, channel: str) -> dict[str, Position]:
         """Return all named positions of the channel."""
         with self._database.read() as connection:
             rows = connection.execute(
                 select(positions).where(positions.c.channel == channel).order_by(positions.c.kind)
             )
-            return {row.kind: Lsn(row.lsn) for row in rows}
+            return {row.kind: Position(row.lsn) for row in rows}
 
-    def set_position(self, channel: str, token: int, kind: str, lsn: Lsn) -> None:
+    def set_position(self, channel: str, token: int, kind: str, lsn: Position) -> None:
         """Move a position forward; raise RepositoryError REP-102 when it would go back."""
         with self._fenced(channel, token) as connection:
             advance(connection, channel, kind, lsn, self._database.now(connection))
 
 
-def advance(connection: Connection, channel: str, kind: str, lsn: Lsn, now: Any) -> None:
+def advance(connection: Connection, channel: str, kind: str, lsn: Position, now: Any) -> None:
     """Move a position forward inside a fenced transaction; raise RepositoryError REP-102 when it would go back."""
     before = connection.execute(_POSITION, {"channel": channel, "kind": kind}).scalar()
     if before is not None and lsn < before:
         raise RepositoryError(
-            f"position {kind} of channel {channel} would go back from {Lsn(before)} to {lsn}",
+            f"position {kind} of channel {channel} would go back from {Position(before)} to {lsn}",
             code="REP-102",
             at=lsn,
             hint="nothing was written; run again: a run starts from the stored position",

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, Text, bindparam, cast, delete, func, 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn, Snapshot
+from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position, Snapshot
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.stored import stored as stored_table
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
@@ -37,7 +37,7 @@ class Revisions(Base):
         self._newest: dict[str, tuple[tuple[Any, ...] | None, dict[int, Revision]]] = {}
         self._whole: dict[str, tuple[tuple[Any, ...] | None, list[Revision]]] = {}
 
-    def enroll(self, channel: str, token: int, found: Sequence[Revision], captured: Lsn | None = None) -> None:
+    def enroll(self, channel: str, token: int, found: Sequence[Revision], captured: Position | None = None) -> None:
         """Store revisions outside of a capture (activation); a revision that is stored already changes nothing.
 
         captured: also the position where capture starts. Raises RepositoryError REP-103 when a number is taken by
@@ -50,7 +50,7 @@ class Revisions(Base):
                 advance(connection, channel, CAPTURED, captured, now)
 
     def start_over(
-        self, channel: str, token: int, found: Sequence[Revision], captured: Lsn, server: str, lineage: Lineage
+        self, channel: str, token: int, found: Sequence[Revision], captured: Position, server: str, lineage: Lineage
     ) -> None:
         """Continue the channel at a position of another log than the one that was captured so far.
 
@@ -77,7 +77,7 @@ class Revisions(Base):
         token: int,
         segment: SegmentFacts,
         found: Sequence[Revision],
-        captured: Lsn,
+        captured: Position,
         *,
         states: Mapping[int, EnrolledState] | None = None,
         seen: Sequence[Event] = (),
@@ -177,7 +177,7 @@ def _continues(connection: Connection, channel: str, segment: SegmentFacts) -> b
     captured = connection.execute(query).scalar()
     epoch = connection.execute(select(channels.c.epoch).where(channels.c.name == channel)).scalar()
     if high is not None or captured != segment.low or epoch != segment.epoch:
-        position = "none" if captured is None else str(Lsn(captured))
+        position = "none" if captured is None else str(Position(captured))
         raise RepositoryError(
             f"window {segment.low} to {segment.high} (epoch {segment.epoch}) doesn't continue channel {channel}, "
             f"whose captured position is {position} (epoch {epoch})",

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 
 
 class ChannelState(StrEnum):
@@ -90,8 +90,8 @@ class SegmentFacts:
     """Segment facts are what the repository stores of a trail segment: the window low <= commit < high and its size."""
 
     epoch: int
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     rows: int = 0
     bytes: int = 0
     files: int = 0
@@ -105,8 +105,8 @@ class SegmentRow:
     """
 
     epoch: int
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     rows: int
     bytes: int
     files: int
@@ -164,7 +164,7 @@ class ControlRow:
         return {
             "id": self.id,
             "target": self.target,
-            "at": str(Lsn(self.key.lsn)),
+            "at": str(Position(self.key.lsn)),
             "seq": self.key.seq,
             "reason": self.reason,
             "policy": self.policy,
@@ -184,7 +184,7 @@ class RefreshRow:
     target: str
     table_id: int
     reason: str
-    requested_at: Lsn
+    requested_at: Position
     state: str
     rows: int | None
     created: datetime

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Select, func, select, update
 
 from airflow_ddlrepl.model.change import EventKind
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.repository.base import Base
 from airflow_ddlrepl.repository.rows import EventRow, SegmentRow
 from airflow_ddlrepl.repository.tables import channels, events, segments
@@ -17,14 +17,14 @@ from airflow_ddlrepl.repository.tables import channels, events, segments
 class Segments(Base):
     """This part of the repository returns segments and schema changes; `Revisions.commit_segment` stores them."""
 
-    def segments(self, channel: str, low: Lsn | None = None, high: Lsn | None = None) -> list[SegmentRow]:
+    def segments(self, channel: str, low: Position | None = None, high: Position | None = None) -> list[SegmentRow]:
         """Return the newest epoch's segments in log order.
 
         Between two positions: those that hold something at or after `low` and begin before `high`.
         """
         return self._segments(_within(select(segments), channel, low, high))
 
-    def segments_with_events(self, channel: str, low: Lsn, high: Lsn | None = None) -> list[SegmentRow]:
+    def segments_with_events(self, channel: str, low: Position, high: Position | None = None) -> list[SegmentRow]:
         """Return the newest epoch's segments that have schema changes, truncates or gaps of the channel's tables.
 
         Between two positions: those that hold something at or after `low` and begin before `high`.
@@ -41,7 +41,7 @@ class Segments(Base):
         with self._database.read() as connection:
             return list(connection.scalars(query.order_by(segments.c.low)))
 
-    def first_segment_since(self, channel: str, moment: datetime | None, position: Lsn) -> Lsn | None:
+    def first_segment_since(self, channel: str, moment: datetime | None, position: Position) -> Position | None:
         """Return where the first segment begins that was captured at the moment or later, not before the position."""
         query = _within(select(func.min(segments.c.low)), channel)
         query = query.where(segments.c.state == "live", segments.c.low >= int(position))
@@ -49,28 +49,28 @@ class Segments(Base):
             query = query.where(segments.c.created >= moment)
         with self._database.read() as connection:
             low = connection.execute(query).scalar()
-            return None if low is None else Lsn(low)
+            return None if low is None else Position(low)
 
-    def segment_extent(self, channel: str, low: Lsn, high: Lsn) -> tuple[int, int]:
+    def segment_extent(self, channel: str, low: Position, high: Position) -> tuple[int, int]:
         """Return the number of segments between two positions, and their bytes."""
         query = _within(select(func.count(), func.coalesce(func.sum(segments.c.bytes), 0)), channel, low, high)
         with self._database.read() as connection:
             count, size = connection.execute(query).one()
             return count, int(size)
 
-    def retained_from(self, channel: str) -> Lsn:
+    def retained_from(self, channel: str) -> Position:
         """Return the position from which on the trail still has everything that was captured."""
         query = _within(select(func.max(segments.c.high)), channel).where(segments.c.state != "live")
         with self._database.read() as connection:
-            return Lsn(connection.execute(query).scalar() or 0)
+            return Position(connection.execute(query).scalar() or 0)
 
-    def expire_segments(self, channel: str, token: int, before: Lsn) -> int:
+    def expire_segments(self, channel: str, token: int, before: Position) -> int:
         """Mark the segments that end at or before the position as expired, and return how many."""
         where = (segments.c.channel == channel) & (segments.c.high <= int(before)) & (segments.c.state == "live")
         with self._fenced(channel, token) as connection:
             return connection.execute(update(segments).where(where).values(state="expired")).rowcount
 
-    def events(self, channel: str, low: Lsn | None = None) -> list[EventRow]:
+    def events(self, channel: str, low: Position | None = None) -> list[EventRow]:
         """Return schema changes, truncates and gaps in log order, from a position on."""
         query = select(events).where(events.c.channel == channel)
         if low is not None:
@@ -87,7 +87,7 @@ class Segments(Base):
             return connection.execute(query).first() is not None
 
 
-def _within(query: Select[Any], channel: str, low: Lsn | None = None, high: Lsn | None = None) -> Select[Any]:
+def _within(query: Select[Any], channel: str, low: Position | None = None, high: Position | None = None) -> Select[Any]:
     """Narrow a query to the newest epoch's segments, and to those between two positions."""
     newest = (channels.c.name == segments.c.channel) & (channels.c.epoch == segments.c.epoch)
     query = query.select_from(segments.join(channels, newest)).where(segments.c.channel == channel)
@@ -98,7 +98,7 @@ def _within(query: Select[Any], channel: str, low: Lsn | None = None, high: Lsn 
 
 def _segment(row: Any) -> SegmentRow:
     sizes = (row.rows, row.bytes, row.files, row.events)
-    return SegmentRow(row.epoch, Lsn(row.low), Lsn(row.high), *sizes, row.token, row.state, row.created)
+    return SegmentRow(row.epoch, Position(row.low), Position(row.high), *sizes, row.token, row.state, row.created)
 
 
 def _event(row: Any) -> EventRow:

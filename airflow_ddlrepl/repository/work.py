@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import delete, select, update
 
 from airflow_ddlrepl.errors import ConfigError, RepositoryError
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import RELOAD, RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
 from airflow_ddlrepl.repository.rows import ControlRow, LedgerRow, RefreshRow, StepState
@@ -106,7 +106,7 @@ class Work(Base):
                 row = connection.execute(pending).one()
             return _refresh(row)
 
-    def decline_refresh(self, channel: str, token: int, target: str, table_id: int, reason: str, at: Lsn) -> None:
+    def decline_refresh(self, channel: str, token: int, target: str, table_id: int, reason: str, at: Position) -> None:
         """Store why rows of the table may differ since `at`, until the next refresh; the same reason is stored once."""
         values = {"channel": channel, "target": target, "table_id": table_id, "reason": reason, "state": "declined"}
         where = [refreshes.c[name] == value for name, value in values.items()]
@@ -176,5 +176,5 @@ def _control(row: Any) -> ControlRow:
 
 
 def _refresh(row: Any) -> RefreshRow:
-    place = (row.id, row.target, row.table_id, row.reason, Lsn(row.requested_at))
+    place = (row.id, row.target, row.table_id, row.reason, Position(row.requested_at))
     return RefreshRow(*place, row.state, row.rows, row.created, row.finished, row.how)

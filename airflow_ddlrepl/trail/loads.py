@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from airflow_ddlrepl.errors import TrailError
-from airflow_ddlrepl.model.position import Lsn, Snapshot
+from airflow_ddlrepl.model.position import Position, Snapshot
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.place import Place, Sink
@@ -75,7 +75,7 @@ class Load:
 
     epoch: int
     name: str
-    position: Lsn
+    position: Position
     snapshot: Snapshot
     created: datetime
     tables: tuple[LoadedTable, ...]
@@ -100,14 +100,14 @@ class Load:
         return cls(
             data["epoch"],
             data["name"],
-            Lsn.parse(data["position"]),
+            Position.parse(data["position"]),
             Snapshot.from_json(data["snapshot"]),
             datetime.fromisoformat(data["created"]),
             tuple(LoadedTable.from_json(table) for table in data["tables"]),
         )
 
 
-def load_name(position: Lsn, token: int, why: str) -> str:
+def load_name(position: Position, token: int, why: str) -> str:
     """Return the name of a load; `why` is the refreshed target, for one run may refresh several at a position."""
     return f"{position:016x}-{token}-{why}"
 

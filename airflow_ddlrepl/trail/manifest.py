@@ -13,7 +13,7 @@ from typing import Any
 
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity
 
 FORMAT = 1
@@ -123,8 +123,8 @@ class Part:
     """
 
     index: int
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     files: tuple[RowFile, ...] = ()
     control: Blob | None = None
     transactions: Blob | None = None
@@ -158,8 +158,8 @@ class Part:
         return cls(
             **{
                 **data,
-                "low": Lsn.parse(data["low"]),
-                "high": Lsn.parse(data["high"]),
+                "low": Position.parse(data["low"]),
+                "high": Position.parse(data["high"]),
                 "files": tuple(RowFile.from_json(f) for f in data["files"]),
                 "control": Blob(*data["control"]) if data["control"] else None,
                 "transactions": Blob(*data["transactions"]) if data["transactions"] else None,
@@ -180,8 +180,8 @@ class Segment:
     channel: str
     epoch: int
     token: int
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     parts: tuple[Part, ...] = ()
     created: str = ""
     lineage: Lineage | None = None
@@ -233,8 +233,8 @@ class Segment:
                 channel=data["channel"],
                 epoch=data["epoch"],
                 token=data["token"],
-                low=Lsn.parse(data["low"]),
-                high=Lsn.parse(data["high"]),
+                low=Position.parse(data["low"]),
+                high=Position.parse(data["high"]),
                 parts=tuple(Part.from_json(p) for p in data["parts"]),
                 created=data["created"],
                 lineage=Lineage.parse(data["lineage"]) if data.get("lineage") else None,

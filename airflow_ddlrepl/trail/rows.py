@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airflow_ddlrepl.errors import TrailError
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.trail.pack import read_piece
 from airflow_ddlrepl.trail.place import Place, crc_text
@@ -121,10 +121,10 @@ class RowReader:
             return b""
 
 
-def segment_start(path: str) -> Lsn | None:
+def segment_start(path: str) -> Position | None:
     """Return where the segment begins that a file belongs to; None for a file of archived rows."""
     found = SEGMENT_FILE.match(path)
-    return Lsn(int(found[2], 16)) if found else None
+    return Position(int(found[2], 16)) if found else None
 
 
 def _missing(blob: Blob) -> TrailError:

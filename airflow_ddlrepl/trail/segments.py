@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.change import Event
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Segment
 from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, RowReader
 
@@ -29,7 +29,7 @@ class SegmentReader(RowReader):
 
     channel: str
 
-    def find(self, epoch: int, low: Lsn) -> Segment | None:
+    def find(self, epoch: int, low: Position) -> Segment | None:
         """Return the segment that starts at the position, None when there is none."""
         path = manifest_path(epoch, low)
         data = self.place.read(path)
@@ -48,7 +48,7 @@ class SegmentReader(RowReader):
             )
         return segment
 
-    def segment(self, epoch: int, low: Lsn) -> Segment:
+    def segment(self, epoch: int, low: Position) -> Segment:
         """Return the captured segment that starts at the position; raise TrailError TRL-101 when it has no manifest."""
         found = self.find(epoch, low)
         if found is None:
@@ -63,7 +63,9 @@ class SegmentReader(RowReader):
     def segments(self, epoch: int) -> list[Segment]:
         """Return every segment of an epoch, in log order."""
         folder = f"e{epoch}/segments"
-        lows = [Lsn(int(path.rsplit("/", 1)[1][:-5], 16)) for path in self.place.walk(folder) if path.endswith(".json")]
+        lows = [
+            Position(int(path.rsplit("/", 1)[1][:-5], 16)) for path in self.place.walk(folder) if path.endswith(".json")
+        ]
         return [segment for low in sorted(lows) if (segment := self.find(epoch, low))]
 
     def events(self, segment: Segment) -> list[Event]:
@@ -85,6 +87,6 @@ class SegmentReader(RowReader):
         return pa.concat_tables([TRANSACTIONS.empty_table(), *tables])
 
 
-def manifest_path(epoch: int, low: Lsn) -> str:
+def manifest_path(epoch: int, low: Position) -> str:
     """Return the path of the manifest of the segment that starts at `low`."""
     return f"e{epoch}/segments/{low:016x}.json"

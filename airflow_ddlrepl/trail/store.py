@@ -16,7 +16,7 @@ from datetime import datetime
 
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Blob, Segment
 from airflow_ddlrepl.trail.place import Place, Sink, checksum
 from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, SEGMENT_FILE
@@ -102,13 +102,13 @@ class Trail(SegmentReader):
         for blob in segment.blobs():
             self.check_size(blob)
 
-    def discard(self, epoch: int, low: Lsn, token: int) -> None:
+    def discard(self, epoch: int, low: Position, token: int) -> None:
         """Delete the files that this run wrote for a segment that it never published."""
         for path in self.place.walk(data_folder(epoch, low)):
             if path.rpartition("/")[2].split("-")[1:2] == [str(token)]:
                 self.place.remove(path)
 
-    def expire(self, before: Lsn) -> int:
+    def expire(self, before: Position) -> int:
         """Delete the segments that end at or before the position, in every epoch, and return how many.
 
         The manifest goes first: a crash leaves files that no manifest names, which go with the next call.
@@ -117,7 +117,7 @@ class Trail(SegmentReader):
         present = {(int(m[1]), int(m[2], 16)) for path in paths if (m := _MANIFEST.match(path))}
         gone = 0
         for epoch, low in sorted(place for place in present if place[1] < before):
-            segment = self.find(epoch, Lsn(low))
+            segment = self.find(epoch, Position(low))
             if segment is not None and segment.high <= before:
                 self.place.remove(manifest_path(epoch, segment.low))
                 reach("keep.manifest")
@@ -196,12 +196,12 @@ class Trail(SegmentReader):
         return (path for path in self.place.walk() if not path.endswith(".tmp") and path != MARKER)
 
 
-def data_folder(epoch: int, low: Lsn) -> str:
+def data_folder(epoch: int, low: Position) -> str:
     """Return the folder of the files of the segment that starts at `low`."""
     return f"e{epoch}/data/{low:016x}"
 
 
-def inspection_file(trail: Trail, epoch: int, low: Lsn) -> Blob | None:
+def inspection_file(trail: Trail, epoch: int, low: Position) -> Blob | None:
     """Return the file of a segment with what an inspection found, None where there is none.
 
     Without a manifest to vouch for it, the file is returned as it is there.

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event, Op
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, RowFile
 from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES, add_piece
@@ -54,7 +54,7 @@ class PartWriter:
     Files carry the run's token and a random name: a killed run and its successor never write the same file.
     """
 
-    def __init__(self, trail: Trail, epoch: int, segment_low: Lsn, index: int, token: int = 0) -> None:
+    def __init__(self, trail: Trail, epoch: int, segment_low: Position, index: int, token: int = 0) -> None:
         self._trail = trail
         self._stem = f"{data_folder(epoch, segment_low)}/{index:04d}-{token}-{uuid.uuid4().hex[:12]}"
         self._index = index
@@ -97,7 +97,7 @@ class PartWriter:
         """Add transactions in commit order, with the schema TRANSACTIONS."""
         self._transactions.add(batch)
 
-    def finish(self, low: Lsn, high: Lsn, bytes_read: int) -> Part:
+    def finish(self, low: Position, high: Position, bytes_read: int) -> Part:
         """Close every file and return the part; readers see nothing of it until a manifest names it."""
         small = [writer for writer in self._open.values() if writer.is_small]
         if len(small) >= MIN_PIECES:

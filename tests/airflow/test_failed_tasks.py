@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.target.rewind_area import Obstacles
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator
 from tests.airflow.support import shop
@@ -32,7 +32,7 @@ def replayable(tmp_path: Path) -> Path:
 def test_a_plan_of_a_rewind_that_fails_leaves_its_reason(replayable: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one that can be made, and says that the rewind can't be."""
     stands = Obstacles((("table", TableName("public", "t")),))
-    plan = RewindPlan("past", Lsn(1), Lsn(2), [], 1, 1, [], "", in_the_way=stands)
+    plan = RewindPlan("past", Position(1), Position(2), [], 1, 1, [], "", in_the_way=stands)
     outcomes: Iterator[RewindPlan | ConfigError] = iter([plan, ConfigError("no such place", code="CFG-132")])
 
     def planned(*_: Any) -> RewindPlan:

@@ -25,7 +25,7 @@ from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreacha
 from airflow_ddlrepl.flow.admin.asset_events import AssetEvents
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.hooks import connections, local_app
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.backfill import ReplayOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
@@ -161,7 +161,7 @@ def test_what_a_statement_says_stays_in_its_place_in_a_plan(replayable: str, mon
     """A person reads the plan as Markdown."""
     table = {"table": "public.t", "verdict": "safe (keep)", "reason": "", "rows": 1, "loaded_at": "0/1"}
     tables = [{**table, "changes": ["0/2 ALTER TABLE t ADD a int /* ``` # Approve */"]}]
-    plan = RewindPlan("past", Lsn(1), Lsn(2), tables, 1, 1, [], "")
+    plan = RewindPlan("past", Position(1), Position(2), tables, 1, 1, [], "")
     flow = ModuleType("airflow_ddlrepl.flow")
     flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(), lambda *_: plan  # type: ignore[attr-defined]
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)

@@ -10,12 +10,12 @@ from airflow_ddlrepl.capture.enroll import enroll
 from airflow_ddlrepl.capture.unknown_shapes import unknown_shapes
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
-END = Lsn(100)
+END = Position(100)
 INT = DataType("integer", "pg_catalog", "int4", oid=23)
 
 
@@ -39,7 +39,7 @@ FOUND = replace(ddl(90, 0, "110:110:", shape(1, 5)), is_inspected=True)
 
 def told(at: int, *events: Event) -> str:
     revisions: list[Revision] = enroll(events, {}, lambda _: True, lambda _: [])
-    return unknown_shapes(events, {1: revisions}, Lsn(at), END).get(1, "")
+    return unknown_shapes(events, {1: revisions}, Position(at), END).get(1, "")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def told(at: int, *events: Event) -> str:
 def test_a_shape_is_open_until_something_tells_it_whole(events: list[Event], reason: str) -> None:
     later = events[-1].key.lsn
     assert reason in told(35, *events)
-    assert told(35, *events).endswith(f"at {Lsn(later)}")
+    assert told(35, *events).endswith(f"at {Position(later)}")
     assert told(later + 1, *events) == told(10, *events) == ""
 
 
@@ -83,7 +83,7 @@ def test_a_statement_that_saw_everything_tells_the_table_whole() -> None:
 def test_without_statements_in_the_log_nothing_tells_when_a_found_change_was_made() -> None:
     known = replace(FIRST, is_inspected=True)
     assert told(35, known, FOUND).startswith("nothing in the log shows when it changed")
-    assert told(35, known, FOUND).endswith(f"at {Lsn(90)}")
+    assert told(35, known, FOUND).endswith(f"at {Position(90)}")
     assert told(91, known, FOUND) == ""
 
 

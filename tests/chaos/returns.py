@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from tests.chaos.life import KILLS, Life, Story, lived
 from tests.chaos.runs import OneProcess
 from tests.chaos.source import Writer
@@ -66,7 +66,7 @@ def _live(living: Life[Returner], memory: Memory) -> None:
 
 def _die(living: Life[Returner], memory: Memory, into: str, wanted: set[str]) -> None:
     def run(stage: str, file: Path) -> OneProcess:
-        return OneProcess(stage, file, "", Lsn.parse(memory.position), into, [pattern(name) for name in wanted])
+        return OneProcess(stage, file, "", Position.parse(memory.position), into, [pattern(name) for name in wanted])
 
     with Writer(living.replica.source, living.rng.randrange(1 << 30)):
         died = living.die_anywhere("rewind", run)

@@ -21,7 +21,7 @@ from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit, LockHeld, Un
 from airflow_ddlrepl.flow import RunContext
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
@@ -185,7 +185,7 @@ def test_arguments_reach_the_flow(run: Run, stages: FakeFlow, file: Path) -> Non
         "activate () {'load': False, 'enrollment': 'keep', 'start': 'now', 'trail': 'keep'}"
         in run("activate", file, "--no-refresh").err
     )
-    assert "'start': Lsn('0/1A')" in run("activate", file, "--start-moment", "0/1A").err
+    assert "'start': Position('0/1A')" in run("activate", file, "--start-moment", "0/1A").err
     assert "'start': 'oldest'" in run("activate", file, "--start-moment", "oldest").err
     assert "CFG-111" in run("activate", file, "--start-moment", "2026-11-21 08:00").err
     assert "'trail': 'new'" in run("activate", file, "--new-trail").err
@@ -208,7 +208,7 @@ def test_a_rewind_that_is_not_possible_is_told_by_its_plan(
         monkeypatch.setattr(flow, name, stages.act(name))
     assert run(*order).code == Exit.DONE
     for verdict, code in (("unsafe", Exit.FAILED), ("safe (keep)", Exit.DONE)):
-        stages.outcome = RewindPlan("past", Lsn(1), Lsn(16), [{"verdict": verdict}], 0, 0, [], "")
+        stages.outcome = RewindPlan("past", Position(1), Position(16), [{"verdict": verdict}], 0, 0, [], "")
         assert run(*order, "--plan").code == code
 
 
@@ -222,7 +222,7 @@ def test_compare_fails_when_anything_differs(run: Run, stages: FakeFlow, file: P
     ("error", "code"),
     [
         (LockHeld("held", code="LCK-101", hint="wait"), 1),
-        (ControlStop("stopped", code="CTL-101", table="a.b", at=Lsn(5), hint="remove it"), 3),
+        (ControlStop("stopped", code="CTL-101", table="a.b", at=Position(5), hint="remove it"), 3),
         (Unreachable("gone: postgresql://a:geheim@h/d", code="CON-101", hint="start it"), 4),
         (RuntimeError("postgresql://a:geheim@h/d\nmore"), 1),
     ],

@@ -19,7 +19,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 SMALLEST = """\
 channel: shop
@@ -326,7 +326,7 @@ def test_moments_need_their_offset() -> None:
     ):
         with pytest.raises(ConfigError, match="CFG-111"):
             parse_moment(text)
-    assert parse_until("0/16B3748") == Lsn(0x16B3748)
+    assert parse_until("0/16B3748") == Position(0x16B3748)
 
 
 def test_channel_is_frozen() -> None:

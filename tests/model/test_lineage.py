@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 HISTORY = """1\t0/3000148\tno recovery target specified
 
 # a comment
 2\t0/5000000\tbefore 2026-11-21 17:00:00+00
 """
-THIRD = Lineage(3, ((1, Lsn.parse("0/3000148")), (2, Lsn.parse("0/5000000"))))
+THIRD = Lineage(3, ((1, Position.parse("0/3000148")), (2, Position.parse("0/5000000"))))
 
 
 def test_a_history_file() -> None:
@@ -57,4 +57,4 @@ def test_a_lineage_is_read_as_it_is_printed(lineage: Lineage) -> None:
     ],
 )
 def test_what_is_kept(before: str, at: str, now: str, kept: bool) -> None:
-    assert Lineage.parse(now).contains_log(Lineage.parse(before), Lsn.parse(at)) is kept
+    assert Lineage.parse(now).contains_log(Lineage.parse(before), Position.parse(at)) is kept

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 
 def test_what_is_printed_is_read_again() -> None:
-    assert str(Lsn.parse(" 1/16B3748 ")) == "1/16B3748"
+    assert str(Position.parse(" 1/16B3748 ")) == "1/16B3748"
 
 
 @pytest.mark.parametrize("text", ["", "16B3748", "1/", "x/y", "2026-11-24 10:00"])
 def test_what_is_no_position(text: str) -> None:
     with pytest.raises(ConfigError, match=r"CFG-110.*is not a position"):
-        Lsn.parse(text)
+        Position.parse(text)

@@ -15,7 +15,7 @@ import pytest
 
 from airflow_ddlrepl.errors import Fenced, LockHeld
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import RefreshRequested, StepApplied
 from airflow_ddlrepl.repository.process import is_gone, this_holder, this_process
 from airflow_ddlrepl.repository.repository import Repository
@@ -109,16 +109,18 @@ WRITES: dict[str, Write] = {
     "claim_source": lambda r, t: r.claim_source("shop", t, "1/2"),
     "set_lineage": lambda r, t: r.set_lineage("shop", t, "1/2", Lineage(1)),
     "set_publication": lambda r, t: r.set_publication("shop", t, 16400),
-    "start_over": lambda r, t: r.start_over("shop", t, [], Lsn(9), "1/2", Lineage(1)),
+    "start_over": lambda r, t: r.start_over("shop", t, [], Position(9), "1/2", Lineage(1)),
     "delete_channel": lambda r, t: r.delete_channel("shop", t),
-    "set_position": lambda r, t: r.set_position("shop", t, "captured", Lsn(9)),
-    "enroll": lambda r, t: r.enroll("shop", t, [], captured=Lsn(9)),
-    "commit_segment": lambda r, t: r.commit_segment("shop", t, SegmentFacts(1, Lsn(1), Lsn(9)), [], Lsn(9)),
-    "expire_segments": lambda r, t: r.expire_segments("shop", t, Lsn(9)),
+    "set_position": lambda r, t: r.set_position("shop", t, "captured", Position(9)),
+    "enroll": lambda r, t: r.enroll("shop", t, [], captured=Position(9)),
+    "commit_segment": lambda r, t: r.commit_segment(
+        "shop", t, SegmentFacts(1, Position(1), Position(9)), [], Position(9)
+    ),
+    "expire_segments": lambda r, t: r.expire_segments("shop", t, Position(9)),
     "record_step": lambda r, t: r.record_step("shop", t, "w", StepApplied(1, 1, 1, "", ""), StepState.DONE),
     "add_control": lambda r, t: r.add_control("shop", t, "w", LogKey(1, 0), "", ""),
-    "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", RefreshRequested(1, "", Lsn(1))),
-    "decline_refresh": lambda r, t: r.decline_refresh("shop", t, "w", 1, "", Lsn(1)),
+    "request_refresh": lambda r, t: r.request_refresh("shop", t, "w", RefreshRequested(1, "", Position(1))),
+    "decline_refresh": lambda r, t: r.decline_refresh("shop", t, "w", 1, "", Position(1)),
     "finish_refresh": lambda r, t: r.finish_refresh("shop", t, "w", 1),
     "forget_target": lambda r, t: r.forget_target("shop", t, "w"),
     "start_run": lambda r, t: r.start_run("shop", t, "r", "capture"),

@@ -19,7 +19,7 @@ import airflow_ddlrepl.repository.upgrade as upgrading
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, Fenced, RepositoryError, Unreachable
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import FIRST_LOAD, RefreshRequested, StepApplied
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Column, Key, Table
@@ -64,7 +64,7 @@ def repository(location: str) -> Iterator[Repository]:
 @pytest.fixture
 def token(repository: Repository) -> Iterator[int]:
     with repository.lock("shop", "test") as lock:
-        repository.enroll("shop", lock.token, [revision(1, 0, shape())], captured=Lsn(0x100))
+        repository.enroll("shop", lock.token, [revision(1, 0, shape())], captured=Position(0x100))
         yield lock.token
 
 
@@ -93,12 +93,12 @@ def test_deleted_channel_comes_back_with_newer_token_and_epoch(repository: Repos
 
 
 def test_a_segment_and_what_follows_from_it_are_one_transaction(repository: Repository, token: int) -> None:
-    facts = SegmentFacts(1, Lsn(0x100), Lsn(0x200), rows=5, bytes=99, files=2)
+    facts = SegmentFacts(1, Position(0x100), Position(0x200), rows=5, bytes=99, files=2)
     found = [revision(2, 0x150, shape(columns=2)), revision(1, 0x160, shape(8, "new"), 8)]
     seen = [ddl(0x150), ddl(0x160, tag="CREATE TABLE")]
-    assert repository.commit_segment("shop", token, facts, found, Lsn(0x210), seen=seen)
-    assert not repository.commit_segment("shop", token, facts, found, Lsn(0x210), seen=seen)
-    assert repository.captured("shop") == Lsn(0x210)
+    assert repository.commit_segment("shop", token, facts, found, Position(0x210), seen=seen)
+    assert not repository.commit_segment("shop", token, facts, found, Position(0x210), seen=seen)
+    assert repository.captured("shop") == Position(0x210)
     assert [r.number for r in repository.revisions("shop", 7)] == [1, 2]
     assert {i: [r.number for r in known] for i, known in repository.histories("shop").items()} == {7: [1, 2], 8: [1]}
     assert repository.revisions("shop")[1] == found[0]
@@ -113,9 +113,9 @@ def test_a_segment_and_what_follows_from_it_are_one_transaction(repository: Repo
         2,
         token,
     )
-    assert repository.segments("shop", Lsn(0x1FF)) == [row]
-    assert repository.segments("shop", Lsn(0x200)) == []
-    assert [(e.tag, e.table_ids) for e in repository.events("shop", Lsn(0x151))] == [("CREATE TABLE", (7,))]
+    assert repository.segments("shop", Position(0x1FF)) == [row]
+    assert repository.segments("shop", Position(0x200)) == []
+    assert [(e.tag, e.table_ids) for e in repository.events("shop", Position(0x151))] == [("CREATE TABLE", (7,))]
     assert [(t.table_id, t.name.name, t.state) for t in repository.tables("shop")] == [
         (8, "new", "live"),
         (7, 'or"ders; ü', "live"),
@@ -125,44 +125,46 @@ def test_a_segment_and_what_follows_from_it_are_one_transaction(repository: Repo
 def test_segments_between_two_positions(repository: Repository, token: int) -> None:
     """Four of 0x100 bytes of log; the second one with a schema change, the first one expired."""
     for number in range(1, 5):
-        low, seen = Lsn(number * 0x100), [ddl(0x250)] if number == 2 else []
-        facts = SegmentFacts(1, low, Lsn(low + 0x100), rows=1, bytes=10**number, files=1)
+        low, seen = Position(number * 0x100), [ddl(0x250)] if number == 2 else []
+        facts = SegmentFacts(1, low, Position(low + 0x100), rows=1, bytes=10**number, files=1)
         repository.commit_segment("shop", token, facts, [], facts.high, seen=seen)
     assert repository.retained_from("shop") == 0
-    repository.expire_segments("shop", token, Lsn(0x200))
+    repository.expire_segments("shop", token, Position(0x200))
     assert repository.retained_from("shop") == 0x200
     assert repository.segment_starts("shop") == [0x200, 0x300, 0x400]
-    assert [row.low for row in repository.segments("shop", Lsn(0x2FF), Lsn(0x400))] == [0x200, 0x300]
-    assert repository.segment_extent("shop", Lsn(0x2FF), Lsn(0x400)) == (2, 1100)
-    assert repository.segment_extent("shop", Lsn(0x500), Lsn(0x600)) == (0, 0)
-    assert [row.low for row in repository.segments_with_events("shop", Lsn(0x100))] == [0x200]
-    assert repository.segments_with_events("shop", Lsn(0x300)) == []
-    assert repository.segments_with_events("shop", Lsn(0x100), Lsn(0x200)) == []
+    assert [row.low for row in repository.segments("shop", Position(0x2FF), Position(0x400))] == [0x200, 0x300]
+    assert repository.segment_extent("shop", Position(0x2FF), Position(0x400)) == (2, 1100)
+    assert repository.segment_extent("shop", Position(0x500), Position(0x600)) == (0, 0)
+    assert [row.low for row in repository.segments_with_events("shop", Position(0x100))] == [0x200]
+    assert repository.segments_with_events("shop", Position(0x300)) == []
+    assert repository.segments_with_events("shop", Position(0x100), Position(0x200)) == []
     assert repository.retained_from("another") == 0
 
 
 def test_a_dropped_table_is_marked(repository: Repository, token: int) -> None:
-    facts = SegmentFacts(1, Lsn(0x100), Lsn(0x200))
-    repository.commit_segment("shop", token, facts, [revision(2, 0x150, None)], Lsn(0x200))
+    facts = SegmentFacts(1, Position(0x100), Position(0x200))
+    repository.commit_segment("shop", token, facts, [revision(2, 0x150, None)], Position(0x200))
     assert repository.latest_revisions("shop")[7].table is None
     assert repository.tables("shop")[0].state is EnrolledState.DROPPED
 
 
-@pytest.mark.parametrize("facts", [SegmentFacts(1, Lsn(0x90), Lsn(0x200)), SegmentFacts(2, Lsn(0x100), Lsn(0x200))])
+@pytest.mark.parametrize(
+    "facts", [SegmentFacts(1, Position(0x90), Position(0x200)), SegmentFacts(2, Position(0x100), Position(0x200))]
+)
 def test_a_window_that_does_not_continue_is_refused_whole(
     repository: Repository, token: int, facts: SegmentFacts
 ) -> None:
     with pytest.raises(RepositoryError, match="REP-104"):
         repository.commit_segment("shop", token, facts, [revision(2, 0x150, shape())], facts.high)
-    assert repository.captured("shop") == Lsn(0x100)
+    assert repository.captured("shop") == Position(0x100)
     assert len(repository.revisions("shop")) == 1
 
 
 def test_positions_only_go_forward(repository: Repository, token: int) -> None:
-    repository.set_position("shop", token, "slot", Lsn(2**63 - 1))
-    assert repository.positions("shop") == {"captured": Lsn(0x100), "slot": Lsn(2**63 - 1)}
+    repository.set_position("shop", token, "slot", Position(2**63 - 1))
+    assert repository.positions("shop") == {"captured": Position(0x100), "slot": Position(2**63 - 1)}
     with pytest.raises(RepositoryError, match="REP-102"):
-        repository.set_position("shop", token, "slot", Lsn(5))
+        repository.set_position("shop", token, "slot", Position(5))
 
 
 def test_a_revision_is_never_changed(repository: Repository, token: int) -> None:
@@ -203,24 +205,26 @@ def test_controls_stay_until_a_person_removes_them(repository: Repository, token
 
 
 def test_refreshes_wait_until_they_are_done(repository: Repository, token: int) -> None:
-    first = repository.request_refresh("shop", token, "w", RefreshRequested(7, "new table", Lsn(5), how=FIRST_LOAD))
-    assert repository.request_refresh("shop", token, "w", RefreshRequested(7, "type change", Lsn(9))) == first
-    repository.request_refresh("shop", token, "v", RefreshRequested(7, "new table", Lsn(5)))
+    first = repository.request_refresh(
+        "shop", token, "w", RefreshRequested(7, "new table", Position(5), how=FIRST_LOAD)
+    )
+    assert repository.request_refresh("shop", token, "w", RefreshRequested(7, "type change", Position(9))) == first
+    repository.request_refresh("shop", token, "v", RefreshRequested(7, "new table", Position(5)))
     assert [(r.target, r.requested_at) for r in repository.pending_refreshes("shop")] == [("w", 5), ("v", 5)]
     repository.finish_refresh("shop", token, "w", 7, rows=12)
     repository.finish_refresh("shop", token, "w", 7)
     assert [r.target for r in repository.pending_refreshes("shop")] == ["v"]
     assert [(r.state, r.rows) for r in repository.refreshes("shop", "w")] == [("done", 12)]
-    assert repository.request_refresh("shop", token, "w", RefreshRequested(7, "again", Lsn(9))).id != first.id
+    assert repository.request_refresh("shop", token, "w", RefreshRequested(7, "again", Position(9))).id != first.id
 
 
 def test_how_a_person_wants_a_table_refreshed_replaces_what_was_asked_for_before(
     repository: Repository, token: int
 ) -> None:
     for asked in (
-        RefreshRequested(7, "new table", Lsn(5), how=FIRST_LOAD),
-        RefreshRequested(7, "by hand", Lsn(6), is_by_hand=True, how="-gr -v"),
-        RefreshRequested(7, "type change", Lsn(9)),
+        RefreshRequested(7, "new table", Position(5), how=FIRST_LOAD),
+        RefreshRequested(7, "by hand", Position(6), is_by_hand=True, how="-gr -v"),
+        RefreshRequested(7, "type change", Position(9)),
     ):
         repository.request_refresh("shop", token, "w", asked)
     (row,) = repository.pending_refreshes("shop")
@@ -229,9 +233,9 @@ def test_how_a_person_wants_a_table_refreshed_replaces_what_was_asked_for_before
 
 def test_a_table_may_differ_until_the_next_refresh(repository: Repository, token: int) -> None:
     for at, why in ((5, "a policy"), (5, "a policy"), (9, "a policy"), (9, "a rule")):
-        repository.decline_refresh("shop", token, "w", 7, why, Lsn(at))
-    repository.decline_refresh("shop", token, "w", 8, "a policy", Lsn(5))
-    repository.request_refresh("shop", token, "w", RefreshRequested(7, "asked for", Lsn(10)))
+        repository.decline_refresh("shop", token, "w", 7, why, Position(at))
+    repository.decline_refresh("shop", token, "w", 8, "a policy", Position(5))
+    repository.request_refresh("shop", token, "w", RefreshRequested(7, "asked for", Position(10)))
     assert [(r.table_id, r.requested_at) for r in repository.declined_refreshes("shop", "w")] == [
         (7, 5),
         (7, 9),
@@ -250,7 +254,7 @@ def test_runs_and_errors(repository: Repository, token: int) -> None:
     rows = {row.stage: row for row in repository.runs("shop", "r1")}
     assert (rows["capture"].status, rows["capture"].result) == (RunStatus.DONE, {"rows": 5, "ü": None})
     assert rows["integrate"].status is RunStatus.RUNNING
-    error = RepositoryError("m", code="REP-1", table="a.b", at=Lsn(5), hint="h")
+    error = RepositoryError("m", code="REP-1", table="a.b", at=Position(5), hint="h")
     repository.record_error("shop", "r1", "integrate", error)
     (row,) = repository.errors("shop")
     assert (row.code, row.message, row.table, row.at, row.hint) == ("REP-1", "m", "a.b", "0/5", "h")

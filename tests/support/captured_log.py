@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from airflow_ddlrepl.engines.postgres.log.capture_range import RangeTask, capture_range
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import Trail
 
@@ -28,19 +28,19 @@ class Source:
             f"select lsn::text from pg_create_logical_replication_slot('{self.slot}', 'pgoutput')"
         )
 
-    def _position(self, query: str) -> Lsn:
+    def _position(self, query: str) -> Position:
         row = self.sql.execute(query).fetchone()
         assert row
-        return Lsn.parse(row[0])
+        return Position.parse(row[0])
 
-    def now(self) -> Lsn:
+    def now(self) -> Position:
         return self._position("select pg_current_wal_flush_lsn()::text")
 
     def is_read(self) -> bool:
         found = self.sql.execute("select active from pg_replication_slots where slot_name = %s", [self.slot]).fetchone()
         return found == (True,)
 
-    def task(self, low: Lsn | None = None, high: Lsn | None = None, **more: Any) -> RangeTask:
+    def task(self, low: Position | None = None, high: Position | None = None, **more: Any) -> RangeTask:
         low, high = self.low if low is None else low, high or self.now()
         url = self.folder.as_uri()
         plain = RangeTask(self.dsn, self.slot, "pub", low, high, 0, 1, low, url, "shop", 0, 1)

@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.postgres.merge.merge import MergeCounts, Session, m
 from airflow_ddlrepl.engines.postgres.merge.stage import StageTask, buckets_of, sections, stage
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.trail.manifest import RowFile
 
@@ -35,7 +35,7 @@ class Pair:
         self.target = psycopg.connect(self.target_dsn, autocommit=True)
         self.target.execute("create schema ddlrepl")
         self.slot = ""
-        self.low = Lsn(0)
+        self.low = Position(0)
 
     def both(self, *statements: str) -> None:
         for statement in statements:
@@ -50,7 +50,7 @@ class Pair:
             "select lsn::text from pg_create_logical_replication_slot(%s, 'pgoutput')", [self.slot]
         ).fetchone()
         assert row
-        self.low = Lsn.parse(row[0])
+        self.low = Position.parse(row[0])
 
     def do(self, *statements: str) -> None:
         """Each in a transaction of its own at the source."""
@@ -61,7 +61,7 @@ class Pair:
         """What happened since the last time."""
         row = self.source.execute("select pg_current_wal_flush_lsn()::text").fetchone()
         assert row
-        high = Lsn.parse(row[0])
+        high = Position.parse(row[0])
         task = RangeTask(
             self.dsn, self.slot, "pub", self.low, high, 0, 1, self.low, self.folder.as_uri(), "shop", 0, 1, **more
         )

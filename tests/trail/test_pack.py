@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 from airflow_ddlrepl.errors import TrailError
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail.manifest import ColumnLayout, Part, Segment
 from airflow_ddlrepl.trail.pack import MIN_PIECES, PIECE_BYTES
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import Layout, PartWriter
 
-LOW, HIGH, END = Lsn(100), Lsn(900), LogKey(999, 0)
+LOW, HIGH, END = Position(100), Position(900), LogKey(999, 0)
 
 
 @pytest.fixture(params=["a disk", "a store of objects"])

@@ -16,7 +16,7 @@ import pytest
 from airflow_ddlrepl.errors import TrailError, Unreachable
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail import writer as writer_module
 from airflow_ddlrepl.trail.manifest import Blob, ColumnLayout, Part, Segment
@@ -24,7 +24,7 @@ from airflow_ddlrepl.trail.segments import TRANSACTIONS, manifest_path
 from airflow_ddlrepl.trail.store import Trail, data_folder
 from airflow_ddlrepl.trail.writer import Layout, PartWriter
 
-LOW, HIGH = Lsn(100), Lsn(900)
+LOW, HIGH = Position(100), Position(900)
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def rows(keys: list[tuple[int, int]], values: list[int] | None = None) -> pa.Rec
     )
 
 
-def write_segment(trail: Trail, token: int = 1, low: Lsn = LOW, high: Lsn = HIGH) -> Segment:
+def write_segment(trail: Trail, token: int = 1, low: Position = LOW, high: Position = HIGH) -> Segment:
     writer = PartWriter(trail, 0, low, 0)
     writer.rows(layout(), rows([(low + 10, 0), (low + 10, 1), (low + 20, 0)]))
     dropped = ((1, TableName("a", "b")),)
@@ -213,28 +213,28 @@ def test_local_files_are_private(tmp_path: Path) -> None:
 
 def test_retention_removes_whole_segments_before_a_position(url: str) -> None:
     trail = Trail(url, "shop")
-    old = trail.publish(write_segment(trail, low=Lsn(100), high=Lsn(200)))
-    new = trail.publish(write_segment(trail, low=Lsn(200), high=Lsn(300)))
-    assert trail.expire(Lsn(299)) == 1
+    old = trail.publish(write_segment(trail, low=Position(100), high=Position(200)))
+    new = trail.publish(write_segment(trail, low=Position(200), high=Position(300)))
+    assert trail.expire(Position(299)) == 1
     assert trail.segments(0) == [new]
     assert all(trail.place.size(b.path) is None for b in old.blobs())
-    assert trail.place.size(manifest_path(0, Lsn(100))) is None
-    assert trail.expire(Lsn(100)) == 0
+    assert trail.place.size(manifest_path(0, Position(100))) is None
+    assert trail.expire(Position(100)) == 0
 
 
 def test_what_killed_runs_wrote_goes_with_the_segment_they_wrote_it_for(url: str) -> None:
     trail = Trail(url, "shop")
-    write_segment(trail, low=Lsn(100), high=Lsn(200))
-    first = trail.publish(write_segment(trail, low=Lsn(100), high=Lsn(200)))
-    write_segment(trail, low=Lsn(200), high=Lsn(300))
+    write_segment(trail, low=Position(100), high=Position(200))
+    first = trail.publish(write_segment(trail, low=Position(100), high=Position(200)))
+    write_segment(trail, low=Position(200), high=Position(300))
     trail.tidy(first)
     named = {b.path for b in first.blobs()}
-    of_first = f"{data_folder(0, Lsn(100))}/"
+    of_first = f"{data_folder(0, Position(100))}/"
     assert {path for path in trail.place.walk() if path.startswith(of_first)} == named
-    begun = {path for path in trail.place.walk() if path.startswith(f"{data_folder(0, Lsn(200))}/")}
+    begun = {path for path in trail.place.walk() if path.startswith(f"{data_folder(0, Position(200))}/")}
     assert begun
-    trail.place.remove(manifest_path(0, Lsn(100)))  # as when an expiry is killed half way
-    trail.expire(Lsn(200))
+    trail.place.remove(manifest_path(0, Position(100)))  # as when an expiry is killed half way
+    trail.expire(Position(200))
     assert not [path for path in trail.place.walk() if path.startswith(of_first)]
     assert begun <= set(trail.place.walk())
 

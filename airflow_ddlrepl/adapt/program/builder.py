@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_i
 from airflow_ddlrepl.ddl.sql.respell import moves, respelled
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeDefinition
@@ -50,7 +50,9 @@ class ProgramBuilder:
     _steps: list[ProgramStep] = field(default_factory=list)
     _discarded: list[Discarded] = field(default_factory=list)
 
-    def build(self, table_states: Mapping[int, TableState], events: Iterable[Event], low: Lsn, high: Lsn) -> Program:
+    def build(
+        self, table_states: Mapping[int, TableState], events: Iterable[Event], low: Position, high: Position
+    ) -> Program:
         """The program for low <= position < high. Ends earlier, at a transaction's start, when a plan stops."""
         self._states = dict(table_states)
         start = LogKey(low, START_OF_TRANSACTION)
@@ -61,7 +63,7 @@ class ProgramBuilder:
                 continue
             stop = self._visit(event)
             if stop is not None:
-                program = self.build(table_states, _before(events, event), low, Lsn(event.key.lsn))
+                program = self.build(table_states, _before(events, event), low, Position(event.key.lsn))
                 return replace(program, stop=stop)
         for table_id in list(self._states):
             self._close(table_id, LogKey(high, START_OF_TRANSACTION))

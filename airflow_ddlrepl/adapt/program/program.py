@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.rules.decide import ChangeKind
@@ -77,8 +77,8 @@ class Program:
     discarded: what the target does not take by its rules; schema changes among it are steps that only say so.
     """
 
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     slices: tuple[Slice, ...]
     steps: tuple[ProgramStep, ...]
     table_states: Mapping[int, TableState]
@@ -86,13 +86,13 @@ class Program:
     discarded: tuple[Discarded, ...] = ()
 
     @property
-    def first_commit(self) -> Lsn:
+    def first_commit(self) -> Position:
         """Just after the first change that must be committed before rows can use it (a new enum label); else `high`."""
         found = (s.event.end for s in self.steps if s.plan and any(part.own_transaction for part in s.plan.steps))
-        return Lsn(min(found, default=self.high))
+        return Position(min(found, default=self.high))
 
     @property
-    def last_step(self) -> Lsn:
+    def last_step(self) -> Position:
         """The position just after the last transaction that changes a shape; `low` when there is none."""
         return max((step.event.end for step in self.steps), default=self.low)
 

@@ -11,7 +11,7 @@ import pendulum
 from pendulum.parsing.exceptions import ParserError
 
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 _OFFSET = re.compile(r"[Tt ]\d{2}.*([Zz]|[+-]\d{2}(:?\d{2})?)$")
 
@@ -35,7 +35,7 @@ def parse_moment(text: str) -> pendulum.DateTime:
     return moment
 
 
-Start = Literal["now", "oldest"] | Lsn | datetime
+Start = Literal["now", "oldest"] | Position | datetime
 
 
 def parse_start(text: str) -> Start:
@@ -47,6 +47,6 @@ def parse_start(text: str) -> Start:
             return parse_until(text)
 
 
-def parse_until(text: str) -> Lsn | pendulum.DateTime:
+def parse_until(text: str) -> Position | pendulum.DateTime:
     """Parse a moment or a log position. Raises ConfigError CFG-110 or CFG-111."""
-    return Lsn.parse(text) if "/" in text and "-" not in text else parse_moment(text)
+    return Position.parse(text) if "/" in text and "-" not in text else parse_moment(text)

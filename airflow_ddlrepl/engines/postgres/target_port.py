@@ -31,7 +31,7 @@ from airflow_ddlrepl.engines.target_state import (
     TargetState,
 )
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
 
@@ -109,7 +109,7 @@ class PostgresTarget(Target):
             end_earlier(connection, self.holder, token)  # they may hold the position
             state.create(connection)
 
-    def take_over(self, at: Lsn, fence: Fence) -> None:
+    def take_over(self, at: Position, fence: Fence) -> None:
         with session(self.location) as connection:
             state.create(connection)
             state.restart(connection, self.holder, at, fence.epoch, fence.token)

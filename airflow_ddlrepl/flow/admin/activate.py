@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.flow.targets.readiness import Readiness, foreign, readiness
-from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.record import JOINED, NEW_TRAIL
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
@@ -70,7 +70,7 @@ def activate(
     return Activated(position, names, refreshed, left_out, contradicted, reread)
 
 
-def _activated(run: RunContext, trail: TrailChoice) -> tuple[Lsn, Sequence[Table]]:
+def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[Table]]:
     """Source, targets and repository agree on where the channel begins and which tables it has: these are returned."""
     captured = run.repository.captured(run.channel.name)
     is_new_trail = captured is not None and (trail == "new" or _has_begun_one(run))
@@ -84,7 +84,7 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Lsn, Sequence[Table
     row = run.repository.channel(run.channel.name)
     is_broken = captured is not None and (found.is_new or found.position > captured)
     is_new = captured is None or is_broken
-    position = found.position if again else Lsn(max(found.position if is_new else 0, captured or 0))
+    position = found.position if again else Position(max(found.position if is_new else 0, captured or 0))
     begins = again or is_broken or is_new_trail  # a new epoch: no rewind goes across the log that is missing
     tables = _wanted(run)
     _require_possible(run, tables)
@@ -151,7 +151,7 @@ def _regenerated(run: RunContext) -> dict[str, list[str]]:
 @stage("deactivate")
 def deactivate(run: RunContext) -> Activated:
     """Remove what activation made at the source and what we remember; the tables of targets and replays stay."""
-    position = run.repository.captured(run.channel.name) or Lsn(0)
+    position = run.repository.captured(run.channel.name) or Position(0)
     run.source.deactivate()
     for place in run.channel.targets_and_replays:
         run.target(place.name).forget()
@@ -178,7 +178,7 @@ def _wanted(run: RunContext) -> list[Table]:
     return [table for table in catalog.inspect(sorted(catalog.with_partitions(named))) if comes(table)]
 
 
-def _new_revisions(run: RunContext, tables: Sequence[Table], position: Lsn, *, is_broken: bool) -> list[Revision]:
+def _new_revisions(run: RunContext, tables: Sequence[Table], position: Position, *, is_broken: bool) -> list[Revision]:
     """Of tables that are new; when a part of the log is missing, also of those that changed in it."""
     latest = run.repository.latest_revisions(run.channel.name)
     found = []
@@ -192,7 +192,7 @@ def _new_revisions(run: RunContext, tables: Sequence[Table], position: Lsn, *, i
     return found
 
 
-def _takes_over(run: RunContext, target: str, position: Lsn) -> bool:
+def _takes_over(run: RunContext, target: str, position: Position) -> bool:
     """Must the target load every table again, because what it has is another repository's, or too old to go on from?
 
     Raises TargetError TGT-103 where it is another repository's and may not be overwritten: two channels of one name

@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.target_state import WAITING, TargetState
 from airflow_ddlrepl.flow.admin.status import status
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.model.work import InProcess
@@ -77,7 +77,7 @@ def _has_more(run: RunContext, now: Row, before: Row) -> bool:
     """A table was loaded, or the target has passed rows or statements of the log; an idle one is just moved up."""
     if now["loaded"] != before.get("loaded"):
         return True
-    low, high = Lsn.parse(before.get("position", "0/0")), Lsn.parse(now["position"])
+    low, high = Position.parse(before.get("position", "0/0")), Position.parse(now["position"])
     passed = [row for row in run.repository.segments(run.channel.name, low) if row.low < high]
     return low < high and any(row.rows or row.events for row in passed)
 
@@ -105,7 +105,7 @@ def _tables(found: TargetState, history: History, before: Mapping[int, Row]) -> 
             yield before[table_id]
 
 
-def _table(table_state: TableState, position: Lsn, history: Sequence[Revision]) -> Row:
+def _table(table_state: TableState, position: Position, history: Sequence[Revision]) -> Row:
     """shape: changes with the shape of the target's table."""
     since = max(position, table_state.snapshot.high) if table_state.snapshot else position
     revision = valid_at(history, LogKey(since, START_OF_TRANSACTION))
@@ -115,7 +115,7 @@ def _table(table_state: TableState, position: Lsn, history: Sequence[Revision]) 
         "table_id": table_state.table_id,
         "state": table_state.state.value,
         "revision": revision.number if revision else None,
-        "from": str(Lsn(revision.key.lsn)) if revision else None,
+        "from": str(Position(revision.key.lsn)) if revision else None,
         "shape": hashlib.sha256(shape.encode()).hexdigest()[:16],
     }
 
@@ -147,5 +147,5 @@ def _revision(row: Row | None, history: Sequence[Revision]) -> Revision | None:
     """The one that a row means; None when the channel was activated anew since."""
     if row is None:
         return None
-    same = (r for r in history if r.number == row["revision"] and str(Lsn(r.key.lsn)) == row["from"])
+    same = (r for r in history if r.number == row["revision"] and str(Position(r.key.lsn)) == row["from"])
     return next(same, None)

@@ -11,7 +11,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ControlRow
@@ -54,7 +54,7 @@ class HeldControl:
         """Return the control as a person reads it."""
         row = self.control
         since = row.created.isoformat(sep=" ", timespec="minutes")
-        head = f"control {row.id}: target {row.target} waits at {Lsn(row.key.lsn)} since {since}"
+        head = f"control {row.id}: target {row.target} waits at {Position(row.key.lsn)} since {since}"
         lines = [head, f"{row.reason} ({row.policy})", *self.lines()]
         return "\n  ".join(" ".join(line.split()) for line in lines)
 

@@ -15,7 +15,7 @@ from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
 from airflow_ddlrepl.flow.capture.window import window_of
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.manifest import Segment
 from airflow_ddlrepl.trail.store import Trail
@@ -28,8 +28,8 @@ class Planned:
     missing: by name, why nothing is planned for a target that does not answer or is not prepared for the channel.
     """
 
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     targets: Mapping[str, list[TablePlan]]
     rows: Mapping[str, int]
     missing: Mapping[str, str] = field(default_factory=dict)

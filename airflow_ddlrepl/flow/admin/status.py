@@ -18,7 +18,7 @@ from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
 from airflow_ddlrepl.rules.client import client_at
@@ -50,8 +50,8 @@ class Status:
     """
 
     channel: str
-    captured: Lsn
-    source: Lsn | None
+    captured: Position
+    source: Position | None
     source_unreachable: str | None
     trail: dict[str, Any]
     targets: dict[str, dict[str, Any]]
@@ -169,7 +169,7 @@ def status(context: RunContext) -> Status:
 class _Source:
     """What the source answers; unreachable: why it does not. clock: then this machine's."""
 
-    log_end: Lsn | None
+    log_end: Position | None
     clock: datetime
     held_from: str | None = None
     not_in_the_log: tuple[LeftOut, ...] = ()
@@ -187,7 +187,11 @@ def _source(context: RunContext) -> _Source:
 
 
 def _target(
-    context: RunContext, target: Target, end: Lsn, lag: Callable[[Lsn], float | None], aside: Sequence[LeftOut]
+    context: RunContext,
+    target: Target,
+    end: Position,
+    lag: Callable[[Position], float | None],
+    aside: Sequence[LeftOut],
 ) -> dict[str, Any]:
     """Where a target stands, or why that is not known. aside: tables that are not in the stream."""
     name = context.channel.name
@@ -266,13 +270,13 @@ def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any
         return None
 
 
-def _lag(context: RunContext, segments: list[SegmentRow], since: Lsn, now: datetime) -> float:
+def _lag(context: RunContext, segments: list[SegmentRow], since: Position, now: datetime) -> float:
     """Seconds."""
     oldest = _oldest(context, segments, since)
     return 0.0 if oldest is None else max(0.0, round((now - oldest).total_seconds(), 1))
 
 
-def _oldest(context: RunContext, segments: list[SegmentRow], since: Lsn) -> datetime | None:
+def _oldest(context: RunContext, segments: list[SegmentRow], since: Position) -> datetime | None:
     """When the first captured transaction from this position on committed."""
     for row in segments:
         if row.high > since:
@@ -283,15 +287,17 @@ def _oldest(context: RunContext, segments: list[SegmentRow], since: Lsn) -> date
     return None
 
 
-def _needed_from(context: RunContext, targets: Iterable[dict[str, Any]], back: Load | None) -> Lsn:
+def _needed_from(context: RunContext, targets: Iterable[dict[str, Any]], back: Load | None) -> Position:
     """From where on a target or a rewind needs the trail."""
-    positions = [Lsn.parse(one["position"]) if one["position"] else Lsn(0) for one in targets if not one["missing"]]
+    positions = [
+        Position.parse(one["position"]) if one["position"] else Position(0) for one in targets if not one["missing"]
+    ]
     if context.channel.rewind_horizon is not None:
-        positions.append(back.position if back else Lsn(0))
-    return min(positions, default=Lsn(0))
+        positions.append(back.position if back else Position(0))
+    return min(positions, default=Position(0))
 
 
-def _trail(segments: list[SegmentRow], since: Lsn) -> dict[str, Any]:
+def _trail(segments: list[SegmentRow], since: Position) -> dict[str, Any]:
     """What the trail holds that is needed, and what is retained besides. since: from where on it is needed."""
     retained = [row for row in segments if row.high <= since]
     return {

@@ -26,7 +26,7 @@ from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.snapshots.archive import renew
 from airflow_ddlrepl.flow.snapshots.retention import expire
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table_state import TableStatus
 
 FOREIGN_KEY_BROKEN = "INT-104"
@@ -35,7 +35,7 @@ MOST_STATEMENTS, STATEMENT_LENGTH = 200, 4000
 
 
 @stage("adapt")
-def adapt(run: RunContext, until: Lsn | None = None) -> Adapted:
+def adapt(run: RunContext, until: Position | None = None) -> Adapted:
     """At every target: the rows before each schema change, then the change, in log order. until: not beyond it.
 
     Every target goes as far as it can. Raises ControlStop or CannotAdapt where a person has to decide; everything
@@ -82,7 +82,7 @@ def bring(
     target: str,
     wanted: Callable[[PendingLog], Program],
     total: Applied,
-    until: Lsn | None,
+    until: Position | None,
     only: Container[int] | None = None,
 ) -> Program:
     """Apply what is wanted, with a commit after each change that must be committed before it can be used.
@@ -103,7 +103,7 @@ def _advance(
     run: RunContext,
     target: str,
     wanted: Callable[[PendingLog], Program],
-    until: Lsn | None,
+    until: Position | None,
     only: Container[int] | None,
 ) -> tuple[Program, bool, Applied]:
     """One transaction at the target; is it all that is wanted?
@@ -114,7 +114,7 @@ def _advance(
     So it is where the target refuses a source's text, which may look at rows of other tables.
     """
     refused: dict[tuple[int, LogKey], Refusal] = {}
-    nearest: Lsn | None = None
+    nearest: Position | None = None
     while True:
         ahead = pending_log(run, target, until=until, only=only, refused=refused)
         program = wanted(ahead)
@@ -127,7 +127,7 @@ def _advance(
         except AlterRefused as error:
             if error.on in refused:
                 raise
-            at = Lsn(error.on[1].lsn)
+            at = Position(error.on[1].lsn)
             if error.is_text and program.low < at and (nearest is None or at < nearest):
                 nearest = at
                 continue
@@ -146,9 +146,9 @@ def _advance(
                 raise
 
 
-def _nearest_change(program: Program) -> Lsn | None:
+def _nearest_change(program: Program) -> Position | None:
     """Before the first change of a shape, or right after it; None: there is nothing between."""
-    edges = (edge for step in program.steps for edge in (Lsn(step.key.lsn), step.event.end))
+    edges = (edge for step in program.steps for edge in (Position(step.key.lsn), step.event.end))
     return min((edge for edge in edges if program.low < edge < program.high), default=None)
 
 
@@ -174,11 +174,11 @@ def has_changes(run: RunContext) -> bool:
 
 
 @stage("integrate")
-def integrate(run: RunContext, until: Lsn | None = None) -> Integrated:
+def integrate(run: RunContext, until: Position | None = None) -> Integrated:
     """Merge what is left up to the captured position into every target that takes it. until: not beyond it."""
     started = time.monotonic()
     total = Applied()
-    positions: dict[str, Lsn] = {}
+    positions: dict[str, Position] = {}
     isolation = FailureIsolation()
     for target in prepared_targets(run, until):
         with isolation.one(target.name):

@@ -14,7 +14,7 @@ from airflow_ddlrepl.adapt.plan_model import Omission
 from airflow_ddlrepl.adapt.program.program import Discarded, Program
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.record import RefreshDeclined
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -37,7 +37,7 @@ class Found:
         """Count changes that a target does not take, and record that no refresh follows."""
         if count:
             self.counts[f"{one.name}: {one.why}"] += count
-            self.records.append(RefreshDeclined(one.table_id, one.why, Lsn(one.low.lsn)))
+            self.records.append(RefreshDeclined(one.table_id, one.why, Position(one.low.lsn)))
 
 
 def discarded(

@@ -40,7 +40,7 @@ from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.shared_storage import seen_by_tasks
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import FIRST_LOAD, Record, RefreshDeclined, RefreshDone, RefreshRequested, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
@@ -57,14 +57,14 @@ class PendingLog:
     """The captured log from a target's position on, and what stands there now."""
 
     target: str
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     table_states: Mapping[int, TableState]
     events: Sequence[Event]
     timeline: ProgramBuilder
     skipped: dict[int, frozenset[int]] = field(default_factory=dict)
 
-    def program(self, until: Lsn) -> Program:
+    def program(self, until: Position) -> Program:
         """Return the program that brings the target up to a position."""
         return self.timeline.build(self.table_states, self.events, self.low, until)
 
@@ -82,7 +82,7 @@ class TargetAt(NamedTuple):
     """Where a target is: what stands there, up to where the log is applied, and its tables."""
 
     facts: ServerFacts
-    low: Lsn
+    low: Position
     table_states: Mapping[int, TableState]
 
 
@@ -90,7 +90,7 @@ def pending_log(
     context: RunContext,
     target: str,
     ahead: UncapturedLog = UncapturedLog(),
-    until: Lsn | None = None,
+    until: Position | None = None,
     only: Container[int] | None = None,
     refused: Refusals = NONE,
 ) -> PendingLog:
@@ -109,13 +109,13 @@ def pending_log_at(
     target: str,
     at: TargetAt,
     ahead: UncapturedLog = UncapturedLog(),
-    until: Lsn | None = None,
+    until: Position | None = None,
     only: Container[int] | None = None,
     refused: Refusals = NONE,
 ) -> PendingLog:
     """Return the captured log that a target has not applied which is, or will be, at a position with these tables."""
     low, table_states = at.low, at.table_states
-    captured = Lsn(max(context.captured(), ahead.high))
+    captured = Position(max(context.captured(), ahead.high))
     rows = context.repository.segments_with_events(context.channel.name, low, until)
     told = [context.trail.segment(row.epoch, row.low) for row in rows]
     events = [e for s in told for e in context.trail.events(s)] + list(ahead.events)
@@ -294,10 +294,10 @@ def _declined(program: Program) -> Iterator[Record]:
     """Changes after which the target's rows may differ, because a policy says WARNING, or a TRUNCATE is left out."""
     for step in program.steps:
         if step.event.kind is EventKind.NO_TRUNCATE:
-            yield RefreshDeclined(step.table_id, TRUNCATED, Lsn(step.key.lsn))
+            yield RefreshDeclined(step.table_id, TRUNCATED, Position(step.key.lsn))
         for part in step.plan.steps if step.plan and not step.plan.needs_refresh else ():
             if part.omits is Omission.ROWS:
-                yield RefreshDeclined(step.table_id, f"{part.policy}: {part.why}", Lsn(step.key.lsn))
+                yield RefreshDeclined(step.table_id, f"{part.policy}: {part.why}", Position(step.key.lsn))
 
 
 def reason(program: Program, table_id: int) -> str:

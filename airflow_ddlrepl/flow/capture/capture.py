@@ -23,7 +23,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.model.change import EventKind
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 
 @stage("capture")
@@ -45,7 +45,7 @@ def capture(run: RunContext) -> Captured:
     inspection = replace(inspect_source(run), late=frozenset(late))
     end = run.source.stable_end()
     while low < end:
-        high = Lsn(min(end, low + run.channel.capture.window_bytes))
+        high = Position(min(end, low + run.channel.capture.window_bytes))
         low = tally.add(capture_window(run, low, high, inspection, is_last=high == end))
         _advance(run, low)
         reach("capture.advanced")
@@ -60,7 +60,7 @@ def capture(run: RunContext) -> Captured:
     return replace(result, left_out={str(one.name): str(one) for one in missing})
 
 
-def _advance(run: RunContext, low: Lsn) -> None:
+def _advance(run: RunContext, low: Position) -> None:
     """Only the channel's holder tells the source what it may forget."""
     run.check_lock()
     try:
@@ -99,7 +99,7 @@ class _Tally:
         self.discarded: Counter[str] = Counter()
         self.filled: set[int] = set()
 
-    def add(self, window: Window) -> Lsn:
+    def add(self, window: Window) -> Position:
         segment = window.segment
         self.rows += segment.rows
         self.transactions += sum(part.transaction_count for part in segment.parts)
@@ -116,6 +116,6 @@ class _Tally:
                 self.ddl[event.tag] += 1
         return segment.high
 
-    def result(self, low: Lsn, high: Lsn, seconds: float) -> Captured:
+    def result(self, low: Position, high: Position, seconds: float) -> Captured:
         counts = (self.rows, self.transactions, self.segments, dict(self.ddl), self.revisions, self.drift)
         return Captured(low, high, *counts, round(seconds, 2), dict(self.discarded))

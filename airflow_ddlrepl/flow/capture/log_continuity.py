@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.trail.manifest import Segment
 
@@ -39,7 +39,7 @@ def follow(run: RunContext) -> None:
     run.lineage = now
 
 
-def require_source(run: RunContext, low: Lsn) -> None:
+def require_source(run: RunContext, low: Position) -> None:
     """The log from there on can be read without loss. Raises what `Source.require_readable` raises."""
     row = run.repository.channel(run.channel.name)
     run.source.require_readable(low, row.publication if row else None)
@@ -94,14 +94,14 @@ def _require_leftovers(run: RunContext) -> None:
         low = segment.high
 
 
-def start_over(run: RunContext, found: Sequence[Revision], position: Lsn) -> None:
+def start_over(run: RunContext, found: Sequence[Revision], position: Position) -> None:
     """Go on at a position of the log that the source writes now, in a new epoch."""
     server = run.source.server_run()
     run.lineage = run.source.lineage(server)
     run.repository.start_over(run.channel.name, run.token, found, position, server, run.lineage)
 
 
-def _lost(before: Lineage, now: Lineage, at: Lsn) -> SourceError:
+def _lost(before: Lineage, now: Lineage, at: Position) -> SourceError:
     return SourceError(
         f"log that was captured up to {at} was lost in a fail-over or a recovery: it was on timeline"
         f" {before.timeline}, and the source's log went over to timeline {now.timeline} before it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 
 def hold(run: RunContext) -> None:
@@ -16,9 +16,9 @@ def hold(run: RunContext) -> None:
     wanted = run.channel.hold_log
     if wanted is None:
         return
-    captured = run.repository.captured(run.channel.name) or Lsn(0)
+    captured = run.repository.captured(run.channel.name) or Position(0)
     since = None if wanted.age is None else datetime.now(UTC) - timedelta(seconds=wanted.age)
-    low = Lsn(0) if wanted.size is None else Lsn(max(0, captured - wanted.size))
+    low = Position(0) if wanted.size is None else Position(max(0, captured - wanted.size))
     begin = run.repository.first_segment_since(run.channel.name, since, low)
     run.check_lock()
     run.source.retained_log.hold(captured if begin is None else begin)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.change import Event
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 
 def warn_of_waiting(run: RunContext) -> None:
@@ -25,7 +25,7 @@ def join(run: RunContext, drift: Sequence[Event]) -> dict[int, str]:
     known = run.repository.latest_revisions(run.channel.name)
     for event in drift:
         if event.layout is not None and (revision := known.get(int(event.layout["table_id"]))) and revision.table:
-            at, why = Lsn(event.key.lsn), event.layout.get("why", "")
+            at, why = Position(event.key.lsn), event.layout.get("why", "")
             log.warning("%s at %s: %s; its shape and rows of today are taken", revision.table.name, at, why)
             continue
         names = ", ".join(str(t.name) for t in event.tables) or ", ".join(str(n) for _, n in event.dropped)

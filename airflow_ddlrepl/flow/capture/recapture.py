@@ -14,7 +14,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
 from airflow_ddlrepl.flow.targets.stop_position import Until, require_past
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import inspection_file
@@ -36,7 +36,7 @@ def reread_where_lost(run: RunContext, work: Callable[[], Result]) -> Result:
             if error.code not in LOST or error.at is None or error.at in tried:
                 raise
             tried.add(error.at)
-            row = _held(run, Lsn.parse(error.at))
+            row = _held(run, Position.parse(error.at))
             if row is None:
                 raise
             log.warning("%s: the segment is read again from the log that the source holds", error.message)
@@ -73,7 +73,7 @@ def require_held(run: RunContext, start: Until | Literal["oldest"]) -> list[Segm
 
 def _ends_after(row: SegmentRow, start: Until) -> bool:
     """A segment is captured after all that it holds was committed."""
-    return row.high > start if isinstance(start, Lsn) else row.created >= start
+    return row.high > start if isinstance(start, Position) else row.created >= start
 
 
 def reread(run: RunContext, row: SegmentRow) -> None:
@@ -97,12 +97,12 @@ def reread(run: RunContext, row: SegmentRow) -> None:
     run.trail.replace(segment)
 
 
-def _held(run: RunContext, low: Lsn) -> SegmentRow | None:
+def _held(run: RunContext, low: Position) -> SegmentRow | None:
     """The segment that begins there, if the source holds its log."""
     since = run.source.retained_log.held_from()
     if since is None or since > low:
         return None
-    rows = run.repository.segments(run.channel.name, low, Lsn(low + 1))
+    rows = run.repository.segments(run.channel.name, low, Position(low + 1))
     return next((row for row in rows if row.low == low and row.state == "live"), None)
 
 

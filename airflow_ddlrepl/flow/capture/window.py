@@ -20,7 +20,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.shared_storage import check_arrived
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.repository.channels import CAPTURED
 from airflow_ddlrepl.repository.rows import SegmentFacts
@@ -44,7 +44,7 @@ class Window:
     discarded: Mapping[str, int] = field(default_factory=dict)
 
 
-def capture_window(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool) -> Window:
+def capture_window(run: RunContext, low: Position, high: Position, inspection: Inspection, *, is_last: bool) -> Window:
     """Read the log of [low, high) into the trail and make it part of the channel; an empty window moves it on only."""
     with files_gone_on_failure(run, low), needing(high - low, "of log in this window"):
         segment = _read(run, low, high, inspection, is_last=is_last)
@@ -59,7 +59,7 @@ def capture_window(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection,
     return register(run, published)
 
 
-def _read(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection, *, is_last: bool) -> Segment:
+def _read(run: RunContext, low: Position, high: Position, inspection: Inspection, *, is_last: bool) -> Segment:
     """Write the window's files into the trail; no manifest names them yet."""
     parts: Sequence[Part] = ()
     if run.source.has_changes(low, high):
@@ -82,7 +82,7 @@ def _read(run: RunContext, low: Lsn, high: Lsn, inspection: Inspection, *, is_la
 
 
 @contextmanager
-def files_gone_on_failure(run: RunContext, low: Lsn) -> Iterator[None]:
+def files_gone_on_failure(run: RunContext, low: Position) -> Iterator[None]:
     """Remove what this run wrote of a window that failed: on a full disk the next try needs the room."""
     try:
         yield
@@ -102,7 +102,7 @@ def _publish(run: RunContext, segment: Segment) -> Segment:
         raise
 
 
-def window_of(run: RunContext, low: Lsn, high: Lsn, trail_url: str) -> LogWindow:
+def window_of(run: RunContext, low: Position, high: Position, trail_url: str) -> LogWindow:
     """Return the part of the log to capture into a trail, as the channel's file says."""
     known = run.repository.latest_revisions(run.channel.name).values()
     return LogWindow(

@@ -15,7 +15,7 @@ from airflow_ddlrepl.flow.mapping.row_filters import condition_at, require_one_c
 from airflow_ddlrepl.flow.mapping.value_functions import require_one_function, transform_at
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
@@ -54,7 +54,7 @@ def read_for(channel: Channel, target: str, table: Table, table_state: TableStat
 
 
 def changed(
-    channel: Channel, target: str, low: Lsn, table_states: Mapping[int, TableState], shape_at: ShapeAt
+    channel: Channel, target: str, low: Position, table_states: Mapping[int, TableState], shape_at: ShapeAt
 ) -> Event | None:
     """Tables that stand as the file does not say any more, as an event from which on they stand as it says.
 

@@ -9,13 +9,13 @@ from airflow_ddlrepl.adapt.shape.type_changes import has_other_types
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
 def in_step(
-    run: RunContext, target: str, at: Lsn, table_states: Mapping[int, TableState], tables: Sequence[Table]
+    run: RunContext, target: str, at: Position, table_states: Mapping[int, TableState], tables: Sequence[Table]
 ) -> Iterator[Table]:
     """Those of which nothing has changed since the target's position that other tables share with them.
 

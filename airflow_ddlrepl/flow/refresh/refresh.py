@@ -43,7 +43,7 @@ from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.snapshots.archive import save
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.refresh.chunks import PAGE_BYTES, Chunk, cut_chunks, pages_of
@@ -126,7 +126,7 @@ class _Saved:
     ids: set[int] = field(default_factory=set)
     turn: Lock = field(default_factory=Lock)
 
-    def save(self, context: RunContext, source: SourceSnapshot, position: Lsn, target: str) -> None:
+    def save(self, context: RunContext, source: SourceSnapshot, position: Position, target: str) -> None:
         with self.turn:
             save(context, source, position, target, self.ids)
             self.ids |= {table.id for table in source.tables}

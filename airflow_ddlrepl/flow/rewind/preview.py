@@ -20,7 +20,7 @@ from airflow_ddlrepl.flow.rewind.route import RewindRoute
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
@@ -52,8 +52,8 @@ class RewindPlan:
     """
 
     target: str
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     tables: list[dict[str, Any]]
     segments: int
     bytes: int
@@ -147,7 +147,7 @@ def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPrevi
     for step in found.steps:
         if step.plan is not None:
             told = changes.setdefault(step.table_id, [])
-            told += [f"{Lsn(step.key.lsn)} {' '.join((step.event.statement or step.event.tag).split())}"]
+            told += [f"{Position(step.key.lsn)} {' '.join((step.event.statement or step.event.tag).split())}"]
     tables, stale = [], as_last_loaded(run, way)
     for table_id, name in sorted(way.names.items(), key=lambda item: item[1]):
         load, kept = loads.get(table_id, (None, None))

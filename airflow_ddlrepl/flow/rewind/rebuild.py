@@ -22,7 +22,7 @@ from airflow_ddlrepl.flow.rewind.route import RestorePoint, RewindRoute
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
 
@@ -75,7 +75,7 @@ def _names_freed_on_failure(run: RunContext, into: str) -> Iterator[None]:
         raise
 
 
-def _vouch(run: RunContext, way: RewindRoute, low: Lsn) -> None:
+def _vouch(run: RunContext, way: RewindRoute, low: Position) -> None:
     """What a replay made is gone when it begins anew: every file that it needs from `low` on has to be there, whole.
 
     Raises TrailError TRL-101 or TRL-102. What a file holds is verified when it is read.
@@ -110,7 +110,7 @@ def _finish(run: RunContext, into: str, way: RewindRoute, made_as: str) -> None:
     target.rewind_area.finish(made_as, there.lsn, others, run.fence)
 
 
-def _gone(run: RunContext, into: str, way: RewindRoute, made_as: str) -> Lsn | None:
+def _gone(run: RunContext, into: str, way: RewindRoute, made_as: str) -> Position | None:
     """From where a finished replay can go on this way: no load that it would need lies half behind it."""
     target = run.target(into)
     try:
@@ -143,7 +143,7 @@ def _begin(run: RunContext, into: str, way: RewindRoute) -> None:
     reach("rewind.begun")
 
 
-def _taken_over(run: RunContext, into: str, low: Lsn) -> TargetState:
+def _taken_over(run: RunContext, into: str, low: Position) -> TargetState:
     """How the place stands. What a channel of the same name made with another repository is ours where we may replace.
 
     Raises TargetError TGT-103 where we may not.
@@ -170,7 +170,7 @@ def _go_on(run: RunContext, into: str, way: RewindRoute) -> None:
     target.rewind_area.reserve(names_on_the_way(run, into, way, present), run.fence)
 
 
-def _bring(run: RunContext, into: str, high: Lsn, way: RewindRoute, total: Applied) -> None:
+def _bring(run: RunContext, into: str, high: Position, way: RewindRoute, total: Applied) -> None:
     raise_stop(run, into, bring(run, into, to_the_end, total, high, way.wanted))
 
 

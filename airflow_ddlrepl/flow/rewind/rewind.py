@@ -22,7 +22,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.stop_position import Until, position_of, require_past
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.loads import loads
 
 
@@ -34,8 +34,8 @@ class Rewound(Printable):
     """
 
     target: str
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     loaded: dict[str, int] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     changes: dict[str, int] = field(default_factory=dict)
@@ -130,10 +130,10 @@ def _possible(run: RunContext, to: Until, into: str, patterns: Sequence[str]) ->
     return errand
 
 
-def _captured(run: RunContext, to: Until) -> Lsn:
+def _captured(run: RunContext, to: Until) -> Position:
     """The position that is meant. Raises DdlReplError CTL-110 or REW-101 when the trail does not reach it."""
     captured, high = run.captured(), position_of(run, to)
-    is_short = to > captured if isinstance(to, Lsn) else high == captured and _has_more(run, captured)
+    is_short = to > captured if isinstance(to, Position) else high == captured and _has_more(run, captured)
     if is_short:
         raise DdlReplError(
             f"{to} is not captured yet: the trail ends at {captured}",
@@ -145,7 +145,7 @@ def _captured(run: RunContext, to: Until) -> Lsn:
     return high
 
 
-def _loaded(run: RunContext, high: Lsn) -> Lsn:
+def _loaded(run: RunContext, high: Position) -> Position:
     """Up to which position loads hold no more than what was captured: nothing else was committed for the channel."""
     if high < run.captured():
         return high
@@ -154,7 +154,7 @@ def _loaded(run: RunContext, high: Lsn) -> Lsn:
     return max((end for end in ends if end > high and not run.source.has_changes(high, end)), default=high)
 
 
-def _has_more(run: RunContext, captured: Lsn) -> bool:
+def _has_more(run: RunContext, captured: Position) -> bool:
     """Has something been committed that is not captured? Maybe before a moment that nothing captured is past."""
     require_source(run, captured)
     return run.source.has_changes(captured, run.source.stable_end())

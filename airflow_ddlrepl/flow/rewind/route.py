@@ -16,7 +16,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.snapshots.archive import is_whole, tables_at
 from airflow_ddlrepl.flow.targets.stop_position import Until
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
@@ -48,8 +48,8 @@ class RewindRoute:
     replay can go, one after the other.
     """
 
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     before: Mapping[int, Table]
     shapes: Sequence[Table]
     wanted: frozenset[int]
@@ -58,8 +58,8 @@ class RewindRoute:
     parents: Mapping[int, int]
     stops: tuple[RestorePoint, ...]
     unsafe: Mapping[int, str]
-    known_from: Mapping[int, Lsn]
-    base: Lsn
+    known_from: Mapping[int, Position]
+    base: Position
     kind: str
 
     def takes(self, load: Load, table_state: TableState) -> bool:
@@ -79,9 +79,9 @@ class RewindRoute:
 
 def rewind_route(
     run: RunContext,
-    high: Lsn,
+    high: Position,
     patterns: Sequence[str] = (),
-    base: Lsn | None = None,
+    base: Position | None = None,
     left_out: Container[int] = (),
 ) -> RewindRoute:
     """The shortest way. patterns: of the tables that it is about, as they are called at `high`.
@@ -147,20 +147,20 @@ def _last(every: Iterable[Load]) -> dict[int, Load]:
 
 def _starts(
     run: RunContext, born: Mapping[int, Revision], last: Mapping[int, Load], joined: Mapping[int, Load]
-) -> tuple[dict[int, Lsn], dict[int, str]]:
+) -> tuple[dict[int, Position], dict[int, str]]:
     """From where on the log is needed, by table; and why some can't be known.
 
     born: their first revisions. last: the loads that tables begin with. joined: of those that had none by then, the
     loads that brought them.
     """
     begins = run.repository.retained_from(run.channel.name)
-    starts: dict[int, Lsn] = {}
+    starts: dict[int, Position] = {}
     unsafe: dict[int, str] = {}
     for table_id, first in born.items():
         if table_id in last:
             start = last[table_id].position
         elif first.origin is Origin.IN_LOG:
-            start = Lsn(first.key.lsn)
+            start = Position(first.key.lsn)
         elif table_id in joined:
             start = joined[table_id].position
         else:
@@ -173,7 +173,7 @@ def _starts(
     return starts, unsafe
 
 
-def _untold(run: RunContext, high: Lsn, histories: Mapping[int, Sequence[Revision]]) -> dict[int, str]:
+def _untold(run: RunContext, high: Position, histories: Mapping[int, Sequence[Revision]]) -> dict[int, str]:
     """Tables of which the log lacks something before `high`, as the capture has seen when it inspected them after it:
     a change that the event triggers could not tell, or rows while they were not published.
     """
@@ -182,28 +182,28 @@ def _untold(run: RunContext, high: Lsn, histories: Mapping[int, Sequence[Revisio
     events = sorted((e for s in segments for e in run.trail.events(s)), key=lambda e: e.key)
     late = {i: e.key.lsn for e in events if e.is_inspected and e.key.lsn >= high for i in e.filled}
     return unknown_shapes(events, histories, high, segments[-1].high) | {
-        i: f"it was not published all the time before {Lsn(lsn)}" for i, lsn in late.items() if i in histories
+        i: f"it was not published all the time before {Position(lsn)}" for i, lsn in late.items() if i in histories
     }
 
 
-def _around(run: RunContext, position: Lsn) -> list[Segment]:
+def _around(run: RunContext, position: Position) -> list[Segment]:
     """The segments between the inspections of the catalog before and after the position; none where one was there."""
     starts = run.repository.segment_starts(run.channel.name)
     first = bisect_left(starts, position) - 1
     if first < 0:
         return []
-    found = [run.trail.segment(run.epoch, Lsn(starts[first]))]
+    found = [run.trail.segment(run.epoch, Position(starts[first]))]
     if found[0].is_inspected and found[0].high <= position:
         return []
     for start in reversed(starts[:first]):
-        before = run.trail.segment(run.epoch, Lsn(start))
+        before = run.trail.segment(run.epoch, Position(start))
         if before.is_inspected:
             break
         found.insert(0, before)
     for start in starts[first + 1 :]:
         if found[-1].is_inspected:
             break
-        found.append(run.trail.segment(run.epoch, Lsn(start)))
+        found.append(run.trail.segment(run.epoch, Position(start)))
     return found
 
 
@@ -220,7 +220,7 @@ def out_of_reach(run: RunContext, to: Until, why: str) -> DdlReplError:
     if (oldest := horizon(run)) is not None:
         since = oldest.created.isoformat(timespec="seconds")
         hint = f"the oldest position that works is {oldest.snapshot.high} ({since})"
-    at = to if isinstance(to, Lsn) else None
+    at = to if isinstance(to, Position) else None
     return DdlReplError(f"there is no way back to {to}: {why}", code="REW-101", at=at, hint=hint)
 
 
@@ -229,12 +229,12 @@ def is_held(run: RunContext, to: Until) -> bool:
     begins = run.repository.retained_from(run.channel.name)
     usable = [load for load in loads(run.trail, run.epoch) if load.position >= begins]
     starts = run.repository.segment_starts(run.channel.name)
-    if isinstance(to, Lsn):
+    if isinstance(to, Position):
         return to >= min([*(load.position for load in usable), *starts[:1]], default=run.captured())
     if any(load.created <= to for load in usable):
         return True
     for start in starts:
-        committed = run.trail.transactions(run.trail.segment(run.epoch, Lsn(start)))["committed"]
+        committed = run.trail.transactions(run.trail.segment(run.epoch, Position(start)))["committed"]
         if len(committed):
             return bool(pc.min(committed).as_py() <= int(to.timestamp() * 1_000_000))
     return False
@@ -249,7 +249,7 @@ def _reasons(unsafe: Mapping[int, str], tables: Mapping[int, Table]) -> str:
     return "; ".join(f"{names[0]}{more[why]}: {why}" for why, names in about.items())
 
 
-def strangers(run: RunContext, place: str, at: Lsn) -> frozenset[int]:
+def strangers(run: RunContext, place: str, at: Position) -> frozenset[int]:
     """Ids of the tables of which that target or replay takes nothing by its rules."""
     client = client_at(run.channel, place)
     tables = tables_at(run, at).items()
@@ -272,7 +272,7 @@ def _family(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
         found |= more
 
 
-def _shapes(run: RunContext, about: Container[int], low: Lsn, high: Lsn) -> Iterator[Table]:
+def _shapes(run: RunContext, about: Container[int], low: Position, high: Position) -> Iterator[Table]:
     """What the tables become between two positions."""
     for revision in run.repository.revisions(run.channel.name):
         if revision.table is not None and revision.table_id in about and low <= revision.key.lsn < high:
@@ -280,7 +280,7 @@ def _shapes(run: RunContext, about: Container[int], low: Lsn, high: Lsn) -> Iter
 
 
 def _stops(
-    passed: Sequence[Load], last: Mapping[int, Load], about: Container[int], base: Lsn
+    passed: Sequence[Load], last: Mapping[int, Load], about: Container[int], base: Position
 ) -> tuple[RestorePoint, ...]:
     """Up to the base a table gets the rows of its last load only, a partition those of later ones alone, too; a
     partitioned one has none, and stands before its partitions.

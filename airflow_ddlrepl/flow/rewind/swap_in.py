@@ -22,7 +22,7 @@ from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.snapshots.archive import tables_at
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.refresh.chunks import Chunk
@@ -36,7 +36,7 @@ def as_target(run: RunContext, target: str) -> RunContext:
     return found
 
 
-def position_of_target(run: RunContext, target: str, moment: Lsn) -> Lsn:
+def position_of_target(run: RunContext, target: str, moment: Position) -> Position:
     """Where a live target stands. Raises DdlReplError REW-106 when that is before the moment to go back to."""
     high = run.target(target).state().lsn
     if high < moment:
@@ -49,7 +49,7 @@ def position_of_target(run: RunContext, target: str, moment: Lsn) -> Lsn:
     return high
 
 
-def left_out(run: RunContext, high: Lsn) -> frozenset[int]:
+def left_out(run: RunContext, high: Position) -> frozenset[int]:
     """Tables whose rows the log does not tell: they stay as they are."""
     unlogged = {i for i, table in tables_at(run, high).items() if table.unlogged}
     membership = run.source.membership

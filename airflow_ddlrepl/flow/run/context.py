@@ -20,7 +20,7 @@ from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
@@ -255,7 +255,7 @@ class RunContext:
         row, position = self.repository.channel_and_position(self.channel.name)
         return row is not None and row.state is ChannelState.ACTIVE and position is not None
 
-    def captured(self) -> Lsn:
+    def captured(self) -> Position:
         """Where capture stands. Raises ConfigError CFG-130 when the channel is not active."""
         row, position = self.repository.channel_and_position(self.channel.name)
         if row is None or row.state is not ChannelState.ACTIVE or position is None:

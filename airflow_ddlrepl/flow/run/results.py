@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from airflow_ddlrepl.adapt.plan_model import Executed
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 
 class Printable:
@@ -23,7 +23,7 @@ class Printable:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Lsn):
+    if isinstance(value, Position):
         return str(value)
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
@@ -48,8 +48,8 @@ class Captured(Printable):
     left_out: the channel's tables whose rows the log does not bring, and why.
     """
 
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     rows: int = 0
     transactions: int = 0
     segments: int = 0
@@ -102,7 +102,7 @@ class Integrated(Printable):
     """
 
     rows: dict[str, int] = field(default_factory=dict)
-    positions: dict[str, Lsn] = field(default_factory=dict)
+    positions: dict[str, Position] = field(default_factory=dict)
     seconds: float = 0.0
     expired: int = 0
     discarded: dict[str, int] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class Activated(Printable):
     reread: segments of the trail that were captured once more.
     """
 
-    position: Lsn
+    position: Position
     tables: tuple[str, ...] = ()
     refreshed: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)

@@ -12,13 +12,13 @@ from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Lsn
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
 from airflow_ddlrepl.trail.loads import Load, load_folder, load_name, publish, readable_loads, sweep_loads
 
 
-def save(run: RunContext, source: SourceSnapshot, position: Lsn, why: str, but: Collection[int] = ()) -> None:
+def save(run: RunContext, source: SourceSnapshot, position: Position, why: str, but: Collection[int] = ()) -> None:
     """Keep the tables of the snapshot, where the channel has a `rewind_horizon`. but: ids of those kept already.
 
     position: everything that commits before it is in the snapshot. why: for the load's name.
@@ -67,7 +67,7 @@ def is_whole(run: RunContext, load: Load) -> bool:
     return {kept.table.id for kept in load.tables} >= tables_at(run, load.position).keys()
 
 
-def tables_at(run: RunContext, position: Lsn) -> dict[int, Table]:
+def tables_at(run: RunContext, position: Position) -> dict[int, Table]:
     """The channel's tables at a position, with their shapes then."""
     histories = run.repository.histories(run.channel.name)
     valid = {i: valid_at(known, LogKey(position, START_OF_TRANSACTION)) for i, known in histories.items()}
@@ -81,7 +81,7 @@ def _is_due(run: RunContext, horizon: RewindHorizon, newest: Load) -> bool:
     return horizon.size is not None and since > horizon.size / 2
 
 
-def forgettable(run: RunContext, now: datetime) -> Lsn | None:
+def forgettable(run: RunContext, now: datetime) -> Position | None:
     """Before which position nothing is needed to go back as far as the horizon; None: everything may be."""
     horizon = run.channel.rewind_horizon
     if horizon is None or (horizon.age is None and horizon.size is None):

@@ -9,14 +9,14 @@ from airflow_ddlrepl.config.sections.retention import Retention
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.snapshots.archive import forgettable
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.trail.loads import readable_loads, remove
 
 LEFTOVER_SECONDS = 24 * 3600.0
 
 
-def expire(run: RunContext, passed: Lsn) -> int:
+def expire(run: RunContext, passed: Position) -> int:
     """Remove segments that are older, or more in bytes, than the channel keeps; how many.
 
     passed: every target has what lies before. Files of killed runs go with them, a day after they were written.
@@ -42,7 +42,7 @@ def expire(run: RunContext, passed: Lsn) -> int:
     return count
 
 
-def past_retention(live: Sequence[SegmentRow], kept: Retention, passed: Lsn, now: datetime) -> Lsn | None:
+def past_retention(live: Sequence[SegmentRow], kept: Retention, passed: Position, now: datetime) -> Position | None:
     """The position up to which segments (in log order) may go; None: nothing goes."""
     before = None
     size = sum(row.bytes for row in live)

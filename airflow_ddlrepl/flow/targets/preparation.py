@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import JOINED, RefreshRequested
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -38,7 +38,7 @@ class Beginning:
     something: every table is loaded again, and the position may be an earlier one. why: the reason of these loads.
     """
 
-    position: Lsn
+    position: Position
     tables: Sequence[Table]
     epoch: int
     late: frozenset[int] = frozenset()

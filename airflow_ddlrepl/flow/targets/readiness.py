@@ -16,7 +16,7 @@ from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.run.context import RunContext, about_target, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 
 
@@ -75,7 +75,7 @@ def has_new_target(run: RunContext) -> bool:
     return any(not is_ready(run, target.name) and not _waits(run, target.name) for target in run.targets())
 
 
-def prepared_targets(run: RunContext, until: Lsn | None = None) -> Iterator[Target]:
+def prepared_targets(run: RunContext, until: Position | None = None) -> Iterator[Target]:
     """The targets that a stage works at; one that is new is prepared first, so that the next refresh loads it.
 
     until: the cycle ends there; a new target waits for one that goes to the end, for its load would show what is later.
@@ -109,7 +109,7 @@ def foreign(target: str, channel: str) -> TargetError:
     )
 
 
-def _becomes_ready(run: RunContext, target: Target, until: Lsn | None) -> bool:
+def _becomes_ready(run: RunContext, target: Target, until: Position | None) -> bool:
     found, name = readiness(run, target.name), target.name
     if (refusal := _refusal(run, name, found)) is not None:
         return _failed(run, name, refusal)

@@ -13,15 +13,15 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
-Until = Lsn | datetime
+Until = Position | datetime
 CLOCK_MARGIN = 60_000_000  # µs that a server's clock may have been set back
 
 
 def require_past(run: RunContext, until: Until) -> None:
     """Raises DdlReplError CTL-110 for a moment or a position that the source has not come to yet."""
-    now: Any = run.source.stable_end() if isinstance(until, Lsn) else run.source.clock()
+    now: Any = run.source.stable_end() if isinstance(until, Position) else run.source.clock()
     if until > now:
         raise DdlReplError(
             f"the source has not come to {until} yet: it is at {now}",
@@ -30,16 +30,16 @@ def require_past(run: RunContext, until: Until) -> None:
         )
 
 
-def position_of(run: RunContext, until: Until) -> Lsn:
+def position_of(run: RunContext, until: Until) -> Position:
     """The position before which everything lies that is wanted, and nothing else: each transaction is in or out.
 
     A moment ends in front of the first transaction of the log that committed after it, by the source's clock.
     """
-    high = until if isinstance(until, Lsn) else _first_after(run, until)
+    high = until if isinstance(until, Position) else _first_after(run, until)
     return min(high, run.captured())
 
 
-def limit(run: RunContext, until: Until) -> Lsn:
+def limit(run: RunContext, until: Until) -> Position:
     """The same. Raises DdlReplError CTL-111 when a target has gone past it."""
     high = position_of(run, until)
     for target in ready_targets(run):
@@ -59,7 +59,7 @@ def limit(run: RunContext, until: Until) -> Lsn:
     return high
 
 
-def _first_after(run: RunContext, moment: datetime) -> Lsn:
+def _first_after(run: RunContext, moment: datetime) -> Position:
     """The first captured transaction that committed later; where there is none, the end of what was captured."""
     last, read = int(moment.timestamp() * 1_000_000), partial(_transactions, run, run.epoch)
     starts = run.repository.segment_starts(run.channel.name)
@@ -67,12 +67,12 @@ def _first_after(run: RunContext, moment: datetime) -> Lsn:
         transactions = read(start)
         later = transactions.filter(pc.greater(transactions["committed"], last))
         if later.num_rows:
-            return Lsn(pc.min(later["lsn"]).as_py())
+            return Position(pc.min(later["lsn"]).as_py())
     return run.captured()
 
 
 def _transactions(run: RunContext, epoch: int, start: int) -> pa.Table:
-    return run.trail.transactions(run.trail.segment(epoch, Lsn(start)))
+    return run.trail.transactions(run.trail.segment(epoch, Position(start)))
 
 
 def _surely_before(starts: Sequence[int], read: Callable[[int], pa.Table], moment: int) -> int:

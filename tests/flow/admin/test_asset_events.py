@@ -9,7 +9,7 @@ from typing import Any
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.flow.admin.asset_events import AssetEvents
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from tests.support.refusing import new_replica
 from tests.support.replica import Make, Replica
@@ -108,5 +108,5 @@ def test_a_channel_that_begins_anew_goes_on_telling(databases: Any, tmp_path: Pa
     assert (listener.hear().data, listener.hear().schema) == (None, None)
 
 
-def position(told: Any) -> Lsn:
-    return Lsn.parse(told["targets"]["warehouse"]["position"])
+def position(told: Any) -> Position:
+    return Position.parse(told["targets"]["warehouse"]["position"])

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Origin
 from airflow_ddlrepl.model.work import InProcess
 from tests.support.replayable import captured, read, replayable
@@ -106,7 +106,9 @@ def test_log_that_is_older_than_the_shapes(
     replica.settle()
     (told,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     found = re.match(r"public\.t at ([0-9A-F/]+): rows of a layout that no revision explains", told)
-    assert found and Lsn.parse(begin) <= Lsn.parse(found[1]) < Lsn.parse(old), "its first row, and no later one"
+    assert found and Position.parse(begin) <= Position.parse(found[1]) < Position.parse(old), (
+        "its first row, and no later one"
+    )
     assert not later
     with pytest.raises(DdlReplError, match=r"REW-101.*public\.t"):
         replica.rewind(old)

@@ -15,7 +15,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from tests.flow.run.test_bad_trail import flip, truncate
 from tests.postgres.log.test_protocol_fallback import FUNCTIONS
@@ -209,7 +209,7 @@ def test_log_that_is_older_than_what_is_held(replica: Replica) -> None:
     in_repository(replica, "UPDATE segments SET created = datetime(created, '-25 hours')")
     replica.at_source(WORK[1])
     low = replica.settle().capture.low
-    assert Lsn.parse(first) < Lsn.parse(kept_log(replica)) == low
+    assert Position.parse(first) < Position.parse(kept_log(replica)) == low
 
 
 @pytest.mark.parametrize("then", [True, False])

@@ -28,7 +28,7 @@ from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
 from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.refresh import chunks
 from airflow_ddlrepl.trail.loads import load_folder
@@ -112,7 +112,7 @@ def test_the_snapshot_and_the_log_share_no_transaction_and_miss_none(databases: 
             [slot],
         ).fetchall()
         everything = {int(x) for (x,) in reader.execute("select distinct xid::text from t").fetchall()}
-    commits = {int(xid): Lsn(Lsn.parse(lsn) - 1) for lsn, xid in rows if int(xid) in everything}
+    commits = {int(xid): Position(Position.parse(lsn) - 1) for lsn, xid in rows if int(xid) in everything}
     assert len(commits) == len(everything) > 50
     for snapshot, seen in rounds:
         assert {xid for xid, lsn in commits.items() if snapshot.sees(lsn, xid & 0xFFFFFFFF)} == seen
@@ -188,7 +188,7 @@ def chunk(databases: Any) -> Iterator[LoadTask]:
         "insert into t select i, 'p' from generate_series(1, 5000) i",
     )
     with connect(databases.target) as connection, source_snapshot(databases.source, _ids(databases.source)) as source:
-        state.prepare(connection, "c", Lsn(0), 0, 1)
+        state.prepare(connection, "c", Position(0), 0, 1)
         make_shadow(connection, source.tables[0], SHADOW)
         columns = (("id", "id"), ("pad", "pad"))
         yield LoadTask(

@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines.postgres.load import archive_chunk
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive_chunks
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, TrailError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.loads import loads
 from tests.support.crashing import die
@@ -242,7 +242,7 @@ def test_killed_and_done_again(replica: Replica, past: str, point: str) -> None:
         "ALTER TABLE t ADD n int DEFAULT 4",
     )
     now = captured(replica)
-    die("rewind", replica.file, point, Lsn.parse(now), "past")
+    die("rewind", replica.file, point, Position.parse(now), "past")
     replica.at_source("INSERT INTO t VALUES (3, 3)")
     replica.settle()
     replica.rewind(now)

@@ -14,7 +14,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Origin
 from airflow_ddlrepl.model.work import InProcess
 from tests.support.replayable import captured, read, replayable
@@ -121,10 +121,10 @@ def test_revisions_with_their_positions_and_the_plan_that_reads_them(replica: Re
     replica.at_source("CREATE TABLE t (id int PRIMARY KEY, a int)", "CREATE TABLE u (id int)", "CREATE TABLE w (v int)")
     replica.activate()
     start = captured(replica)
-    positions = [Lsn.parse(start)]
+    positions = [Position.parse(start)]
     for statement in ("ALTER TABLE t ADD b int", "ALTER TABLE t RENAME a TO c"):
         replica.at_source(statement)
-        positions.append(Lsn.parse(captured(replica)))
+        positions.append(Position.parse(captured(replica)))
     replica.at_source("ALTER TABLE w ALTER v TYPE int USING v + 1")
     between = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
     captured(replica)
@@ -148,8 +148,8 @@ def test_revisions_with_their_positions_and_the_plan_that_reads_them(replica: Re
     def planned(to: str) -> dict[str, tuple[str, list[str]]]:
         return {table["table"]: (table["verdict"], table["changes"]) for table in replica.plan_rewind(to).tables}
 
-    first = f"{Lsn(made[1].key.lsn)} ALTER TABLE t ADD b int"
-    second = f"{Lsn(made[2].key.lsn)} ALTER TABLE t RENAME a TO c"
+    first = f"{Position(made[1].key.lsn)} ALTER TABLE t ADD b int"
+    second = f"{Position(made[2].key.lsn)} ALTER TABLE t RENAME a TO c"
     same = "safe (keep or regenerate)", list[str]()
     assert planned(start) == {"public.t": same, "public.u": same, "public.w": same}
     assert planned(str(positions[1])) == {"public.t": ("safe (keep)", [first]), "public.u": same, "public.w": same}

@@ -17,7 +17,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.connection import lock_retry
 from airflow_ddlrepl.errors import DdlReplError, Exit, LockHeld, TargetError, Unreachable
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from tests.flow.run.test_bad_trail import flip, truncate
 from tests.flow.run.test_two_runs import lease_runs_out
@@ -191,7 +191,7 @@ def test_a_rewind_that_was_taken_over_while_it_slept(
     now = captured(replica)
     slept = tmp_path / "slept"
     point = f"refresh.transaction:{transaction}"
-    run = stopped_at(point, "rewind", replica.file, {SLEPT: str(slept)}, Lsn.parse(first), into)
+    run = stopped_at(point, "rewind", replica.file, {SLEPT: str(slept)}, Position.parse(first), into)
     lease_runs_out(replica, slept)
     replica.at_source("INSERT INTO t VALUES (3)")
     replica.settle()

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_ddlrepl.engines.postgres.target.state import read_state
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError, ControlStop, DdlReplError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from tests.support.crashing import die
 from tests.support.replayable import HORIZON, captured, read, replayable
 from tests.support.replica import Replica, channel_file, run
@@ -31,7 +31,7 @@ def change_channel(replica: Replica, past: str, **more: Any) -> None:
     )  # fmt: skip
 
 
-def position(replica: Replica) -> Lsn:
+def position(replica: Replica) -> Position:
     with psycopg.connect(replica.target) as connection:
         return read_state(connection, "shop").lsn
 
@@ -291,7 +291,7 @@ def test_killed_and_done_again(replica: Replica, point: str) -> None:
     before = captured(replica)
     replica.at_source("INSERT INTO t VALUES (2, 3)", "ALTER TABLE t ADD n int DEFAULT 4", "INSERT INTO k VALUES (7)")
     captured(replica)
-    die("rewind", replica.file, point, Lsn.parse(before), LIVE)
+    die("rewind", replica.file, point, Position.parse(before), LIVE)
     replica.check_equal()
     replica.at_source("INSERT INTO t VALUES (3, 3)", "INSERT INTO k VALUES (8)")
     replica.settle()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from tests.support.crashing import die
 from tests.support.replayable import captured, read, replayable
 from tests.support.replica import Replica
@@ -64,7 +64,7 @@ def test_what_was_made_otherwise_is_made_anew(replica: Replica, past: str, betwe
     elif between == "another file":
         replica.file.write_text(replica.file.read_text().replace("adapt_ddl:", "defaults: hvr\nadapt_ddl:"))
     elif between == "killed":
-        die("rewind", replica.file, "integrate.committed", Lsn.parse(now), "past")
+        die("rewind", replica.file, "integrate.committed", Position.parse(now), "past")
     else:
         replica.rewind(first, "warehouse")
     assert sorted(replica.rewind(now, onward=True).loaded) == ["public.k", "public.t"]

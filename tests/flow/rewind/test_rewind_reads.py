@@ -12,7 +12,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.flow.targets import stop_position
 from airflow_ddlrepl.flow.targets.stop_position import _surely_before
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.trail.loads import load_folder, loads
 from airflow_ddlrepl.trail.manifest import Blob
@@ -73,7 +73,7 @@ def _files(replica: Replica, to: str) -> dict[str, set[str]]:
     with flow.open_channel(replica.file, InProcess()) as run:
         (load,) = loads(run.trail, run.epoch)
         (kept,) = (kept for kept in load.tables if kept.table.name.name == "t")
-        rows = run.repository.segments("shop", load.position, Lsn.parse(to))
+        rows = run.repository.segments("shop", load.position, Position.parse(to))
         window = [run.trail.segment(row.epoch, row.low) for row in rows]
         return {
             "load": {f"{load_folder(load.epoch, load.name)}.json", MARKER},

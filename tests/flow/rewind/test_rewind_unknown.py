@@ -10,7 +10,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from tests.support.replayable import captured, past_at, read, replayable
 from tests.support.replica import Replica, channel_file
@@ -188,7 +188,7 @@ def test_a_change_is_open_in_every_segment_up_to_the_inspection(databases: Any, 
     end = captured(replica)
     with flow.open_channel(replica.file, InProcess()) as run:
         first, *others, last = [run.trail.segment(row.epoch, row.low) for row in run.live_segments()]
-    assert first.high < Lsn.parse(between) < last.low
+    assert first.high < Position.parse(between) < last.low
     assert last.is_inspected and not any(segment.is_inspected for segment in (first, *others))
     assert list(unsafe(replica, between)) == ["public.t"]
     replica.rewind(end)

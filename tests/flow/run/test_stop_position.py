@@ -10,7 +10,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from tests.support.refusing import ask
 from tests.support.replica import BOTH, Make, Replica
@@ -18,8 +18,8 @@ from tests.support.replica import BOTH, Make, Replica
 ROWS = "SELECT * FROM t ORDER BY 1"
 
 
-def position(replica: Replica) -> Lsn:
-    return Lsn.parse(str(ask(replica.source, "SELECT pg_current_wal_insert_lsn()")[0][0]))
+def position(replica: Replica) -> Position:
+    return Position.parse(str(ask(replica.source, "SELECT pg_current_wal_insert_lsn()")[0][0]))
 
 
 def moment(replica: Replica) -> datetime:

@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.postgres.connection.connect import connect, session
 from airflow_ddlrepl.engines.postgres.connection.pool import MOST_IDLE, reusing
 from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.target import state
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from tests.support.replica import Replica, channel_file
 
@@ -164,7 +164,7 @@ def test_a_location_has_its_own(databases: Any, role: str) -> None:
 def test_a_session_of_an_earlier_run_that_is_used_again_is_ended_under_its_new_name(databases: Any) -> None:
     """What a run has kept idle does nothing and is left alone; what it works with is known by its token."""
     with session(databases.target) as target, reusing():
-        state.prepare(target, "shop", Lsn(1), 1, 1)
+        state.prepare(target, "shop", Position(1), 1, 1)
         with session(databases.target, application_name=session_name("refresh", "shop", 3)) as first:
             there = pid(first)
         with session(databases.target, application_name=session_name("integrate", "shop", 1)) as second:

@@ -29,7 +29,7 @@ from airflow_ddlrepl.engines.postgres.log.capture_range import (
 )
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import EventKind, Op
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Identity
 from airflow_ddlrepl.trail.store import Trail
 from tests.support.captured_log import END, START, Content, Source
@@ -92,8 +92,8 @@ def test_any_split_gives_what_one_read_gives(source: Source) -> None:
     commits = [t["lsn"] for t in whole.transactions]
     dice = random.Random(seed)
     for _ in range(6):
-        near = [Lsn(lsn + step) for lsn in dice.sample(commits, 2) for step in (dice.choice((-1, 0, 1)),)]
-        cuts = sorted({source.low, high, *near, Lsn(dice.randrange(source.low, high))})
+        near = [Position(lsn + step) for lsn in dice.sample(commits, 2) for step in (dice.choice((-1, 0, 1)),)]
+        cuts = sorted({source.low, high, *near, Position(dice.randrange(source.low, high))})
         tasks = [
             source.task(low, up, index=index, count=len(cuts) - 1, window_low=source.low)
             for index, (low, up) in enumerate(pairwise(cuts))
@@ -252,7 +252,7 @@ WRONG = [
     ("slot", "of_another", "SRC-107"),
     ("publication", "gone", "SRC-104"),
     ("publication", "incomplete", "SRC-108"),
-    ("low", Lsn(1), "SRC-141"),
+    ("low", Position(1), "SRC-141"),
 ]
 
 
@@ -322,7 +322,7 @@ def test_the_replication_protocol_gives_the_same(source: Source) -> None:
         with pytest.raises(SourceError, match="SRC-105"):
             source.capture(high=high, dsn=dsn)
         commits = [t["lsn"] for t in source.capture(high=high).transactions]
-        middle = Lsn(commits[len(commits) // 2])
+        middle = Position(commits[len(commits) // 2])
         for low, up in ((source.low, middle), (middle, high)):
             wanted = source.capture(low=low, high=up).everything()
             assert source.capture(low=low, high=up, dsn=dsn, reader=Reader.PROTOCOL).everything() == wanted

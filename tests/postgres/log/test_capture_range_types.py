@@ -13,7 +13,7 @@ from psycopg import sql
 from airflow_ddlrepl.engines.postgres.connection.settings import LOG
 from airflow_ddlrepl.engines.postgres.log.capture_range import RangeTask, capture_range
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import BUILTIN, NATIVE, NOT_RECEIVED_EMPTY
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.trail.store import Trail
 
 EVERYTHING = (LogKey(0, 0), LogKey(1 << 62, 0))
@@ -152,7 +152,7 @@ def test_every_builtin_type_in_every_value(databases: Any, wire_format: str, tmp
         assert list(map(comparable, before)) == list(map(comparable, table.column(f"a_{layout.name}").to_pylist()))
 
 
-def prepare(source: psycopg.Connection[Any], wire_format: str) -> Lsn:
+def prepare(source: psycopg.Connection[Any], wire_format: str) -> Position:
     shape = sql.SQL(", ").join(
         sql.SQL("{} " + kind).format(sql.Identifier(name)) for name, kind in columns(wire_format)
     )
@@ -163,7 +163,7 @@ def prepare(source: psycopg.Connection[Any], wire_format: str) -> Lsn:
         "select lsn::text from pg_create_logical_replication_slot('types_slot', 'pgoutput')"
     ).fetchone()
     assert row
-    return Lsn.parse(row[0])
+    return Position.parse(row[0])
 
 
 def fill(source: psycopg.Connection[Any], wire_format: str) -> None:
@@ -244,11 +244,11 @@ def comparable(value: Any) -> Any:
     return struct.pack(">d", value) if isinstance(value, float) else value
 
 
-def flushed(source: psycopg.Connection[Any]) -> Lsn:
+def flushed(source: psycopg.Connection[Any]) -> Position:
     row = source.execute("select pg_current_wal_flush_lsn()::text").fetchone()
     assert row
-    return Lsn.parse(row[0])
+    return Position.parse(row[0])
 
 
-def task(dsn: str, low: Lsn, high: Lsn, wire_format: str, folder: Path) -> RangeTask:
+def task(dsn: str, low: Position, high: Position, wire_format: str, folder: Path) -> RangeTask:
     return RangeTask(dsn, "types_slot", "pub", low, high, 0, 1, low, folder.as_uri(), "types", 0, 1, wire_format)

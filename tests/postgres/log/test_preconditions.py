@@ -9,7 +9,7 @@ import pytest
 from airflow_ddlrepl.engines.postgres.log.capture_range import RangeTask, _source_error
 from airflow_ddlrepl.engines.postgres.log.preconditions import require_server
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ class Failed(Exception):
 )
 def test_what_goes_wrong_while_the_log_is_read(error: Exception, code: str, is_retryable: bool) -> None:
     task = RangeTask.__new__(RangeTask)
-    for name, value in {"slot": "s", "publication": "p", "low": Lsn(1)}.items():
+    for name, value in {"slot": "s", "publication": "p", "low": Position(1)}.items():
         object.__setattr__(task, name, value)
     found = _source_error(error, task)
     assert found.code == code and found.hint

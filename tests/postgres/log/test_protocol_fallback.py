@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.work import InProcess
 from tests.conftest import Databases
 from tests.postgres.source.test_rights import Roles, roles
@@ -28,13 +28,13 @@ class Two(InProcess):
     parallelism = 2
 
 
-def confirmed(dsn: str) -> Lsn:
+def confirmed(dsn: str) -> Position:
     with psycopg.connect(dsn) as connection:
         row = connection.execute(
             "select confirmed_flush_lsn::text from pg_replication_slots where slot_name = 'ddlrepl_shop'"
         ).fetchone()
     assert row is not None
-    return Lsn.parse(row[0])
+    return Position.parse(row[0])
 
 
 @pytest.mark.parametrize("databases", [18, 15], indirect=True)

@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import snapshot
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from tests.conftest import Databases
 
 both = pytest.mark.parametrize("databases", [18, 15], indirect=True)
@@ -35,14 +35,14 @@ def source(databases: Databases) -> Iterator[PostgresSource]:
         yield made
 
 
-def _commits(source: PostgresSource, high: Lsn) -> list[tuple[int, Lsn]]:
+def _commits(source: PostgresSource, high: Position) -> list[tuple[int, Position]]:
     """(xid, commit position) of what can be read up to high."""
     rows = source.connection.execute(
         "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL, 'proto_version', '1',"
         " 'publication_names', %s) WHERE get_byte(data, 0) = 66",
         [source.slot, str(high), source.publication],
     ).fetchall()
-    return [(int.from_bytes(d[17:21], "big"), Lsn(int.from_bytes(d[1:9], "big"))) for (d,) in rows]
+    return [(int.from_bytes(d[17:21], "big"), Position(int.from_bytes(d[1:9], "big"))) for (d,) in rows]
 
 
 @both

@@ -19,7 +19,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Event, EventKind, Op
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 from tests.support.signing import KEY, signed
@@ -103,7 +103,7 @@ def feed(
 
 
 def decoder(binary: bool = True, low: int = 0, high: int = 1 << 60) -> Decoder:
-    return Decoder(Lsn(low), Lsn(high), "binary" if binary else "text", {}, key=KEY)
+    return Decoder(Position(low), Position(high), "binary" if binary else "text", {}, key=KEY)
 
 
 COLUMNS = [
@@ -321,7 +321,7 @@ def test_a_type_that_is_not_binary_safe_asks_for_text() -> None:
     with pytest.raises(NeedsText) as caught:
         feed(decoder(), log)
     assert caught.value.code == "SRC-150" and caught.value.table == "s.t"
-    known = Decoder(Lsn(0), Lsn(99), "binary", {99999: TEXT})
+    known = Decoder(Position(0), Position(99), "binary", {99999: TEXT})
     rows, _, _ = feed(known, log)
     assert [r["a_x"] for some in rows.values() for r in some] == ["a"]
 

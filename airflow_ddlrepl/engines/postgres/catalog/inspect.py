@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.engines.source import Catalog
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn, Snapshot
+from airflow_ddlrepl.model.position import Position, Snapshot
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -148,7 +148,7 @@ def snapshot(connection: Connection[Any]) -> Snapshot:
     ).fetchone()
     assert row is not None
     xmin, xmax, running, high = row
-    return Snapshot(int(xmin), int(xmax), frozenset(map(int, running)), Lsn(0), Lsn.parse(high))
+    return Snapshot(int(xmin), int(xmax), frozenset(map(int, running)), Position(0), Position.parse(high))
 
 
 @contextmanager

@@ -33,7 +33,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.trail.manifest import Part
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.trail.writer import PartWriter
@@ -64,11 +64,11 @@ class RangeTask:
     dsn: str = field(repr=False)
     slot: str
     publication: str
-    low: Lsn
-    high: Lsn
+    low: Position
+    high: Position
     index: int
     count: int
-    window_low: Lsn
+    window_low: Position
     trail_url: str = field(repr=False)
     channel: str
     epoch: int
@@ -81,12 +81,12 @@ class RangeTask:
     no_truncate: bool = False
 
 
-def ranges(low: Lsn, high: Lsn, parallel: int, minimum_bytes: int) -> list[tuple[Lsn, Lsn]]:
+def ranges(low: Position, high: Position, parallel: int, minimum_bytes: int) -> list[tuple[Position, Position]]:
     """Cut [low, high) into at most `parallel` ranges of about equal length, none shorter than minimum_bytes."""
     if high <= low:
         return []
     count = max(1, min(parallel, (high - low) // max(minimum_bytes, 1)))
-    cuts = [Lsn(low + (high - low) * i // count) for i in range(count)] + [high]
+    cuts = [Position(low + (high - low) * i // count) for i in range(count)] + [high]
     return list(pairwise(cuts))
 
 
@@ -191,7 +191,7 @@ def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
     found = first_row(
         cursor, f"select confirmed_flush_lsn::text from pg_replication_slots where slot_name = {literal(copy)}"
     )
-    if found and Lsn.parse(found[0]) < task.low:
+    if found and Position.parse(found[0]) < task.low:
         first_row(
             cursor, f"select pg_replication_slot_advance({literal(copy)}, {literal(str(task.low))}::pg_lsn)::text"
         )

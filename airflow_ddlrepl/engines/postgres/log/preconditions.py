@@ -9,7 +9,7 @@ from airflow_ddlrepl.engines.postgres.connection.first_row import Ask
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.log import slots
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 OLDEST_VERSION = 150000
 AGAIN = "`ddlrepl activate` makes it anew: what was missed comes by a refresh"
@@ -44,7 +44,7 @@ def require_replication(ask: Ask) -> None:
         raise slots.no_replication(ask)
 
 
-def require_slot(ask: Ask, name: str, at: Lsn | None = None) -> slots.Slot:
+def require_slot(ask: Ask, name: str, at: Position | None = None) -> slots.Slot:
     """Return the slot of that name, which can be read.
 
     at: the position to read from, if it is known already. Raises SourceError SRC-102 (missing), SRC-103 (lost),
@@ -71,12 +71,12 @@ def require_slot(ask: Ask, name: str, at: Lsn | None = None) -> slots.Slot:
     return slot
 
 
-def slot_missing(name: str, at: Lsn | None = None) -> SourceError:
+def slot_missing(name: str, at: Position | None = None) -> SourceError:
     """Return SourceError SRC-102: there is no slot of that name."""
     return SourceError(f"the replication slot {name} is missing", code="SRC-102", at=at, hint=AGAIN)
 
 
-def require_publication(ask: Ask, name: str, known: int | None = None, at: Lsn | None = None) -> None:
+def require_publication(ask: Ask, name: str, known: int | None = None, at: Position | None = None) -> None:
     """Raises SourceError SRC-104 (missing), SRC-106 (created again: younger than the slot), SRC-108 (rows missing).
 
     known: the id of the publication that what was captured came by; None: not known. at: the position to read from.
@@ -106,7 +106,7 @@ def require_publication(ask: Ask, name: str, known: int | None = None, at: Lsn |
         )
 
 
-def publication_missing(name: str, at: Lsn | None = None) -> SourceError:
+def publication_missing(name: str, at: Position | None = None) -> SourceError:
     """Return SourceError SRC-104: there is no publication of that name."""
     return SourceError(
         f"the publication {name} is missing: changes since then can't be read", code="SRC-104", at=at, hint=AGAIN

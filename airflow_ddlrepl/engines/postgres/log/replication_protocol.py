@@ -20,7 +20,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import NO_TIMEOUTS, set_all
 from airflow_ddlrepl.engines.postgres.log.timeline import changed
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 BATCH_BYTES = 16 << 20
 SILENCE_SECONDS = 60.0
@@ -34,8 +34,8 @@ _COPY_BOTH = 8
 def stream(
     dsn: str,
     slot: str,
-    low: Lsn,
-    high: Lsn,
+    low: Position,
+    high: Position,
     options: Sequence[tuple[str, str]],
     settings: Mapping[str, str],
     timeline: int = 0,
@@ -60,7 +60,7 @@ def stream(
         link.flush()
 
 
-def confirm(dsn: str, slot: str, to: Lsn, options: Sequence[tuple[str, str]]) -> None:
+def confirm(dsn: str, slot: str, to: Position, options: Sequence[tuple[str, str]]) -> None:
     """Lets the server forget what commits before `to`. Raises SourceError SRC-149 when it does not within seconds."""
     with contextlib.closing(connect(_replicating(dsn))) as connection:
         link = connection.pgconn
@@ -77,7 +77,7 @@ def let_fail_over(dsn: str, slot: str) -> None:
     with contextlib.closing(connect(_replicating(dsn))) as connection:
         answer = connection.pgconn.exec_(f"ALTER_REPLICATION_SLOT {quote(slot)} (FAILOVER true)".encode())
         if message := answer.error_message:
-            raise _refused(message.decode(errors="replace"), Lsn(0))
+            raise _refused(message.decode(errors="replace"), Position(0))
 
 
 def timeline_history(dsn: str, timeline: int) -> str:
@@ -86,11 +86,11 @@ def timeline_history(dsn: str, timeline: int) -> str:
         answer = connection.pgconn.exec_(f"TIMELINE_HISTORY {timeline}".encode())
         content = answer.get_value(0, 1) if answer.ntuples else None
         if content is None:
-            raise _refused(answer.error_message.decode(errors="replace"), Lsn(0))
+            raise _refused(answer.error_message.decode(errors="replace"), Position(0))
         return bytes(content).decode(errors="replace")
 
 
-def _until_heard(link: Any, to: Lsn) -> None:
+def _until_heard(link: Any, to: Position) -> None:
     """The server answers a reply in order: with its answer to the next question, the one before has been taken."""
     patience = time.monotonic() + LEAVING_SECONDS
     _reply(link, to)
@@ -105,7 +105,7 @@ def _until_heard(link: Any, to: Lsn) -> None:
             link.consume_input()
 
 
-def _start(link: Any, command: str, low: Lsn) -> None:
+def _start(link: Any, command: str, low: Position) -> None:
     """Start the stream; a reader that is just leaving the slot gets some seconds to do so."""
     patience = time.monotonic() + LEAVING_SECONDS
     while (started := link.exec_(command.encode())).status != _COPY_BOTH:
@@ -122,7 +122,7 @@ def _replicating(dsn: str) -> str:
     return " ".join(f"{name}='{value}'" for name, value in escaped.items())
 
 
-def _batches(payloads: Iterator[bytes], high: Lsn) -> Iterator[pa.Array]:
+def _batches(payloads: Iterator[bytes], high: Position) -> Iterator[pa.Array]:
     pending: list[bytes] = []
     size = 0
     for payload in payloads:
@@ -137,7 +137,7 @@ def _batches(payloads: Iterator[bytes], high: Lsn) -> Iterator[pa.Array]:
         yield pa.array(pending, pa.binary())
 
 
-def _payloads(link: Any, high: Lsn) -> Iterator[bytes]:
+def _payloads(link: Any, high: Position) -> Iterator[bytes]:
     """pgoutput messages until the server has read up to `high`."""
     heard = replied = time.monotonic()
     reached = 0
@@ -161,7 +161,7 @@ def _payloads(link: Any, high: Lsn) -> Iterator[bytes]:
             _reply(link)
 
 
-def _wait(link: Any, high: Lsn, heard: float) -> None:
+def _wait(link: Any, high: Position, heard: float) -> None:
     if time.monotonic() - heard > SILENCE_SECONDS:
         raise _refused(f"no message for {SILENCE_SECONDS:.0f} seconds", high)
     select.select([link.socket], [], [], 1.0)
@@ -174,7 +174,7 @@ def _reply(link: Any, flushed: int = 0) -> None:
     link.flush()
 
 
-def _refused(text: str, at: Lsn) -> SourceError:
+def _refused(text: str, at: Position) -> SourceError:
     return SourceError(
         f"streaming the log failed: {' '.join(text.split()) or 'the server ended the stream'}",
         code="SRC-149",

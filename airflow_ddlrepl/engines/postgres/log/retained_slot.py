@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.log import slots
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -27,7 +27,7 @@ def held_name(slot: str) -> str:
     return slot[: NAME_BYTES - len(ending)] + ending
 
 
-def hold(connection: Connection[Any], slot: str, since: Lsn) -> None:
+def hold(connection: Connection[Any], slot: str, since: Position) -> None:
     """What commits from `since` on stays, as far as it is there; what is older may go.
 
     One that is lost (`max_slot_wal_keep_size`) begins anew where the channel's slot stands.
@@ -45,7 +45,7 @@ def hold(connection: Connection[Any], slot: str, since: Lsn) -> None:
         slots.advance(connection, name, since)
 
 
-def begins(connection: Connection[Any], slot: str) -> Lsn | None:
+def begins(connection: Connection[Any], slot: str) -> Position | None:
     """From where on the log is held; None when it is not."""
     found = slots.state(connection, held_name(slot))
     return None if found is None or found.invalid or not found.is_here else found.confirmed
@@ -60,7 +60,7 @@ def release(connection: Connection[Any], slot: str) -> bool:
     return True
 
 
-def restore(connection: Connection[Any], slot: str, low: Lsn) -> bool:
+def restore(connection: Connection[Any], slot: str, low: Position) -> bool:
     """The channel's slot anew, from where the log is held; False (and nothing is done) when that begins after `low`."""
     since = begins(connection, slot)
     if since is None or since > low:
@@ -92,11 +92,11 @@ class PostgresRetainedLog:
     connection: Connection[Any]
     slot: str
 
-    def hold(self, since: Lsn) -> None:
+    def hold(self, since: Position) -> None:
         """Retain what commits from there on. Raises SourceError SRC-111 or SRC-118 when the server can't."""
         hold(self.connection, self.slot, since)
 
-    def held_from(self) -> Lsn | None:
+    def held_from(self) -> Position | None:
         """Return from where on the server retains log that is captured; None: it does not."""
         return begins(self.connection, self.slot)
 

@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import Ask, over
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -46,7 +46,7 @@ class Slot:
 
     plugin: str
     database: str | None
-    confirmed: Lsn
+    confirmed: Position
     invalid: str
     is_here: bool
 
@@ -68,7 +68,7 @@ def find(ask: Ask, name: str) -> Slot | None:
         return None
     plugin, database, confirmed, wal_status, is_here, reason = row
     invalid = reason or ("its log has been removed" if wal_status == "lost" else "")
-    return Slot(plugin or "", database, Lsn.parse(confirmed or "0/0"), invalid, bool(is_here))
+    return Slot(plugin or "", database, Position.parse(confirmed or "0/0"), invalid, bool(is_here))
 
 
 def blockers(connection: Connection[Any], seconds: float = 0) -> list[tuple[str, str]]:
@@ -80,7 +80,7 @@ def blockers(connection: Connection[Any], seconds: float = 0) -> list[tuple[str,
     return [(what, sql) for what, sql in connection.execute(_BLOCKERS_SQL, [seconds]).fetchall()]
 
 
-def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
+def create(connection: Connection[Any], name: str, patience: float) -> Position:
     """Creates it and returns its first position. Waits `patience` seconds for transactions that are open now.
 
     Standbys that synchronise slots get it, too (version 17 and later), and have it when they are promoted.
@@ -102,7 +102,7 @@ def create(connection: Connection[Any], name: str, patience: float) -> Lsn:
         except errors().InsufficientPrivilege:
             raise no_replication(over(connection)) from None
     assert row is not None
-    return Lsn.parse(row[0])
+    return Position.parse(row[0])
 
 
 def copy(connection: Connection[Any], name: str, to: str) -> None:
@@ -132,7 +132,7 @@ def none_free() -> SourceError:
     )
 
 
-def advance(connection: Connection[Any], name: str, to: Lsn) -> None:
+def advance(connection: Connection[Any], name: str, to: Position) -> None:
     """Lets the server forget what commits before `to`; does nothing when the slot is there already.
 
     Raises SourceError SRC-103 when the slot is lost, SRC-114 when somebody else keeps it busy.
@@ -164,7 +164,7 @@ def lost_is_told(connection: Connection[Any], name: str) -> Iterator[None]:
         raise lost(name, slot.invalid) from None
 
 
-def lost(name: str, reason: str, at: Lsn | None = None) -> SourceError:
+def lost(name: str, reason: str, at: Position | None = None) -> SourceError:
     """Return SourceError SRC-103: the slot can't be read any more."""
     return SourceError(
         f"the replication slot {name} is lost: {reason}",

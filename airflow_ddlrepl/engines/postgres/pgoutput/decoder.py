@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.change import Event
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.writer import Layout
 
@@ -88,8 +88,8 @@ class Decoder:
 
     def __init__(
         self,
-        low: Lsn,
-        high: Lsn,
+        low: Position,
+        high: Position,
         wire_format: str,
         types: Mapping[int, int],
         encoding: str = "utf-8",
@@ -265,7 +265,7 @@ class Decoder:
         return SourceError(
             f"the source's change stream can't be decoded: {why}",
             code="SRC-160",
-            at=Lsn(self._at),
+            at=Position(self._at),
             hint="nothing was stored; run the cycle again, and report this if it stays",
         )
 

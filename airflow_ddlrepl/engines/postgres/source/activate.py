@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of
 from airflow_ddlrepl.engines.source import Activation
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -56,7 +56,7 @@ class SourceSetup:
     ddl: DdlCapture
     patience: float
     again: bool = False
-    low: Lsn | None = None
+    low: Position | None = None
 
 
 def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
@@ -310,7 +310,7 @@ def _from_held_log(connection: Connection[Any], wanted: SourceSetup) -> bool:
     return retained_slot.restore(connection, wanted.slot, wanted.low)
 
 
-def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Lsn, bool]:
+def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Position, bool]:
     """Creates the slot, or creates it again when it is lost, older than its publication, or not wanted any more."""
     slot = slots.state(connection, wanted.slot)
     if slot is not None and (not slot.is_ours or (not slot.invalid and not wanted.again)):
@@ -331,7 +331,7 @@ def _require_publication(connection: Connection[Any], wanted: SourceSetup) -> No
     preconditions.require_publication(over(connection), wanted.publication, known)
 
 
-def _remember_slot(connection: Connection[Any], wanted: SourceSetup, position: Lsn) -> None:
+def _remember_slot(connection: Connection[Any], wanted: SourceSetup, position: Position) -> None:
     connection.execute(
         "UPDATE ddlrepl.channel SET slot_created = %s::pg_lsn, publication_id = %s WHERE name = %s",
         [str(position), preconditions.publication_id(over(connection), wanted.publication), wanted.channel],

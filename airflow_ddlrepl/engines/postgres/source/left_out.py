@@ -9,7 +9,7 @@ from airflow_ddlrepl.engines.postgres.source import membership
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, UNLOGGED, Cause
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -41,7 +41,9 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'u'
 def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[LeftOut]:
     """Return the channel's tables that are not in the stream, by name."""
     known = [
-        LeftOut(int(i), TableName(schema, name), why, Lsn.parse(since) if since else None, cause == Cause.GENERATED)
+        LeftOut(
+            int(i), TableName(schema, name), why, Position.parse(since) if since else None, cause == Cause.GENERATED
+        )
         for i, schema, name, why, since, cause in connection.execute(_LEFT_OUT.encode(), [channel])
     ]
     new = [

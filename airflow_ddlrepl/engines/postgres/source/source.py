@@ -31,7 +31,7 @@ from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
 from airflow_ddlrepl.engines.source import Activation, ArchivePlace, LogWindow, Problem, SourceSnapshot
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
@@ -97,7 +97,7 @@ class PostgresSource:
             self._connection = session(self.dsn)
         return self._connection
 
-    def activate(self, *, again: bool = False, low: Lsn | None = None) -> Activation:
+    def activate(self, *, again: bool = False, low: Position | None = None) -> Activation:
         """Prepares the source: helper schema, publication, replica identities, slot. Again: changes nothing.
 
         again: with a new slot, whatever was there. low: where the channel goes on; a slot that no longer can is made
@@ -186,7 +186,7 @@ class PostgresSource:
             log.warning("the source does not tell where its timeline %d branched off: %s", timeline, told)
             return Lineage(timeline, None)
 
-    def require_readable(self, low: Lsn | None = None, feed: int | None = None) -> None:
+    def require_readable(self, low: Position | None = None, feed: int | None = None) -> None:
         """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss.
 
         low: the position to go on from. Raises SRC-141 when the slot has left it behind, SRC-115 when the log ends
@@ -200,7 +200,7 @@ class PostgresSource:
         if low is not None:
             self.require_log(low)
 
-    def require_log(self, low: Lsn) -> None:
+    def require_log(self, low: Position) -> None:
         """Raises SourceError SRC-115: the log that was captured is not this server's (any more)."""
         end = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
         if end < low:
@@ -220,11 +220,11 @@ class PostgresSource:
         now: datetime = row[0]
         return now
 
-    def log_end(self) -> Lsn:
+    def log_end(self) -> Position:
         """Where the log on disk ends. Only asks: `stable_end` is where one may read to."""
         return self._lsn("SELECT pg_current_wal_flush_lsn()::text")
 
-    def stable_end(self) -> Lsn:
+    def stable_end(self) -> Position:
         """A position that every transaction that committed before this call lies before, readable at once.
 
         It stands between two log records, and the log before it is on disk, also what asynchronous commits
@@ -239,7 +239,7 @@ class PostgresSource:
                 self.connection.execute("SELECT pg_logical_emit_message(true, %s, '')", [HEARTBEAT_PREFIX])
         return inserted
 
-    def has_changes(self, low: Lsn, high: Lsn) -> bool:
+    def has_changes(self, low: Position, high: Position) -> bool:
         """Did a transaction with something for this channel commit in [low, high)?
 
         Says yes without looking when there is much log: reading it once is what capture does anyway.
@@ -262,7 +262,7 @@ class PostgresSource:
             return True
         return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
 
-    def _wait_for_standbys(self, high: Lsn) -> None:
+    def _wait_for_standbys(self, high: Position) -> None:
         """Until those in synchronized_standby_slots have the log.
 
         Readers of a copy of the slot don't wait for them, and one of the slot itself can't be interrupted meanwhile.
@@ -280,7 +280,7 @@ class PostgresSource:
         row = self.connection.execute("SELECT has_function_privilege(%s, 'EXECUTE')", [PEEK]).fetchone()
         return row is not None and bool(row[0])
 
-    def acknowledge(self, upto: Lsn) -> None:
+    def acknowledge(self, upto: Position) -> None:
         """Lets the server forget what commits before this position, which must be safe in the trail."""
         try:
             slots.advance(self.connection, self.slot, upto)
@@ -288,18 +288,18 @@ class PostgresSource:
             options = (("proto_version", "1"), ("publication_names", _publication_list(self.publication)))
             replication_protocol.confirm(self.dsn, self.slot, upto, options)
 
-    def position(self) -> Lsn:
+    def position(self) -> Position:
         """Where the slot stands: nothing before it can be read any more."""
         return preconditions.require_slot(over(self.connection), self.slot).confirmed
 
-    def emit(self, prefix: str, text: str) -> Lsn:
+    def emit(self, prefix: str, text: str) -> Position:
         """Writes a transactional message into the log; returns where."""
         return self._lsn("SELECT pg_logical_emit_message(true, %s, convert_to(%s, 'UTF8'))::text", prefix, text)
 
-    def _lsn(self, query: str, *values: str) -> Lsn:
+    def _lsn(self, query: str, *values: str) -> Position:
         row = self.connection.execute(query.encode(), values).fetchone()
         assert row is not None
-        return Lsn.parse(row[0])
+        return Position.parse(row[0])
 
     @contextmanager
     def _as_error(self) -> Iterator[None]:

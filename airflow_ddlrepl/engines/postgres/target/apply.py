@@ -33,7 +33,7 @@ from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey, Lsn
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
@@ -235,7 +235,7 @@ class _Run:
                 raise refused from None
             self.applied.statements += 1
             name = str(step.plan.name) if step.plan else ""
-            self.applied.executed.append(Executed(name, str(Lsn(step.key.lsn)), statement))
+            self.applied.executed.append(Executed(name, str(Position(step.key.lsn)), statement))
             reach("integrate.altered")
 
     def _empty(self, names: Sequence[TableName], *, restart: bool) -> None:

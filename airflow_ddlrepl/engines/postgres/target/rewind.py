@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines.postgres.target.rewind_area import Obstacles
 from airflow_ddlrepl.engines.target import Names, RewindArea
 from airflow_ddlrepl.engines.target_state import Fence, TargetState
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class PostgresRewindArea(RewindArea):
         return rewind_area.in_the_way(self.target.connection, self.target.holder, names, ours)
 
     def begin(
-        self, low: Lsn, found: TargetState, waiting: Mapping[int, TableState], names: Names, fence: Fence
+        self, low: Position, found: TargetState, waiting: Mapping[int, TableState], names: Names, fence: Fence
     ) -> None:
         holder = self.target.holder
 
@@ -50,7 +50,7 @@ class PostgresRewindArea(RewindArea):
         with self._held(self.target.connection, fence.epoch, fence.token) as cursor:
             rewind_area.reserve(cursor, self.target.holder, *names)
 
-    def finish(self, made_as: str, at: Lsn, gone: Mapping[int, TableState], fence: Fence) -> None:
+    def finish(self, made_as: str, at: Position, gone: Mapping[int, TableState], fence: Fence) -> None:
         holder = self.target.holder
 
         def close() -> None:
@@ -61,7 +61,7 @@ class PostgresRewindArea(RewindArea):
 
         self.target.patiently(close, self.target.connection)
 
-    def finished(self, made_as: str) -> Lsn | None:
+    def finished(self, made_as: str) -> Position | None:
         return rewind_area.finished(self.target.connection, self.target.holder, made_as)
 
     def free(self, fence: Fence) -> None:

@@ -10,7 +10,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName, displaced_name
-from airflow_ddlrepl.model.position import Lsn
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 if TYPE_CHECKING:
@@ -232,14 +232,14 @@ def _is_dropped(cursor: Cursor[Any], name: TableName) -> bool:
     return True
 
 
-def finished(connection: Connection[Any], holder: str, made_as: str) -> Lsn | None:
+def finished(connection: Connection[Any], holder: str, made_as: str) -> Position | None:
     """Where a replay that was made so has come to; None: there is none, or it was not finished."""
     query = "SELECT lsn::text FROM ddlrepl.replayed WHERE channel = %s AND made_as = %s"
     row = connection.execute(query, [holder, made_as]).fetchone()
-    return Lsn.parse(row[0]) if row else None
+    return Position.parse(row[0]) if row else None
 
 
-def finish(cursor: Cursor[Any], holder: str, made_as: str, high: Lsn) -> None:
+def finish(cursor: Cursor[Any], holder: str, made_as: str, high: Position) -> None:
     """The replay has come to its end, and may go on from there."""
     cursor.execute(
         "INSERT INTO ddlrepl.replayed VALUES (%s, %s, %s::pg_lsn)"

@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.target import outbox, rewind_area
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Lsn, Snapshot
+from airflow_ddlrepl.model.position import Position, Snapshot
 from airflow_ddlrepl.model.stored import stored
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
@@ -68,7 +68,7 @@ def create(connection: Connection[Any]) -> None:
         raise _no_right(connection, error) from None
 
 
-def begin(cursor: Any, channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+def begin(cursor: Any, channel: str, lsn: Position, epoch: int, token: int) -> None:
     """Write the channel's position in the open transaction, if the target has none."""
     cursor.execute(
         "INSERT INTO ddlrepl.position (channel, lsn, epoch, token) VALUES (%s, %s::pg_lsn, %s, %s)"
@@ -77,7 +77,7 @@ def begin(cursor: Any, channel: str, lsn: Lsn, epoch: int, token: int) -> None:
     )
 
 
-def prepare(connection: Connection[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+def prepare(connection: Connection[Any], channel: str, lsn: Position, epoch: int, token: int) -> None:
     """Create our schema and the channel's position, if they are not there. Raises what `create` raises."""
     create(connection)
     begin(connection, channel, lsn, epoch, token)
@@ -94,7 +94,7 @@ def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
     )
 
 
-def restart(connection: Connection[Any] | Cursor[Any], channel: str, lsn: Lsn, epoch: int, token: int) -> None:
+def restart(connection: Connection[Any] | Cursor[Any], channel: str, lsn: Position, epoch: int, token: int) -> None:
     """Begin again at this position, whoever was here before: the channel's repository was made anew."""
     connection.execute(
         "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, epoch = %s, token = %s, updated = now() WHERE channel = %s",
@@ -113,7 +113,7 @@ def find_position(connection: Connection[Any], channel: str) -> TargetPosition |
         ).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return None
-    return TargetPosition(Lsn.parse(row[0]), int(row[1]), int(row[2])) if row else None
+    return TargetPosition(Position.parse(row[0]), int(row[1]), int(row[2])) if row else None
 
 
 def find_state(connection: Connection[Any], channel: str) -> TargetState | None:
@@ -163,7 +163,7 @@ def is_waiting(connection: Connection[Any], channel: str) -> bool:
     return row is not None and bool(row[0])
 
 
-def advance(cursor: Any, channel: str, low: Lsn, high: Lsn, *, epoch: int, token: int) -> None:
+def advance(cursor: Any, channel: str, low: Position, high: Position, *, epoch: int, token: int) -> None:
     """Move the position from low to high in the open transaction; its row stays locked to the end.
 
     Raises Fenced LCK-102 when the target stands elsewhere or a newer run has been here.
@@ -234,7 +234,7 @@ def forget(connection: Connection[Any], channel: str) -> None:
             connection.execute("DROP SCHEMA ddlrepl CASCADE")
 
 
-def _fenced(channel: str, low: Lsn | None) -> Fenced:
+def _fenced(channel: str, low: Position | None) -> Fenced:
     return Fenced(
         f"another run of channel {channel} has been at this target",
         code="LCK-102",
