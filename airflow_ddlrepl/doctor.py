@@ -139,7 +139,7 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
     """Check the targets of an active channel: one may have been added since, or have lost the channel's state."""
     from airflow_ddlrepl.flow.run.context import RunContext
     from airflow_ddlrepl.flow.targets.readiness import Readiness, readiness, what_is_missing
-    from airflow_ddlrepl.model.work import InProcess
+    from airflow_ddlrepl.ports.work import InProcess
     from airflow_ddlrepl.repository.repository import Repository
 
     if not Repository.is_there(channel.repository):

@@ -17,7 +17,7 @@ import psutil
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from benchmarks import ours
 from benchmarks.workload import NARROW, prepare
 

@@ -16,7 +16,7 @@ from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.rewind.rewind import rewind
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 
 CHANNEL = """\
 channel: {name}

@@ -12,7 +12,7 @@ from airflow_ddlrepl.demo.checksums import compare
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 from benchmarks import ours, peers
 from benchmarks.pairs import Figure, Pair, measure
 from benchmarks.workload import Kind, change, fill, log_end, mark, prepare

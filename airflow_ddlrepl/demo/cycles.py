@@ -23,7 +23,7 @@ from airflow_ddlrepl.demo.rows import RowWriter
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow import activate, compare, open_channel, replicate
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 
 CHANNEL = """\
 channel: demo

@@ -11,7 +11,7 @@ from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.flow import open_channel, rewind
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 
 # revision → what it does: the demo goes back to right before it
 BEFORE: dict[str, str] = {

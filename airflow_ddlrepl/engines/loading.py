@@ -13,7 +13,7 @@ from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.refresh.chunks import group_chunks
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.transform.values import Transform

@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position, Snapshot
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.trail.manifest import Part
 

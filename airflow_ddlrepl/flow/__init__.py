@@ -30,7 +30,7 @@ from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.stop_position import Until, limit, require_past
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess, Runner
+from airflow_ddlrepl.ports.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
 
 HAS_WORK = {"capture": has_new_log, "adapt": has_changes, "refresh": has_loads, "integrate": has_rows}

@@ -9,10 +9,10 @@ from airflow.sdk import Context
 
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
-from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.messages.approvals import MOST_TABLES, differences_text
 from airflow_ddlrepl.operators.rewind import lines_of
+from airflow_ddlrepl.ports.work import Runner
 
 MOST_LINES = 200
 """Differences that an XCom names; the log has all that the comparison names."""

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
 from airflow_ddlrepl.errors import ConfigError
-from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.ports.work import Runner
 
 
 class EnrollOperator(DdlReplSparkOperator):

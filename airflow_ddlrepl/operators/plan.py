@@ -11,10 +11,10 @@ from airflow.sdk import BaseOperator, Context
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
-from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
 from airflow_ddlrepl.operators.messages.approvals import plan_text
 from airflow_ddlrepl.operators.messages.failure import failed
+from airflow_ddlrepl.ports.work import InProcess
 
 
 class PlanOperator(BaseOperator):

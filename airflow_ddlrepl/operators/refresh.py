@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.model.work import Runner
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.rewind import lines_of
+from airflow_ddlrepl.ports.work import Runner
 
 
 class RefreshOperator(DdlReplSparkOperator):

@@ -14,11 +14,11 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.hooks.connections import connections_file
-from airflow_ddlrepl.model.work import InProcess, Runner
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.links import ChannelStatusLink, DdlHistoryLink
 from airflow_ddlrepl.operators.messages.approvals import rewind_text
 from airflow_ddlrepl.operators.messages.failure import failed
+from airflow_ddlrepl.ports.work import InProcess, Runner
 
 
 class PlanRewindOperator(BaseOperator):

@@ -21,7 +21,7 @@ from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.assets import data_asset, schema_asset
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.hooks.local_app import LocalAppHook
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 from tests.airflow.support import shop

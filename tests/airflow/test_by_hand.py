@@ -14,12 +14,12 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from airflow_ddlrepl import build_channel_dags
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.operators.adapt_ddl import AdaptDDLOperator
 from airflow_ddlrepl.operators.approve import ApproveWhenOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
 from airflow_ddlrepl.operators.plan import PlanOperator
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 from tests.airflow.support import shop

@@ -16,8 +16,8 @@ from airflow_ddlrepl import build_channel_dags, flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.model.position import LogKey
-from airflow_ddlrepl.model.work import InProcess
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ControlRow
 from tests.airflow.support import shop

@@ -19,7 +19,7 @@ from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.failpoint import FAIL_POINTS
 from airflow_ddlrepl.model.record import StepApplied
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.chaos.life import killed_anywhere
 from tests.chaos.returns import killed_rewinds
 from tests.chaos.source import START, work

@@ -11,7 +11,7 @@ import psycopg
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.chaos.source import SCHEMA
 from tests.support.replica import Replica
 

@@ -8,7 +8,7 @@ import pytest
 
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from benchmarks.__main__ import SETTINGS, options, run_parts
 from benchmarks.ratios import Bench
 

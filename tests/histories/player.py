@@ -23,7 +23,7 @@ from airflow_ddlrepl.engines.postgres.log import capture_range
 from airflow_ddlrepl.engines.postgres.merge import inline_rows
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot, members
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.trail import pack, writer
 from tests.histories.databases import databases

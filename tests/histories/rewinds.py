@@ -20,7 +20,7 @@ from psycopg import sql
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.histories import histories
 from tests.histories.equality import Called, Locked, Name, asking, contents
 from tests.histories.player import ACTIVATE, Player, Step

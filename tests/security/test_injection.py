@@ -6,7 +6,7 @@ from pathlib import Path
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.replica import Replica, channel_file
 

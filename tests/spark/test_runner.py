@@ -1,4 +1,4 @@
-"""SparkRunner keeps the promises of model.work.Runner."""
+"""SparkRunner keeps the promises of ports.work.Runner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.errors import DdlReplError, TrailError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.spark.execute.runner import SparkRunner
 from airflow_ddlrepl.spark.session.settings import SparkSettings
 from tests.spark.support import tasks

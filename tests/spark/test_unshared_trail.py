@@ -12,7 +12,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import TrailError
-from airflow_ddlrepl.model.work import InProcess, Runner
+from airflow_ddlrepl.ports.work import InProcess, Runner
 from tests.conftest import Databases
 from tests.support.replica import Replica, channel_file
 

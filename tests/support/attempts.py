@@ -15,7 +15,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import HOW, VARIABLE
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository import lock
 
 SECONDS = 120

@@ -13,7 +13,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.failpoint import HOW, VARIABLE
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 
 SECONDS = 60
 _processes = multiprocessing.get_context("forkserver")

@@ -14,7 +14,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.app import main
 from airflow_ddlrepl.errors import DdlReplError, Exit
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
 from tests.support.replica import Replica, channel_file
 

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Replica, channel_file
 
 HORIZON = {"age": "7d"}

@@ -14,7 +14,7 @@ import yaml
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.base.moment import parse_start, parse_until
 from airflow_ddlrepl.config.sections.refresh_options import options_for
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 
 
 @dataclass

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.replica import Replica, channel_file, run
 

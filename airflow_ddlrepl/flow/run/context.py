@@ -22,7 +22,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unrea
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository

@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.base.moment import parse_start
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 
 
 def run_stage(stage: str, channel: Channel, run_id: str, runner: Runner, *more: Any, **how: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 
 

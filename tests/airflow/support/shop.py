@@ -8,7 +8,7 @@ from typing import Any
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 
 CHANNEL = """
 channel: {name}

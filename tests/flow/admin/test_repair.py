@@ -11,7 +11,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.app import main
 from airflow_ddlrepl.errors import Exit
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Replica, channel_file
 
 ODD = '"T ""x; %s*"'

@@ -11,7 +11,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.commands import judge_status
 from airflow_ddlrepl.errors import ControlStop, Exit
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.replica import Make, Replica, channel_file
 

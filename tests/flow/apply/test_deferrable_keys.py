@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Make, Replica
 
 KEY = "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'p'"

@@ -12,7 +12,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.replayable import HORIZON
 from tests.support.replica import Replica, channel_file

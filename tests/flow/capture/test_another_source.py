@@ -9,7 +9,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.errors import RepositoryError, Unreachable
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.refusing import edit
 from tests.support.replica import Replica, channel_file, run

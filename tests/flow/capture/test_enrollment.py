@@ -12,7 +12,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import ConfigError, DdlReplError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Origin
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replayable import captured, read, replayable
 from tests.support.replica import Replica, channel_file
 

@@ -14,7 +14,7 @@ from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.engines.postgres.log import capture_window
 from airflow_ddlrepl.engines.postgres.source import source as source_module
 from airflow_ddlrepl.errors import DdlReplError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.flow.capture.test_lost_slot import GAP, OWN, START, TRACES, check_mended
 from tests.support.attempts import stopped_at

@@ -12,7 +12,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.commands import judge_comparison
 from airflow_ddlrepl.errors import Exit
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.flow.admin.test_asset_events import Listener
 from tests.flow.capture.test_without_triggers import both

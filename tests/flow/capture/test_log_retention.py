@@ -16,7 +16,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.log.retained_slot import held_name
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.flow.run.test_bad_trail import flip, truncate
 from tests.postgres.log.test_protocol_fallback import FUNCTIONS
 from tests.postgres.source.test_rights import Roles, roles

@@ -11,7 +11,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.merge import stage
 from airflow_ddlrepl.model import stored
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Replica, channel_file
 
 TABLES = 20

@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.postgres.source import activate
 from airflow_ddlrepl.engines.postgres.source.member_cause import LATE
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.replica import Replica, channel_file
 

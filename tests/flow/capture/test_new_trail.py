@@ -12,7 +12,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.commands import activate
 from airflow_ddlrepl.errors import DdlReplError, TargetError, TrailError, Unreachable
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.crashing import die
 from tests.support.refusing import ask, edit, new_replica, refused
 from tests.support.replica import Replica, channel_file, run

@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.change import EventKind
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replayable import HORIZON, captured, read
 from tests.support.replica import Replica, channel_file, may_differ
 

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Replica, channel_file
 from tests.support.restricting import EU, IS_EU, ROWS, TABLE, at_source, check, ids, now
 from tests.support.transforming import OURS

@@ -12,7 +12,7 @@ import yaml
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Replica, channel_file
 
 Begin = Callable[..., Replica]

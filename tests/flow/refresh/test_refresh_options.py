@@ -15,7 +15,7 @@ from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.engines.postgres.connection.connect import parameters
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError, Fenced
 from airflow_ddlrepl.flow.refresh.refresh import Refresh
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.spark.jobs import refresh as job
 from tests.support.crashing import die
 from tests.support.differing_rows import COUNTED, ROWS, SPOILT, new_replica, oid, told

@@ -29,7 +29,7 @@ from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetErro
 from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.refresh import chunks
 from airflow_ddlrepl.trail.loads import load_folder
 from tests.support.refusing import edit

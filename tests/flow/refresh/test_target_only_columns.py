@@ -8,7 +8,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import CannotAdapt
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.flow.apply.test_kept_columns import ROWS, VOLATILE
 from tests.support.replica import Replica, channel_file

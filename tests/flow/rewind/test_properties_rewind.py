@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replayable import HORIZON, captured, read
 from tests.support.replica import Replica, channel_file
 

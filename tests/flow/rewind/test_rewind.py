@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive_chunks
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, TrailError
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.trail.loads import loads
 from tests.support.crashing import die
 from tests.support.replayable import HORIZON, captured, read, replayable

@@ -18,7 +18,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.connection import lock_retry
 from airflow_ddlrepl.errors import DdlReplError, Exit, LockHeld, TargetError, Unreachable
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.flow.run.test_bad_trail import flip, truncate
 from tests.flow.run.test_two_runs import lease_runs_out
 from tests.support.attempts import SLEPT, stopped_at

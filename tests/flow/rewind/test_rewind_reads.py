@@ -13,7 +13,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.flow.targets import stop_position
 from airflow_ddlrepl.flow.targets.stop_position import _surely_before
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.trail.loads import load_folder, loads
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.place import Place

@@ -14,7 +14,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError, Exit
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.crashing import pause, start, wake
 from tests.support.refusing import ask, edit, in_shell, new_replica, refused, with_password
 from tests.support.replica import Replica

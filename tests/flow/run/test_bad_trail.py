@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.refusing import new_replica, refused
 from tests.support.replica import Replica
 

@@ -11,7 +11,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.refusing import new_replica, refused
 from tests.support.replica import Replica
 

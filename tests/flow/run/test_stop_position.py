@@ -11,7 +11,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.refusing import ask
 from tests.support.replica import BOTH, Make, Replica
 

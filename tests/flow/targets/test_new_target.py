@@ -14,7 +14,7 @@ from airflow_ddlrepl.cli.commands import judge_status
 from airflow_ddlrepl.doctor import run_doctor
 from airflow_ddlrepl.errors import CannotAdapt, Exit, TargetError, Unreachable
 from airflow_ddlrepl.failpoint import FAIL_POINTS
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.crashing import die
 from tests.support.refusing import ask

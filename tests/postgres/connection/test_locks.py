@@ -15,7 +15,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.connection import lock_retry
 from airflow_ddlrepl.errors import TargetError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.refusing import ask
 from tests.support.replica import Replica, channel_file
 

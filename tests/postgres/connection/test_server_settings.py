@@ -18,7 +18,7 @@ from airflow_ddlrepl.engines.loading import FinishTask, finish_shadow
 from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters, session
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import loading
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.replica import Replica, channel_file, run
 

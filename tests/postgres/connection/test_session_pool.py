@@ -16,7 +16,7 @@ from airflow_ddlrepl.engines.postgres.connection.pool import MOST_IDLE, reusing
 from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Replica, channel_file
 
 SETTINGS = (

@@ -9,7 +9,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.postgres.source.test_rights import Roles, roles
 from tests.support.replica import Replica, channel_file

@@ -11,7 +11,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.merge import copy_arrow
 from airflow_ddlrepl.errors import TargetError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.refresh import chunks
 from tests.support.replica import Replica, channel_file
 

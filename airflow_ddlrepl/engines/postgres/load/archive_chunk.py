@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.source import ArchivePlace, SourceSnapshot
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.refresh.chunks import PAGE_BYTES, Chunk, cut_chunks, group_chunks, pages_of
 from airflow_ddlrepl.trail.loads import ChunkWriter, LoadedTable
 from airflow_ddlrepl.trail.manifest import Blob

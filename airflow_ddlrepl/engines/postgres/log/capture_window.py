@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.postgres.log.capture_range import (
     wire_types,
 )
 from airflow_ddlrepl.engines.source import LogWindow
-from airflow_ddlrepl.model.work import Runner
+from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.manifest import Part
 
 log = logging.getLogger("ddlrepl")

@@ -1,0 +1,1 @@
+"""Ports that the stages need beside a source and a target: what runs their tasks, and what positions and types mean."""
