@@ -18,7 +18,7 @@ from airflow_ddlrepl.capture.row_layouts import reshape_event, unreadable_event
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, START_OF_TRANSACTION, LogKey, Position, Snapshot
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position, Snapshot
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 
@@ -57,7 +57,7 @@ def unexplained(
         gone |= {i: LogKey(event.key.lsn, START_OF_TRANSACTION) for i, _ in event.dropped}
         if not inspection.snapshot.sees(event.key.lsn, event.xid):
             busy |= {t.id for t in event.tables} | {i for i, _ in event.dropped}
-    key = LogKey(end - 1, LAST_IN_TRANSACTION)
+    key = LogKey.last_before(end)
     found: list[Event] = []
     present = {table.id for table in inspection.tables}
     shapes = {i: r.table for i, r in latest.items() if r.table is not None}

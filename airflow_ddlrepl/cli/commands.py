@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from airflow_ddlrepl.cli.open_channel import opened
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
@@ -55,24 +55,34 @@ def activate(
     path: Path, *, refresh: bool, enrollment: str = "keep", start: str = "now", trail: str = "keep", spark: str = ""
 ) -> Result:
     """Prepare the source, enroll its tables and load them, as `ddlrepl activate` does."""
-    how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start), "trail": trail}
-    return _with_flow(path, lambda flow, run: flow.activate(run, **how), spark)
+
+    def act(flow: ModuleType, run: Any) -> Result:
+        begin = parse_start(start, run.positions)
+        return cast(Result, flow.activate(run, load=refresh, enrollment=enrollment, start=begin, trail=trail))
+
+    return _with_flow(path, act, spark)
 
 
 def replicate(path: Path, spark: str = "", until: str = "") -> Result:
     """Run one cycle up to now, or up to `until` (a moment or a position)."""
-    wanted = parse_until(until) if until else None
-    return _with_flow(path, lambda flow, run: flow.replicate(run, wanted), spark)
+    return _with_flow(
+        path, lambda flow, run: flow.replicate(run, parse_until(until, run.positions) if until else None), spark
+    )
 
 
 def rewind(
     path: Path, to: str, into: str, tables: Sequence[str], *, only_plan: bool, onward: bool = False, spark: str = ""
 ) -> Result:
     """Build tables as of `to` in a replay or target, or with only_plan return the plan and change nothing."""
-    wanted, moment = table_patterns(tables), parse_until(to)
-    if only_plan:
-        return _with_flow(path, lambda flow, run: flow.plan_rewind(run, moment, into, wanted))
-    return _with_flow(path, lambda flow, run: flow.rewind(run, moment, into, wanted, onward=onward), spark)
+    wanted = table_patterns(tables)
+
+    def act(flow: ModuleType, run: Any) -> Result:
+        moment = parse_until(to, run.positions)
+        if only_plan:
+            return cast(Result, flow.plan_rewind(run, moment, into, wanted))
+        return cast(Result, flow.rewind(run, moment, into, wanted, onward=onward))
+
+    return _with_flow(path, act, "" if only_plan else spark)
 
 
 def judge_rewind(result: Any) -> Exit:

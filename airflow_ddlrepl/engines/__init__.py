@@ -11,6 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from airflow_ddlrepl.config.sections.location import resolve
+
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
     from airflow_ddlrepl.config.sections.channel import Channel
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.staging import StageTask
     from airflow_ddlrepl.engines.target import Target
     from airflow_ddlrepl.errors import DdlReplError
+    from airflow_ddlrepl.ports.positions import Positions
 
 _MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
 """Scheme of a resolved location: the module whose ENGINE works with such databases."""
@@ -27,6 +30,11 @@ _MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
 
 class Engine(Protocol):
     """One kind of database: what opens a source or a target of it, and what it says of its drivers' errors."""
+
+    @property
+    def positions(self) -> Positions:
+        """Return what the positions of a source's log mean."""
+        ...
 
     def source(self, channel: Channel, location: str) -> Source:
         """Return the channel's source; it connects when it is asked something. location: as `resolve` gives it."""
@@ -74,6 +82,11 @@ class Engine(Protocol):
 def engine(location: str) -> Engine:
     """Return the engine for a location, as `config.sections.location.resolve` gives it."""
     return _engine(location.partition("://")[0])
+
+
+def positions_of(channel: Channel) -> Positions:
+    """Return what the positions of the channel's source mean; nothing is connected."""
+    return engine(resolve(channel.source.location)).positions
 
 
 @cache

@@ -13,7 +13,10 @@ from airflow_ddlrepl.errors import ConfigError
 
 
 class Position(int):
-    """A position in a source's log is an integer that grows along it, and prints in two halves like `0/16B3748`."""
+    """A position in a source's log is an integer that grows along it.
+
+    It prints in two halves like `0/16B3748`, whatever log it is of: files, JSON and messages have it so.
+    """
 
     @classmethod
     def parse(cls, text: str) -> Position:
@@ -42,6 +45,11 @@ class LogKey(NamedTuple):
 
     lsn: int
     seq: int
+
+    @classmethod
+    def last_before(cls, position: Position) -> LogKey:
+        """Return the last place in the log in front of a position."""
+        return cls(position - 1, LAST_IN_TRANSACTION)
 
     def __str__(self) -> str:
         return f"{Position(self.lsn)}+{self.seq}"

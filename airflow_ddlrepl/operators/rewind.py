@@ -47,7 +47,7 @@ class PlanRewindOperator(BaseOperator):
         try:
             channel = load_channel(self.channel)
             with connections_file(channel), flow.RunContext(channel, InProcess(), str(context["run_id"])) as run:
-                plan = flow.plan_rewind(run, parse_until(self.to), self.into, lines_of(self.tables))
+                plan = flow.plan_rewind(run, parse_until(self.to, run.positions), self.into, lines_of(self.tables))
         except DdlReplError as error:
             raise failed("plan of the rewind", error, context) from None
         self.log.info("%s", plan.text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Position
 
@@ -16,3 +17,13 @@ def test_what_is_printed_is_read_again() -> None:
 def test_what_is_no_position(text: str) -> None:
     with pytest.raises(ConfigError, match=r"CFG-110.*is not a position"):
         Position.parse(text)
+
+
+def test_a_log_in_bytes() -> None:
+    positions = engine("postgresql://source").positions
+    low, high = Position(100), Position(350)
+    assert positions.distance(low, high) == 250
+    assert positions.distance(high, low) == 0
+    assert positions.limit(low, 250) == high
+    assert positions.limit(high, -400) == Position(0)
+    assert positions.parse("2026-11-21T08:00:00+00:00") is None

@@ -34,11 +34,11 @@ class Replica:
 
     def activate(self, enrollment: Any = "keep", start: str = "now", trail: Any = "keep") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.activate(cycle, enrollment=enrollment, start=parse_start(start), trail=trail)
+            return flow.activate(cycle, enrollment=enrollment, start=parse_start(start, cycle.positions), trail=trail)
 
     def replicate(self, until: str = "") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.replicate(cycle, parse_until(until) if until else None)
+            return flow.replicate(cycle, parse_until(until, cycle.positions) if until else None)
 
     def capture(self) -> Any:
         """Only this: what is captured waits for a cycle to bring it to the target."""
@@ -51,11 +51,11 @@ class Replica:
 
     def rewind(self, to: str, into: str = "past", tables: Sequence[str] = (), *, onward: bool = False) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.rewind(cycle, parse_until(to), into, tables, onward=onward)
+            return flow.rewind(cycle, parse_until(to, cycle.positions), into, tables, onward=onward)
 
     def plan_rewind(self, to: str, into: str = "past", tables: Sequence[str] = ()) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
-            return flow.plan_rewind(cycle, parse_until(to), into, tables)
+            return flow.plan_rewind(cycle, parse_until(to, cycle.positions), into, tables)
 
     def compare(self) -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:

@@ -12,6 +12,7 @@ from pendulum.parsing.exceptions import ParserError
 
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.ports.positions import Positions
 
 _OFFSET = re.compile(r"[Tt ]\d{2}.*([Zz]|[+-]\d{2}(:?\d{2})?)$")
 
@@ -38,15 +39,16 @@ def parse_moment(text: str) -> pendulum.DateTime:
 Start = Literal["now", "oldest"] | Position | datetime
 
 
-def parse_start(text: str) -> Start:
-    """Parse `now`, `oldest`, a moment or a log position. Raises ConfigError CFG-110 or CFG-111."""
+def parse_start(text: str, positions: Positions) -> Start:
+    """Parse `now`, `oldest`, a moment or a position of the source. Raises ConfigError CFG-110 or CFG-111."""
     match text.strip():
         case "now" | "oldest" as word:
             return word
         case _:
-            return parse_until(text)
+            return parse_until(text, positions)
 
 
-def parse_until(text: str) -> Position | pendulum.DateTime:
-    """Parse a moment or a log position. Raises ConfigError CFG-110 or CFG-111."""
-    return Position.parse(text) if "/" in text and "-" not in text else parse_moment(text)
+def parse_until(text: str, positions: Positions) -> Position | pendulum.DateTime:
+    """Parse a moment or a position of the source. Raises ConfigError CFG-110 or CFG-111."""
+    found = positions.parse(text)
+    return parse_moment(text) if found is None else found

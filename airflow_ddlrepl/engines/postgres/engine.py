@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.config.sections.channel import Channel
     from airflow_ddlrepl.engines.comparing import CompareTask
     from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk, LoadTask
+    from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
     from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
     from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 
 class PostgresEngine(Engine):
     """What the stages may ask of PostgreSQL, as `engines.Engine` says."""
+
+    @property
+    def positions(self) -> LsnPositions:
+        from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
+
+        return LsnPositions()
 
     def source(self, channel: Channel, location: str) -> PostgresSource:
         from airflow_ddlrepl.engines.postgres.source.source import PostgresSource

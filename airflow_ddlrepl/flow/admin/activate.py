@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.flow.targets.readiness import Readiness, foreign, readiness
-from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import JOINED, NEW_TRAIL
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
@@ -186,7 +186,7 @@ def _new_revisions(run: RunContext, tables: Sequence[Table], position: Position,
         before = latest.get(table.id)
         known = before.table if before else None
         if known is None or (is_broken and known != table):
-            key = LogKey(position - 1, LAST_IN_TRANSACTION)
+            key = LogKey.last_before(position)
             number = before.number + 1 if before else 0
             found.append(Revision(table.id, number, key, table, Origin.INSPECTED))
     return found

@@ -42,6 +42,8 @@ _AWAY: dict[str, Any] = {
 class Status:
     """captured: where the trail ends. source: where the source's log ends, not before it; None: it does not answer.
 
+    lag_bytes: of log between them; None when that is not known.
+
     left_out: tables of the channel whose rows are not in the stream. targets, runs: as `to_json` gives them.
     A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
     0 when it has all of them, None when the trail can't tell.
@@ -53,6 +55,7 @@ class Status:
     captured: Position
     source: Position | None
     source_unreachable: str | None
+    lag_bytes: int | None
     trail: dict[str, Any]
     targets: dict[str, dict[str, Any]]
     controls: int
@@ -67,7 +70,7 @@ class Status:
             "captured": str(self.captured),
             "source": None if self.source is None else str(self.source),
             "source_unreachable": self.source_unreachable,
-            "lag_bytes": None if self.source is None else self.source - self.captured,
+            "lag_bytes": self.lag_bytes,
             "trail": self.trail,
             "targets": self.targets,
             "controls": self.controls,
@@ -99,7 +102,7 @@ class Status:
                 lines.append(f"target {name} is not prepared: {found['missing']}")
                 continue
             seconds = "nobody knows how long" if found["lag_seconds"] is None else f"{found['lag_seconds']} s"
-            behind = f"{found['lag_bytes']} bytes, {seconds} behind"
+            behind = f"{_bytes(found['lag_bytes'])}, {seconds} behind"
             lines.append(f"target {name} at {found['position']}: {behind}, {len(found['tables'])} tables")
             width = max((len(t["table"]) for t in found["tables"]), default=0)
             for table in found["tables"]:
@@ -114,7 +117,11 @@ class Status:
     def _source_text(self) -> str:
         if self.source is None:
             return f"the source does not answer: {self.source_unreachable}"
-        return f"source at {self.source} ({self.source - self.captured} bytes ahead)"
+        return f"source at {self.source} ({_bytes(self.lag_bytes)} ahead)"
+
+
+def _bytes(size: int | None) -> str:
+    return "nobody knows how much" if size is None else f"{size} bytes"
 
 
 def _number(table: dict[str, Any]) -> str:
@@ -147,6 +154,7 @@ def status(context: RunContext) -> Status:
         captured,
         None if source.unreachable else end,
         source.unreachable,
+        None if source.unreachable else context.positions.distance(captured, end),
         {
             **_trail(segments, _needed_from(context, targets.values(), back)),
             **_horizon(back),
@@ -206,7 +214,7 @@ def _target(
     return {
         **_AWAY,
         "position": str(found.lsn),
-        "lag_bytes": max(0, end - found.lsn),
+        "lag_bytes": context.positions.distance(found.lsn, end),
         "lag_seconds": lag(found.lsn),
         "tables": [
             *_tables(found, latest, context.repository.declined_refreshes(name, target.name), aside),

@@ -45,7 +45,7 @@ def capture(run: RunContext) -> Captured:
     inspection = replace(inspect_source(run), late=frozenset(late))
     end = run.source.stable_end()
     while low < end:
-        high = Position(min(end, low + run.channel.capture.window_bytes))
+        high = min(end, run.positions.limit(low, run.channel.capture.window_bytes))
         low = tally.add(capture_window(run, low, high, inspection, is_last=high == end))
         _advance(run, low)
         reach("capture.advanced")

@@ -18,7 +18,7 @@ def hold(run: RunContext) -> None:
         return
     captured = run.repository.captured(run.channel.name) or Position(0)
     since = None if wanted.age is None else datetime.now(UTC) - timedelta(seconds=wanted.age)
-    low = Position(0) if wanted.size is None else Position(max(0, captured - wanted.size))
+    low = Position(0) if wanted.size is None else run.positions.limit(captured, -wanted.size)
     begin = run.repository.first_segment_since(run.channel.name, since, low)
     run.check_lock()
     run.source.retained_log.hold(captured if begin is None else begin)

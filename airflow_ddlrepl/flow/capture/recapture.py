@@ -82,7 +82,10 @@ def reread(run: RunContext, row: SegmentRow) -> None:
     Raises TrailError TRL-112, and the trail stays as it is, when that is not what was captured.
     """
     follow(run)
-    with files_gone_on_failure(run, row.low), needing(row.high - row.low, "of log in this segment"):
+    with (
+        files_gone_on_failure(run, row.low),
+        needing(run.positions.distance(row.low, row.high), "of log in this segment"),
+    ):
         window = window_of(run, row.low, row.high, run.channel.trail)
         no_truncate = run.repository.has_uncaptured_truncate(run.channel.name, row)
         parts = run.source.capture(replace(window, is_retained=True, no_truncate=no_truncate), run.runner)

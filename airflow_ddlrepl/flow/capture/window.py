@@ -46,7 +46,7 @@ class Window:
 
 def capture_window(run: RunContext, low: Position, high: Position, inspection: Inspection, *, is_last: bool) -> Window:
     """Read the log of [low, high) into the trail and make it part of the channel; an empty window moves it on only."""
-    with files_gone_on_failure(run, low), needing(high - low, "of log in this window"):
+    with files_gone_on_failure(run, low), needing(run.positions.distance(low, high), "of log in this window"):
         segment = _read(run, low, high, inspection, is_last=is_last)
         if not segment.is_empty:
             reach("capture.files")

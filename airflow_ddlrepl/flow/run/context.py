@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.config.sections.scope import Scope
-from airflow_ddlrepl.engines import engine, reusing_sessions
+from airflow_ddlrepl.engines import engine, positions_of, reusing_sessions
 from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.engines.target_state import Fence
@@ -22,6 +22,7 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unrea
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.positions import Positions
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
@@ -93,6 +94,11 @@ class RunContext:
     def source_dsn(self) -> str:
         """Return the source's location; never for showing."""
         return resolve(self.channel.source.location)
+
+    @cached_property
+    def positions(self) -> Positions:
+        """Return what the positions of the source's log mean."""
+        return positions_of(self.channel)
 
     @cached_property
     def source(self) -> Source:

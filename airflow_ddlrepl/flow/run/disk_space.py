@@ -9,10 +9,14 @@ from airflow_ddlrepl.errors import DiskFull
 
 
 @contextmanager
-def needing(size: int, what: str) -> Iterator[None]:
-    """A DiskFull that passes tells of so many bytes: `about 1048576 bytes of log in this window`."""
+def needing(size: int | None, what: str) -> Iterator[None]:
+    """Add to a DiskFull that passes what was to be written: `about 1048576 bytes of log in this window`.
+
+    size: in bytes; None when it is not known.
+    """
     try:
         yield
     except DiskFull as error:
-        error.message += f"; about {size} bytes {what}"
+        if size is not None:
+            error.message += f"; about {size} bytes {what}"
         raise

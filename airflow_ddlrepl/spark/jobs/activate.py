@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.base.moment import parse_start
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.engines import positions_of
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 
@@ -24,5 +25,10 @@ def run(
 
     Raises ConfigError CFG-110 or CFG-111 when `start_moment` can't be parsed.
     """
-    how = {"load": refresh, "enrollment": enrollment, "start": parse_start(start_moment), "trail": trail}
+    how = {
+        "load": refresh,
+        "enrollment": enrollment,
+        "start": parse_start(start_moment, positions_of(channel)),
+        "trail": trail,
+    }
     return run_stage("activate", channel, run_id, runner, **how)
