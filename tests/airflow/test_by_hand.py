@@ -84,6 +84,11 @@ def test_a_repair_is_shown_before_it_is_done(file: Path, databases: Any) -> None
     assert shop.rows(databases.target, "orders") == shop.rows(databases.source, "orders")
 
 
+def test_what_a_difference_shall_do_has_two_values(file: Path) -> None:
+    with pytest.raises(AirflowFailException, match=r"(?s)CFG-138: on_difference is 'ignore'.*fail or go_on"):
+        run(CompareOperator, file, on_difference="ignore")
+
+
 @pytest.mark.parametrize(
     "found",
     [

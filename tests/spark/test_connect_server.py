@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_ddlrepl.errors import ConfigError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
 from airflow_ddlrepl.spark.session.connect_server import connect
 from tests.conftest import Databases
 from tests.spark.support.connect_server import ConnectServer
@@ -76,6 +76,12 @@ def test_the_command_line_and_an_operator(server: ConnectServer, replica: Replic
     assert tasks_so_far(server) > before
     replica.check_equal()
     assert list(files_with(databases.server.password, server.folder)) == []
+
+
+def test_another_spark_there(server: ConnectServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "3.5.9")
+    with pytest.raises(DdlReplError, match=r"SPK-103: the Spark Connect server .* runs Spark 4\.\S+, here is 3\.5\.9"):
+        connect(server.url)
 
 
 def test_nobody_there() -> None:

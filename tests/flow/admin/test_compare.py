@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from airflow_ddlrepl.compare.report import Comparison, Kind, TableReport
@@ -13,7 +14,7 @@ from airflow_ddlrepl.engines.comparing import CompareTask, compare_tables
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
-from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.errors import SourceError, TargetError
 from tests.support.replica import Replica, channel_file
 
 TABLE = """
@@ -188,6 +189,18 @@ def test_types_that_the_target_holds_otherwise(databases: Any) -> None:
     with connect(databases.target) as connection:
         shape = inspect(connection)[0]
     assert compared(databases, "t", shape=shape).differences == 0
+
+
+def test_a_table_of_the_target_that_is_locked(databases: Any) -> None:
+    both(databases, "create table t (id int primary key)")
+    with connect(databases.source) as connection:
+        table = inspect(connection)[0]
+    impatient = f"{databases.target}?options=-c%20lock_timeout%3D200"
+    with psycopg.connect(databases.target) as holder:
+        holder.execute("lock table t")
+        with pytest.raises(TargetError, match=r"TGT-180: the target's table can't be read: .*lock timeout") as caught:
+            compare_tables([CompareTask(databases.source, impatient, table, table.name, table)])
+    assert caught.value.retryable and "run again" in caught.value.hint
 
 
 def test_a_table_that_may_not_be_read(databases: Any) -> None:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive_chunks
+from airflow_ddlrepl.errors import SourceError
+from airflow_ddlrepl.model.work import InProcess
+from tests.support.replayable import replayable
 from tests.support.replica import BOTH, Make, Replica
 
 MOODS = (
@@ -79,4 +87,28 @@ def test_a_long_name_makes_way(make: Make) -> None:
         "INSERT INTO t VALUES (1, 'a'), (2, 'b')",
     )
     unseen(replica, *(f"ALTER TYPE \"{name}\" RENAME VALUE '{old}' TO '{new}'" for old, new in ("bc", "ab")))
+    replica.settle()
+
+
+def test_labels_that_are_renamed_while_rows_are_archived(databases: Any, past: str, tmp_path: Path) -> None:
+    """The archived rows would have the new labels in the old shape: nothing of them is kept, and the next run is."""
+    replica = replayable(databases, tmp_path, location=past)
+    replica.at_source("CREATE TYPE mood AS ENUM ('sad')", "CREATE TABLE t (id int PRIMARY KEY, m mood)")
+    replica.at_source("INSERT INTO t VALUES (1, 'sad')")
+
+    class Renaming(InProcess):
+        """Somebody renames the label before the first file is written."""
+
+        def map(self, task: Any, items: Any, label: str, size: int | None = None) -> list[Any]:
+            if task is archive_chunks:
+                replica.at_source("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'")
+            return super().map(task, items, label, size)
+
+    with (
+        flow.open_channel(replica.file, Renaming()) as run,
+        pytest.raises(SourceError, match=r"SRC-172: .*public\.mood") as caught,
+    ):
+        flow.activate(run)
+    assert caught.value.retryable and caught.value.table == "public.t"
+    replica.activate()
     replica.settle()

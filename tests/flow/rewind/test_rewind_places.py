@@ -166,3 +166,21 @@ def test_deactivation_forgets_where_a_replay_stood(databases: Any, past: str, tm
         flow.deactivate(cycle)
     assert read(past, "SELECT to_regnamespace('ddlrepl'), (SELECT count(*) FROM t)") == [(None, 1)]
     assert replica.rows("SELECT to_regnamespace('ddlrepl')") == [(None,)]
+
+
+def test_a_view_of_somebody_else_on_a_table_of_a_rewind(databases: Any, past: str, tmp_path: Path) -> None:
+    """The next rewind to an earlier point would have to drop the table under it."""
+    replica = replayable(databases, tmp_path, location=past)
+    replica.at_source("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
+    replica.activate()
+    before = captured(replica)
+    replica.at_source("INSERT INTO t VALUES (2)")
+    replica.rewind(captured(replica))
+    run(past, "CREATE VIEW report AS SELECT id FROM t")
+    with pytest.raises(CannotAdapt, match=r"REW-104: .*view public.report depends on table public.t") as caught:
+        replica.rewind(before)
+    assert caught.value.table == "public.t"
+    assert read(past, "SELECT id FROM report ORDER BY id") == [(1,), (2,)]
+    run(past, "DROP VIEW report")
+    replica.rewind(before)
+    assert read(past, "SELECT id FROM t") == [(1,)]

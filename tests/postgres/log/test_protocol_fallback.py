@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.postgres.connection.connect import connect
+from airflow_ddlrepl.engines.postgres.log import replication_protocol
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
@@ -63,4 +67,25 @@ def test_without_the_functions(
     assert confirmed(databases.source) > before
     replica.settle()
     replica.at_source("delete from t where id < 50", "truncate later")
+    replica.settle()
+
+
+def test_another_reader_has_the_slot(
+    roles: Roles, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has some seconds to leave; then the run says so, and the next one goes on."""
+    monkeypatch.setattr(replication_protocol, "LEAVING_SECONDS", 0.5)
+    prepared = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
+    prepared.activate()
+    reader = roles.make("the reading role")
+    replica = Replica(databases.source, databases.target, channel_file(tmp_path, reader, databases.target))
+    for function in FUNCTIONS:
+        replica.at_source(f"revoke execute on function pg_catalog.{function} from public")
+    replica.at_source("insert into t values (501, 'x')")
+    start = """START_REPLICATION SLOT ddlrepl_shop LOGICAL 0/0 (proto_version '1', publication_names 'ddlrepl_shop')"""
+    with contextlib.closing(connect(replication_protocol._replicating(databases.source))) as other:
+        other.pgconn.exec_(start.encode())
+        with pytest.raises(SourceError, match=r"SRC-149: .*is active for PID") as caught:
+            replica.replicate()
+    assert caught.value.retryable and "one reader at a time" in caught.value.hint
     replica.settle()

@@ -326,3 +326,25 @@ def test_staged_tables_of_a_window_that_touches_thousands(databases: Any) -> Non
             require_rows(cursor, ["s"] * 12_000)
         cursor.execute("insert into ddlrepl.s values (1)")
         require_rows(cursor, ["s"] * 12_000)
+
+
+def test_a_target_without_the_key_column(pair: Pair) -> None:
+    pair.both("create table t (id int primary key, a text)")
+    pair.start()
+    pair.do("insert into t values (1, 'x')")
+    tasks = pair.tasks(pair.capture(), lambda table: table.with_(columns=table.columns[1:], key=None))
+    with pytest.raises(TargetError, match=r"INT-103: key columns are missing in the rows or the target: id") as caught:
+        pair.stage(tasks)
+    assert caught.value.table == "public.t" and "refresh the table" in caught.value.hint
+
+
+def test_an_update_without_its_whole_old_row_in_a_table_without_a_key(pair: Pair) -> None:
+    """The log was written when the table still had its key."""
+    pair.both("create table t (id int primary key, a text)", "insert into t values (1, 'x')")
+    pair.start()
+    pair.do("update t set a = 'y'")
+    files = pair.capture()
+    pair.do("alter table t drop constraint t_pkey")
+    with pytest.raises(TargetError, match=r"INT-111: .*without the old row") as caught:
+        pair.stage(pair.tasks(files))
+    assert "REPLICA IDENTITY FULL" in caught.value.hint

@@ -166,3 +166,20 @@ def test_a_table_that_can_not_be_loaded_keeps_no_other_from_it(databases: Any, t
     assert replica.rows("SELECT count(*) FROM a") == [(2,)]
     replica.at_target(*ASIDE)
     replica.settle()
+
+
+def test_a_target_that_refuses_staging_tables(databases: Any, tmp_path: Path) -> None:
+    """Nothing of the transactions is applied, and the next run applies them."""
+    replica = new_replica(databases, tmp_path, "CREATE TABLE t (id int PRIMARY KEY)")
+    replica.activate()
+    replica.at_source("INSERT INTO t SELECT generate_series(1, 20000)")
+    replica.at_target(
+        "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not on Fridays'; END $$",
+        "CREATE EVENT TRIGGER fridays ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION refuse()",
+    )
+    with pytest.raises(TargetError, match=r"INT-120: .*not on Fridays") as caught:
+        replica.replicate()
+    assert caught.value.retryable and caught.value.table == "public.t"
+    assert replica.rows("SELECT count(*) FROM t") == [(0,)]
+    replica.at_target("DROP EVENT TRIGGER fridays")
+    replica.settle()
