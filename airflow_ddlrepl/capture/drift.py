@@ -18,9 +18,10 @@ from airflow_ddlrepl.capture.row_layouts import reshape_event, unreadable_event
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position, Snapshot
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.visibility import Visibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Inspection:
     """
 
     tables: tuple[Table, ...]
-    snapshot: Snapshot
+    snapshot: Visibility
     locked: frozenset[int] = frozenset()
     late: frozenset[int] = frozenset()
     version: str = ""

@@ -13,10 +13,11 @@ from airflow_ddlrepl.capture.row_layouts import reshape_event
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.respell import with_definitions
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Snapshot
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.model.visibility import Visibility, parse_visibility
 
 Joins = Callable[[Table], bool]
 Past = Callable[[int], Sequence[Revision]]
@@ -149,13 +150,13 @@ class _Book:
         )
 
 
-def snapshot_of(event: Event) -> Snapshot | None:
+def snapshot_of(event: Event) -> Visibility | None:
     """Return what the statement's transaction, or the inspection, saw; None where the record does not have it."""
     text = event.settings.get("snapshot")
-    return Snapshot.parse(text) if text else None
+    return parse_visibility(text) if text else None
 
 
-def _made_by(event: Event) -> tuple[int | None, Snapshot | None]:
+def _made_by(event: Event) -> tuple[int | None, Visibility | None]:
     """Return the xid of the transaction where the record has it; of an inspected change, what the inspection saw."""
     snapshot = snapshot_of(event)
     if snapshot is None or event.is_inspected:

@@ -11,8 +11,9 @@ from typing import Protocol
 from airflow_ddlrepl.config.condition.expression import Part as Condition
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Position, Snapshot
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.trail.manifest import Part
@@ -44,7 +45,7 @@ class Catalog:
     version: str
     tables: list[Table] | None
     locked: frozenset[int]
-    seen: Snapshot
+    seen: Visibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class SourceSnapshot:
     """
 
     name: str
-    snapshot: Snapshot
+    snapshot: Visibility
     tables: tuple[Table, ...]
     pages: Mapping[int, int]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from airflow_ddlrepl.model.position import LogKey, Snapshot
+from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.visibility import Visibility
 
 
 class Origin(StrEnum):
@@ -34,9 +35,9 @@ class Revision:
     statement: str | None = None
     is_ambiguous: bool = False
     xid: int | None = None
-    seen: Snapshot | None = None
+    seen: Visibility | None = None
 
-    def is_in(self, snapshot: Snapshot) -> bool:
+    def is_in(self, snapshot: Visibility) -> bool:
         """Return whether this snapshot contains the transaction that made the revision."""
         if self.xid is not None:
             return snapshot.has(self.xid)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Snapshot
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.visibility import Visibility
 
 
 class TableStatus(StrEnum):
@@ -36,7 +36,7 @@ class TableState:
     name: TableName
     shape: Table
     state: TableStatus = TableStatus.LIVE
-    snapshot: Snapshot | None = None
+    snapshot: Visibility | None = None
     properties: str = ""
 
     def has(self, lsn: int, xid: int) -> bool:

@@ -11,9 +11,10 @@ from sqlalchemy import Connection, Select, Text, bindparam, cast, delete, func, 
 from airflow_ddlrepl.errors import RepositoryError
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.lineage import Lineage
-from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position, Snapshot
+from airflow_ddlrepl.model.position import LAST_IN_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.stored import stored as stored_table
+from airflow_ddlrepl.model.visibility import parse_visibility
 from airflow_ddlrepl.repository.base import Base, insert_new, upsert
 from airflow_ddlrepl.repository.channels import CAPTURED, advance, mark_table
 from airflow_ddlrepl.repository.database import Database
@@ -240,7 +241,7 @@ def _revision(row: Any) -> Revision:
     table = None if row.shape in (None, "null") else stored_table(row.shape)
     key = LogKey(row.lsn, row.seq)
     origin = Origin(row.origin)
-    seen = Snapshot.parse(row.seen) if row.seen else None
+    seen = parse_visibility(row.seen) if row.seen else None
     return Revision(row.table_id, row.number, key, table, origin, row.statement, row.is_ambiguous, row.xid, seen)
 
 

@@ -21,8 +21,9 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from airflow_ddlrepl.errors import TrailError
-from airflow_ddlrepl.model.position import Position, Snapshot
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.visibility import Visibility, visibility_from_json
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.place import Place, Sink
 from airflow_ddlrepl.trail.store import Trail
@@ -76,7 +77,7 @@ class Load:
     epoch: int
     name: str
     position: Position
-    snapshot: Snapshot
+    snapshot: Visibility
     created: datetime
     tables: tuple[LoadedTable, ...]
 
@@ -101,7 +102,7 @@ class Load:
             data["epoch"],
             data["name"],
             Position.parse(data["position"]),
-            Snapshot.from_json(data["snapshot"]),
+            visibility_from_json(data["snapshot"]),
             datetime.fromisoformat(data["created"]),
             tuple(LoadedTable.from_json(table) for table in data["tables"]),
         )

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from airflow_ddlrepl.errors import TrailError
-from airflow_ddlrepl.model.position import Position, Snapshot
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.visibility import XidSnapshot
 from airflow_ddlrepl.trail.loads import ChunkWriter, Load, load_folder, load_name, loads, publish, remove
 from airflow_ddlrepl.trail.place import Place
 from airflow_ddlrepl.trail.store import Trail
@@ -72,5 +73,5 @@ def test_a_manifest_that_is_damaged_is_told_each_time(tmp_path: Path) -> None:
 
 def load(position: int) -> Load:
     at = Position(position)
-    snapshot = Snapshot(1, 2, frozenset(), Position(0), at)
+    snapshot = XidSnapshot(1, 2, frozenset(), Position(0), at)
     return Load(0, load_name(at, 1, "warehouse"), at, snapshot, datetime(2026, 1, 1, tzinfo=UTC), ())

@@ -13,8 +13,8 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Snapshot
 from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.model.visibility import XidSnapshot
 from tests.conftest import Databases
 from tests.support.source_log import Said, run
 
@@ -120,7 +120,7 @@ def test_settings_are_the_users(story: Story) -> None:
     story.user.execute("SET search_path = app, public; SET TimeZone = 'Asia/Tokyo'")
     story.user.execute("SET application_name = 'migrator'; SET ddlrepl.tag = 'release 7'")
     message = story.do("/* why */ CREATE TABLE t (i int) -- so").one
-    assert Snapshot.parse(message["settings"].pop("snapshot")).xmax > 0
+    assert XidSnapshot.parse(message["settings"].pop("snapshot")).xmax > 0
     assert message["settings"] == {
         "search_path": "app, public",
         "timezone": "Asia/Tokyo",
@@ -370,7 +370,7 @@ def test_what_a_statement_names_is_told_as_it_was_before(story: Story, statement
     shapes = [Table.from_json(shape) for message in told for shape in message["before"]]
     assert sorted(shape.name.name for shape in shapes) == sorted(named)
     assert all(shape == before[shape.id] for shape in shapes)
-    assert all(Snapshot.parse(message["settings"]["snapshot_before"]) for message in told)
+    assert all(XidSnapshot.parse(message["settings"]["snapshot_before"]) for message in told)
 
 
 def test_many_tables_in_one_query_string_are_not_looked_at_before_each_statement(story: Story) -> None:

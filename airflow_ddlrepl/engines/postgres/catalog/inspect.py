@@ -13,8 +13,9 @@ from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
 from airflow_ddlrepl.engines.source import Catalog
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Position, Snapshot
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.visibility import XidSnapshot
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -134,7 +135,7 @@ def with_partitions(connection: Connection[Any], ids: Iterable[int]) -> dict[int
     return {int(i): TableName(schema, name) for i, schema, name in rows}
 
 
-def snapshot(connection: Connection[Any]) -> Snapshot:
+def snapshot(connection: Connection[Any]) -> XidSnapshot:
     """What the present snapshot of this connection has seen.
 
     In a REPEATABLE READ transaction that is the transaction's snapshot; otherwise only this statement's.
@@ -148,7 +149,7 @@ def snapshot(connection: Connection[Any]) -> Snapshot:
     ).fetchone()
     assert row is not None
     xmin, xmax, running, high = row
-    return Snapshot(int(xmin), int(xmax), frozenset(map(int, running)), Position(0), Position.parse(high))
+    return XidSnapshot(int(xmin), int(xmax), frozenset(map(int, running)), Position(0), Position.parse(high))
 
 
 @contextmanager

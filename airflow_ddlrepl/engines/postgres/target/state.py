@@ -16,9 +16,10 @@ from airflow_ddlrepl.engines.postgres.target import outbox, rewind_area
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Position, Snapshot
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.stored import stored
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.visibility import visibility_from_json
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -257,6 +258,6 @@ def _standing(row: Sequence[Any]) -> TableState:
         TableName(schema, name),
         stored(shape),
         TableStatus(state),
-        Snapshot.from_json(snapshot) if snapshot else None,
+        visibility_from_json(snapshot) if snapshot else None,
         properties or "",
     )
