@@ -10,7 +10,7 @@ import pytest
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive_chunks
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.work import InProcess
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replayable import replayable
 from tests.support.replica import BOTH, Make, Replica
 
