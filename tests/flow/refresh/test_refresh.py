@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.refresh import chunks
 from tests.support.replica import Replica, channel_file
 
 BUILT_IN = {
@@ -188,3 +189,23 @@ def test_an_empty_table_is_used(replica: Replica) -> None:
     replica.activate()
     replica.check_equal()
     assert at(replica.target, "select obj_description('t'::regclass)") == [("prepared",)]
+
+
+def test_loaded_rows_that_take_no_key(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table that is loaded in chunks gets its key afterwards. The target's table stays, and the next run loads it."""
+    monkeypatch.setattr(chunks, "MINIMUM_PAGES", 1)
+    replica.at_source("create table t (id int primary key, x text)", "insert into t values (1)")
+    replica.activate()
+    replica.at_source("insert into t select i, repeat('x', 1000) from generate_series(2, 100) i")
+    replica.at_target(
+        "create function refuse() returns event_trigger language plpgsql as"
+        " $$ begin if current_query() like '%PRIMARY KEY%' then raise 'not on Fridays'; end if; end $$",
+        "create event trigger fridays on ddl_command_start when tag in ('ALTER TABLE') execute function refuse()",
+    )
+    with pytest.raises(TargetError, match=r"TGT-121: .*not on Fridays") as caught:
+        replica.refresh("public.t")
+        replica.replicate()
+    assert caught.value.retryable and caught.value.table == "public.t"
+    assert replica.rows("select id from t") == [(1,)]
+    replica.at_target("drop event trigger fridays")
+    replica.settle()

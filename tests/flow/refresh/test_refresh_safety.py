@@ -392,23 +392,3 @@ def test_a_schema_change_that_waits_for_the_refresh_does_not_stop_it_for_ever(
             copy.open_snapshot(worker, source.name)
             list(copy.blocks_of(worker, out))
     altering.result()
-
-
-def test_loaded_rows_that_take_no_key(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table that is loaded in chunks gets its key afterwards. The target's table stays, and the next run loads it."""
-    monkeypatch.setattr(chunks, "MINIMUM_PAGES", 1)
-    replica.at_source("create table t (id int primary key, x text)", "insert into t values (1)")
-    replica.activate()
-    replica.at_source("insert into t select i, repeat('x', 1000) from generate_series(2, 100) i")
-    replica.at_target(
-        "create function refuse() returns event_trigger language plpgsql as"
-        " $$ begin if current_query() like '%PRIMARY KEY%' then raise 'not on Fridays'; end if; end $$",
-        "create event trigger fridays on ddl_command_start when tag in ('ALTER TABLE') execute function refuse()",
-    )
-    with pytest.raises(TargetError, match=r"TGT-121: .*not on Fridays") as caught:
-        replica.refresh("public.t")
-        replica.replicate()
-    assert caught.value.retryable and caught.value.table == "public.t"
-    assert replica.rows("select id from t") == [(1,)]
-    replica.at_target("drop event trigger fridays")
-    replica.settle()
