@@ -102,7 +102,8 @@ def test_labels_that_are_renamed_while_rows_are_archived(databases: Any, past: s
         def map(self, task: Any, items: Any, label: str, size: int | None = None) -> list[Any]:
             if task is archive_chunks:
                 replica.at_source("ALTER TYPE mood RENAME VALUE 'sad' TO 'blue'")
-            return super().map(task, items, label, size)
+            done: list[Any] = super().map(task, items, label, size)
+            return done
 
     with (
         flow.open_channel(replica.file, Renaming()) as run,
