@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.config.sections.location import SCHEMES
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 
 _MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
 """Scheme of a resolved location: the module whose ENGINE works with such databases."""
+
+
+def register(scheme: str, module: str) -> None:
+    """Make the ENGINE of a module the one for locations of a scheme, in this process and those that it forks."""
+    SCHEMES[scheme] = scheme
+    _MODULES[scheme] = module
 
 
 class Engine(Protocol):

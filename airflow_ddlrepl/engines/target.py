@@ -14,6 +14,7 @@ from airflow_ddlrepl.engines.target_state import (
     Capabilities,
     Fence,
     Placing,
+    RecordAt,
     StagedSlice,
     StateChange,
     TargetPosition,
@@ -234,7 +235,7 @@ class Target(Protocol):
         ...
 
     def claim(self, fence: Fence) -> None:
-        """Keep every earlier run of the channel from writing here: what it has open is ended and undone.
+        """Keep every earlier run of the channel from writing here: what it has open is undone, or done to its end.
 
         Raises Fenced LCK-102 when a newer run has been here, TargetError TGT-101 when it knows no such channel.
         """
@@ -253,10 +254,12 @@ class Target(Protocol):
         ...
 
     def apply(
-        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[Record], fence: Fence
+        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
     ) -> Applied:
-        """Apply everything and move the position from program.low to program.high, or nothing.
+        """Apply everything and move the position from program.low to program.high.
 
+        All or nothing where DDL is transactional; else in pieces, each with the position of its tables: what a killed
+        run has begun is ended by `claim`, and `state` tells how far each table has come.
         records: left for the repository. Raises Fenced LCK-102 when another run moved the target, TargetError INT-…
         when rows do not fit, AlterRefused ADP-130 when it refuses a statement, TGT-110 when a lock can't be had.
         """

@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from airflow_ddlrepl.adapt.plan_model import Executed
-from airflow_ddlrepl.adapt.program.program import Slice
+from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
+from airflow_ddlrepl.adapt.program.program import ProgramStep, Slice
 from airflow_ddlrepl.config.sections.refresh_options import RefreshOptions
 from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -55,12 +56,17 @@ class TargetPosition:
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """lsn: everything that commits before it is applied. table_states: the channel's tables here, by source id."""
+    """lsn: everything that commits before it is applied. table_states: the channel's tables here, by source id.
+
+    table_positions: by source id, of the tables that have more of the log than that: everything before it is applied to
+    them, and `table_states` has them as they stand there. A table that the log has dropped meanwhile is among them.
+    """
 
     lsn: Position
     epoch: int
     token: int
     table_states: Mapping[int, TableState]
+    table_positions: Mapping[int, LogKey] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,14 @@ class StateChange:
     records: Sequence[Record] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RecordAt:
+    """A record for the repository, and the place in the log at which it becomes true: with what is applied there."""
+
+    key: LogKey
+    record: Record
+
+
 @dataclass
 class StagedSlice:
     """A slice of a program with what was staged of it: sections in order, each a list of what one task returned."""
@@ -113,6 +127,19 @@ class Applied:
     notes: list[str] = field(default_factory=list)
     discarded: Counter[str] = field(default_factory=Counter)
     executed: list[Executed] = field(default_factory=list)
+
+    def count(self, step: ProgramStep) -> None:
+        """Count what a step that was done has changed, with its notes and warnings."""
+        if step.event.kind is EventKind.NO_TRUNCATE and step.before is not None:
+            self.warnings.append(f"{step.before.name}: {TRUNCATED}")
+        if step.event.kind is EventKind.TRUNCATE and step.before is not None:
+            self.changes["truncate"] += 1
+        if step.plan is None:
+            return
+        for change in step.plan.changes:
+            self.changes[change.split(" ", 1)[0]] += 1
+        self.notes += [f"{step.plan.name}: {hazard}" for hazard in step.plan.hazards]
+        self.warnings += [f"{step.plan.name}: {part.why}" for part in step.plan.steps if part.kind is StepKind.WARN]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
@@ -42,3 +43,26 @@ class TableState:
     def has(self, lsn: int, xid: int) -> bool:
         """Return whether the target table already contains this transaction, by a refresh."""
         return self.snapshot is not None and self.snapshot.sees(lsn, xid)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table state as a JSON object."""
+        return {
+            "table_id": self.table_id,
+            "name": list(self.name),
+            "shape": self.shape.to_json(),
+            "state": self.state.value,
+            "snapshot": self.snapshot.to_json() if self.snapshot else None,
+            "properties": self.properties,
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> TableState:
+        """Return the table state that `to_json` wrote."""
+        return cls(
+            int(data["table_id"]),
+            TableName(*data["name"]),
+            Table.from_json(data["shape"]),
+            TableStatus(data["state"]),
+            Snapshot.from_json(data["snapshot"]) if data["snapshot"] else None,
+            data["properties"],
+        )

@@ -36,6 +36,7 @@ class ProgramBuilder:
 
     enrolled: ids of the tables that are, or ever were, in the channel. client: the target.
     read: what of a source's table is read for the target's. is_refreshed: tables that wait are loaded from the source.
+    positions: by id, of tables to which more of the log is applied than the target's position says.
     """
 
     plan: Planner
@@ -44,6 +45,7 @@ class ProgramBuilder:
     client: Client = field(default_factory=Client)
     read: Read = whole
     is_refreshed: bool = True
+    positions: Mapping[int, LogKey] = field(default_factory=dict)
     _states: dict[int, TableState] = field(default_factory=dict)
     _since: dict[int, LogKey] = field(default_factory=dict)
     _slices: list[Slice] = field(default_factory=list)
@@ -56,7 +58,7 @@ class ProgramBuilder:
         """The program for low <= position < high. Ends earlier, at a transaction's start, when a plan stops."""
         self._states = dict(table_states)
         start = LogKey(low, START_OF_TRANSACTION)
-        self._since = dict.fromkeys(table_states, start)
+        self._since = {table_id: max(start, self.positions.get(table_id, start)) for table_id in table_states}
         self._slices, self._steps, self._discarded = [], [], []
         for event in events:
             if event.key.lsn < low or event.end > high:
@@ -73,19 +75,26 @@ class ProgramBuilder:
     def _visit(self, event: Event) -> TablePlan | None:
         if event.kind in (EventKind.TRUNCATE, EventKind.NO_TRUNCATE):
             for table_id, name in event.dropped:
-                self._truncate(event, table_id, name)
+                if not self._is_applied(event, table_id):
+                    self._truncate(event, table_id, name)
         elif event.kind is EventKind.RELATION and event.layout:
             self._suspend(event, event.layout)
         elif event.kind in (EventKind.DDL, EventKind.PROPERTIES):
             for table_id, _ in event.dropped:
-                if stop := self._change(event, table_id, None):
+                if not self._is_applied(event, table_id) and (stop := self._change(event, table_id, None)):
                     return stop
             for table in event.tables:
+                if self._is_applied(event, table.id):
+                    continue
                 enrolled = self.shape_at(table.id, event.key)  # not always what the statement saw
                 shape = table if enrolled == table else enrolled  # equal ones differ in storage: a rewrite shows in it
                 if shape is not None and (stop := self._change(event, table.id, shape)):
                     return stop
         return None
+
+    def _is_applied(self, event: Event, table_id: int) -> bool:
+        """Has the table come further than this event already?"""
+        return table_id in self.positions and event.key < self.positions[table_id]
 
     def _truncate(self, event: Event, table_id: int, name: TableName) -> None:
         table_state = self._states.get(table_id)
@@ -105,7 +114,7 @@ class ProgramBuilder:
         """Rows that no shape explains: the table waits for a refresh, unless one has seen the last of them."""
         table_id = int(layout["table_id"])
         table_state = self._states.get(table_id)
-        if table_state is None or table_state.state is not TableStatus.LIVE:
+        if table_state is None or table_state.state is not TableStatus.LIVE or self._is_applied(event, table_id):
             return
         if table_state.has(int(layout.get("until", event.key.lsn)), event.xid):
             self._cut(table_id, event.key)
@@ -226,7 +235,7 @@ class ProgramBuilder:
                 self._slices.append(
                     Slice(table_id, low, high, source, table_state.shape, table_state.name, *restricted)
                 )
-        self._since[table_id] = high
+        self._since[table_id] = max(low, high)
 
 
 def _before(events: Iterable[Event], stop: Event) -> Sequence[Event]:

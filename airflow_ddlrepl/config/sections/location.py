@@ -15,7 +15,8 @@ from airflow_ddlrepl.config.hvr.profile import of_scheme
 from airflow_ddlrepl.errors import ConfigError
 
 VARIABLE = "DDLREPL_CONNECTIONS_FILE"
-SCHEMES = ("postgresql", "postgres")
+SCHEMES = {"postgresql": "postgresql", "postgres": "postgresql"}
+"""Scheme of a location as people write it: the one that the engine is registered under (`engines.register`)."""
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.:-]*://")
 _ID = re.compile(r"^[A-Za-z0-9_.-]+$")
 _USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^:@/?#\s]*):\S*@")
@@ -95,8 +96,16 @@ def default_trail() -> str:
 
 def _checked(url: str, what: str) -> str:
     scheme, _, rest = url.partition("://")
-    if scheme.lower() not in SCHEMES:
+    known = SCHEMES.get(scheme.lower())
+    if known is None:
         raise ConfigError(f"{what} is of type {scheme!r}", code="CFG-104", hint=_only(scheme))
+    if known == "postgresql":
+        _require_libpq(rest, what)
+    return f"{known}://{rest}"
+
+
+def _require_libpq(rest: str, what: str) -> None:
+    """Raise ConfigError CFG-104 where libpq would read another place out of a URL. rest: what follows `://`."""
     place = rest.partition("?")[0]
     authority = re.split(r"[/#]", place, maxsplit=1)[0]
     ports = [
@@ -110,7 +119,6 @@ def _checked(url: str, what: str) -> str:
             hint="percent-encode special characters in user, password and database: @ is %40, / is %2F, : is %3A,"
             " # is %23, a space is %20",
         )
-    return f"postgresql://{rest}"
 
 
 def _only(scheme: str) -> str:

@@ -25,6 +25,7 @@ from airflow_ddlrepl.engines.target_state import (
     Capabilities,
     Fence,
     Move,
+    RecordAt,
     StagedSlice,
     StateChange,
     TargetPosition,
@@ -135,7 +136,7 @@ class PostgresTarget(Target):
         return f"{_staging_stem(self.holder)}{token}_{name}"
 
     def apply(
-        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[Record], fence: Fence
+        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
     ) -> Applied:
         from airflow_ddlrepl.engines.postgres.target.apply import run_program
 
@@ -144,7 +145,7 @@ class PostgresTarget(Target):
             self.holder,
             program,
             staged,
-            records,
+            [one.record for one in records],
             fence,
             lock_timeout=self.lock_timeout,
         )

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.plan_model import Omission
 from airflow_ddlrepl.adapt.program.program import Discarded, Program
+from airflow_ddlrepl.engines.target_state import RecordAt
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -31,13 +32,14 @@ class Found:
     """counts: changes by table and reason. records: that the tables may differ at the target from there on."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    records: list[RefreshDeclined] = field(default_factory=list)
+    records: list[RecordAt] = field(default_factory=list)
 
     def add(self, one: Discarded, count: int) -> None:
         """Count changes that a target does not take, and record that no refresh follows."""
         if count:
             self.counts[f"{one.name}: {one.why}"] += count
-            self.records.append(RefreshDeclined(one.table_id, one.why, Position(one.low.lsn)))
+            declined = RefreshDeclined(one.table_id, one.why, Position(one.low.lsn))
+            self.records.append(RecordAt(one.high, declined))
 
 
 def discarded(

@@ -29,7 +29,7 @@ from airflow_ddlrepl.engines.staging import (
     stage_all,
 )
 from airflow_ddlrepl.engines.target import ServerFacts
-from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, StagedSlice
+from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, RecordAt, StagedSlice
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.discards import discarded
@@ -40,8 +40,8 @@ from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.shared_storage import seen_by_tasks
 from airflow_ddlrepl.model.change import Event, EventKind
-from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.record import FIRST_LOAD, Record, RefreshDeclined, RefreshDone, RefreshRequested, StepApplied
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
+from airflow_ddlrepl.model.record import FIRST_LOAD, RefreshDeclined, RefreshDone, RefreshRequested, StepApplied
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -79,11 +79,12 @@ class UncapturedLog:
 
 
 class TargetAt(NamedTuple):
-    """Where a target is: what stands there, up to where the log is applied, and its tables."""
+    """Where a target is: what stands there, up to where the log is applied, and its tables; some may be further."""
 
     facts: ServerFacts
     low: Position
     table_states: Mapping[int, TableState]
+    table_positions: Mapping[int, LogKey] = MappingProxyType({})
 
 
 def pending_log(
@@ -100,7 +101,7 @@ def pending_log(
     """
     place = context.target(target)
     now = place.state()
-    at = TargetAt(place.facts(), now.lsn, now.table_states)
+    at = TargetAt(place.facts(), now.lsn, now.table_states, now.table_positions)
     return pending_log_at(context, target, at, ahead, until, only, refused)
 
 
@@ -129,7 +130,8 @@ def pending_log_at(
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     client = client_at(context.channel, target)
     read = partial(read_for, context.channel, target) if context.channel.has_properties else whole
-    timeline = ProgramBuilder(plan, shape_at, enrolled, client, read, not context.channel.is_replay(target))
+    is_refreshed = not context.channel.is_replay(target)
+    timeline = ProgramBuilder(plan, shape_at, enrolled, client, read, is_refreshed, at.table_positions)
     high = captured if until is None else max(low, min(captured, until))
     return PendingLog(target, low, high, table_states, events, timeline)
 
@@ -265,10 +267,10 @@ def _files_by_table(context: RunContext, ahead: PendingLog, program: Program) ->
     return found
 
 
-def _records(context: RunContext, program: Program) -> list[Record]:
+def _records(context: RunContext, program: Program) -> list[RecordAt]:
     """The ledger's rows, and the refreshes that the program asks for or makes needless."""
     history = context.repository.histories(context.channel.name) if program.steps else {}
-    found: list[Record] = []
+    found: list[RecordAt] = []
     for step in program.steps:
         revision = valid_at(history.get(step.table_id, ()), step.key)
         if revision is None or revision.key != step.key:  # the statement made none: nothing leads to one
@@ -276,28 +278,32 @@ def _records(context: RunContext, program: Program) -> list[Record]:
         for number, part in enumerate(step.plan.steps if step.plan else ()):
             if part.kind is StepKind.SQL:
                 sql_hash = hashlib.sha256("\n".join(part.sql).encode()).hexdigest()
-                found.append(StepApplied(step.table_id, revision.number, number, sql_hash, part.why))
+                done = StepApplied(step.table_id, revision.number, number, sql_hash, part.why)
+                found.append(RecordAt(step.key, done))
     found += _declined(program)
-    there = {
-        i: table_state
-        for i, table_state in program.table_states.items()
-        if table_state.state is not TableStatus.ORPHANED
-    }
-    found += [RefreshDone(step.table_id, None) for step in program.steps if step.table_id not in there]
+    there = {i: one for i, one in program.table_states.items() if one.state is not TableStatus.ORPHANED}
+    last = {step.table_id: step.key for step in program.steps}
+    found += [RecordAt(key, RefreshDone(table_id, None)) for table_id, key in last.items() if table_id not in there]
     joining = {step.table_id for step in program.steps if step.before is None and step.after and not step.plan}
-    found += [RefreshRequested(i, JOINS.why, program.high, how=FIRST_LOAD) for i in sorted(joining & there.keys())]
-    waiting = [i for i, table_state in there.items() if table_state.state is TableStatus.PENDING and i not in joining]
-    return found + [RefreshRequested(i, reason(program, i), program.high, how=_how(program, i)) for i in waiting]
+    for i in sorted(joining & there.keys()):
+        found.append(RecordAt(last[i], RefreshRequested(i, JOINS.why, program.high, how=FIRST_LOAD)))
+    for i, table_state in there.items():
+        if table_state.state is TableStatus.PENDING and i not in joining:
+            asking = _asking(program, i)
+            key = asking.key if asking else LogKey(program.high, START_OF_TRANSACTION)
+            found.append(RecordAt(key, RefreshRequested(i, reason(program, i), program.high, how=_how(program, i))))
+    return found
 
 
-def _declined(program: Program) -> Iterator[Record]:
+def _declined(program: Program) -> Iterator[RecordAt]:
     """Changes after which the target's rows may differ, because a policy says WARNING, or a TRUNCATE is left out."""
     for step in program.steps:
         if step.event.kind is EventKind.NO_TRUNCATE:
-            yield RefreshDeclined(step.table_id, TRUNCATED, Position(step.key.lsn))
+            yield RecordAt(step.key, RefreshDeclined(step.table_id, TRUNCATED, Position(step.key.lsn)))
         for part in step.plan.steps if step.plan and not step.plan.needs_refresh else ():
             if part.omits is Omission.ROWS:
-                yield RefreshDeclined(step.table_id, f"{part.policy}: {part.why}", Position(step.key.lsn))
+                why = f"{part.policy}: {part.why}"
+                yield RecordAt(step.key, RefreshDeclined(step.table_id, why, Position(step.key.lsn)))
 
 
 def reason(program: Program, table_id: int) -> str:

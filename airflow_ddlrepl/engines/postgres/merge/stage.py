@@ -22,10 +22,10 @@ from airflow_ddlrepl.engines.postgres.connection.session_names import session_na
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_stages, load, loading, stage_table
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, InlineRows, as_inline_rows
 from airflow_ddlrepl.engines.postgres.merge.key_numbers import numbered
-from airflow_ddlrepl.engines.postgres.merge.read_changes import StageReader
 from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn, staged_columns
 from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
+from airflow_ddlrepl.engines.read_changes import StageReader
 from airflow_ddlrepl.engines.staging import StageTask, bucket_count, buckets_of, layout_of, sections
 from airflow_ddlrepl.errors import TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach

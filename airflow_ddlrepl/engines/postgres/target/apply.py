@@ -28,7 +28,7 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
-from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, Fence, StagedSlice
+from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
@@ -166,7 +166,6 @@ class _Run:
         names = [step.before.name for step in found if step.before is not None]
         if names:
             self._empty(names, restart=bool(found[0].event.settings.get("restart_identity")))
-            self.applied.changes["truncate"] += len(names)
 
     def merge_rest(self) -> None:
         """Everything left, all tables together: deletes of all, then updates, then inserts."""
@@ -174,18 +173,12 @@ class _Run:
 
     def step(self, step: ProgramStep, spare: Sequence[TableName] = ()) -> None:
         """spare: tables whose rows a refresh replaces, which may go where they are in the way."""
-        if step.event.kind is EventKind.NO_TRUNCATE and step.before is not None:
-            self.applied.warnings.append(f"{step.before.name}: {TRUNCATED}")
+        self.applied.count(step)
         if step.plan is None:
             return
-        for change in step.plan.changes:
-            self.applied.changes[change.split(" ", 1)[0]] += 1
-        self.applied.notes += [f"{step.plan.name}: {hazard}" for hazard in step.plan.hazards]
         indexes: list[str] = []
         for part in step.plan.steps:
-            if part.kind is StepKind.WARN:
-                self.applied.warnings.append(f"{step.plan.name}: {part.why}")
-            elif part.replaces and step.before is not None:
+            if part.replaces and step.before is not None:
                 indexes = own_indexes(self.cursor, step.before.shape)
                 self._sql(step, part.sql, spare)
                 name_parts(self.cursor, step.before.name)
