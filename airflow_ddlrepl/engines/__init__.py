@@ -11,8 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from airflow_ddlrepl.config.sections.location import resolve
-from airflow_ddlrepl.config.sections.location import SCHEMES
+from airflow_ddlrepl.config.sections.location import SCHEMES, resolve
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport

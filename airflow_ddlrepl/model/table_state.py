@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.model.visibility import Visibility, visibility_from_json
 
 
 class TableStatus(StrEnum):
@@ -63,6 +63,6 @@ class TableState:
             TableName(*data["name"]),
             Table.from_json(data["shape"]),
             TableStatus(data["state"]),
-            Snapshot.from_json(data["snapshot"]) if data["snapshot"] else None,
+            visibility_from_json(data["snapshot"]) if data["snapshot"] else None,
             data["properties"],
         )
