@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.staging import StageTask
     from airflow_ddlrepl.engines.target import Target
     from airflow_ddlrepl.errors import DdlReplError
+    from airflow_ddlrepl.model.table import Table
     from airflow_ddlrepl.ports.positions import Positions
 
 _MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
@@ -50,6 +51,13 @@ class Engine(Protocol):
         """Connect to the channel's target or replay of that name. seconds: that the server has to answer, at most.
 
         Raises Unreachable or ConfigError.
+        """
+        ...
+
+    def whole_rows_hint(self, table: Table, section: str) -> str:
+        """Return what a person has to do at a source of whose table the log does not tell whole old rows.
+
+        section: of the channel file, which needs them.
         """
         ...
 
@@ -90,9 +98,9 @@ def engine(location: str) -> Engine:
     return _engine(location.partition("://")[0])
 
 
-def positions_of(channel: Channel) -> Positions:
-    """Return what the positions of the channel's source mean; nothing is connected."""
-    return engine(resolve(channel.source.location)).positions
+def source_engine(channel: Channel) -> Engine:
+    """Return the engine of the channel's source; nothing is connected."""
+    return engine(resolve(channel.source.location))
 
 
 @cache

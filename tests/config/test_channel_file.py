@@ -10,17 +10,15 @@ import jsonschema
 import pytest
 import yaml
 
-from airflow_ddlrepl.config.base.moment import parse_moment, parse_until
+from airflow_ddlrepl.config.base.moment import parse_moment
 from airflow_ddlrepl.config.base.name_pattern import matches, matches_name, matches_table
 from airflow_ddlrepl.config.file.json_schema import json_schema
 from airflow_ddlrepl.config.file.load import load_channel, read_channel
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault, OnDropTable, OnEnrollBreak
-from airflow_ddlrepl.engines import positions_of
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import Position
 
 SMALLEST = """\
 channel: shop
@@ -327,7 +325,6 @@ def test_moments_need_their_offset() -> None:
     ):
         with pytest.raises(ConfigError, match="CFG-111"):
             parse_moment(text)
-    assert parse_until("0/16B3748", positions_of(read_channel(SMALLEST))) == Position(0x16B3748)
 
 
 def test_channel_is_frozen() -> None:

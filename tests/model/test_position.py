@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from airflow_ddlrepl.config.base.moment import parse_until
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Position
@@ -26,4 +29,9 @@ def test_a_log_in_bytes() -> None:
     assert positions.distance(high, low) == 0
     assert positions.limit(low, 250) == high
     assert positions.limit(high, -400) == Position(0)
-    assert positions.parse("2026-11-21T08:00:00+00:00") is None
+
+
+def test_a_moment_or_a_position() -> None:
+    positions = engine("postgresql://source").positions
+    assert parse_until("0/16B3748", positions) == Position(0x16B3748)
+    assert parse_until("2026-11-21T08:00:00+00:00", positions) == datetime(2026, 11, 21, 8, tzinfo=UTC)

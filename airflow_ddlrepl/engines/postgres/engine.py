@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
     from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
     from airflow_ddlrepl.engines.staging import StageTask
+    from airflow_ddlrepl.model.table import Table
 
 
 class PostgresEngine(Engine):
@@ -39,6 +40,11 @@ class PostgresEngine(Engine):
         from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
 
         return PostgresTarget.open(location, channel.holder(name), channel.target(name).lock_timeout, seconds)
+
+    def whole_rows_hint(self, table: Table, section: str) -> str:
+        from airflow_ddlrepl.engines.postgres.connection.conditions import whole_rows_hint
+
+        return whole_rows_hint(table, section)
 
     def target_rights(self, location: str) -> tuple[str, str]:
         from airflow_ddlrepl.engines.postgres.connection.connect import describe, session

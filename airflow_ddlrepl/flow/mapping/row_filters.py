@@ -8,7 +8,7 @@ from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import condition_in
-from airflow_ddlrepl.engines.postgres.connection.conditions import full
+from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -30,27 +30,21 @@ def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
     return found
 
 
-def require_whole_rows(table: Table, section: str, why: str) -> None:
+def require_whole_rows(channel: Channel, table: Table, section: str, why: str) -> None:
     """Raises Unsupported ADP-154 where the log does not tell whole old rows. section: of the file, which asks for them.
 
     why: what it has for the table, and what would not be known.
     """
     if table.is_partitioned or table.identity is Identity.FULL:
         return
-    is_computed = any(column.generated == "virtual" for column in table.columns)
     raise Unsupported(
         f"`{section}` has {why}: the log does not tell its whole old rows",
         code="ADP-154",
         table=table.name,
-        hint=f"at the source: {full(table.name)}; {_COMPUTED.format(section) if is_computed else _BY_ACTIVATION}",
+        hint=source_engine(channel).whole_rows_hint(table, section),
     )
 
 
-Reads = Callable[[Part, Table, Sequence[Column]], None]
-"""Raises Unsupported ADP-148 when a server can't read a condition that looks at these columns."""
-
-_COMPUTED = "from version 18 on that can't be while the table has a virtual generated column: take it out of `{}`"
-_BY_ACTIVATION = "`ddlrepl activate` does it, too, unless the file says `replica_identity: leave`"
 _IN_OR_OUT = "a condition for its rows, and which of them come into it and go out of it would not be known"
 
 
@@ -63,7 +57,7 @@ def require_restrictable(channel: Channel, target: str, tables: Iterable[Table],
     for table in tables:
         found = condition_at(channel, target, table) if decide(client, table.name, ChangeKind.TABLE).is_taken else None
         if found is not None:
-            require_whole_rows(table, "restrict", _IN_OR_OUT)
+            require_whole_rows(channel, table, "restrict", _IN_OR_OUT)
             check(found, table, condition_columns(found, table))
 
 

@@ -45,7 +45,7 @@ def require_transformable(channel: Channel, target: str, tables: Iterable[Table]
         if found is None:
             continue
         function_of(found.function, table.name)
-        require_whole_rows(table, "transform", _LOOKED_AT)
+        require_whole_rows(channel, table, "transform", _LOOKED_AT)
 
 
 _LOOKED_AT = "a function that looks at its values, and those that an update leaves alone might be missing"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.config.sections.scope import Scope
-from airflow_ddlrepl.engines import engine, positions_of, reusing_sessions
+from airflow_ddlrepl.engines import engine, reusing_sessions, source_engine
 from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.engines.target_state import Fence
@@ -98,7 +98,7 @@ class RunContext:
     @cached_property
     def positions(self) -> Positions:
         """Return what the positions of the source's log mean."""
-        return positions_of(self.channel)
+        return source_engine(self.channel).positions
 
     @cached_property
     def source(self) -> Source:

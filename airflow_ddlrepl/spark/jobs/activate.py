@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.base.moment import parse_start
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.engines import positions_of
+from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 
@@ -28,7 +28,7 @@ def run(
     how = {
         "load": refresh,
         "enrollment": enrollment,
-        "start": parse_start(start_moment, positions_of(channel)),
+        "start": parse_start(start_moment, source_engine(channel).positions),
         "trail": trail,
     }
     return run_stage("activate", channel, run_id, runner, **how)

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow_ddlrepl.config.base.moment import parse_until
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.engines import positions_of
+from airflow_ddlrepl.engines import source_engine
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
 
@@ -26,5 +26,5 @@ def run(
 
     Raises ConfigError CFG-110 or CFG-111 when `to` is neither moment nor position.
     """
-    moment = parse_until(to, positions_of(channel))
+    moment = parse_until(to, source_engine(channel).positions)
     return run_stage("rewind", channel, run_id, runner, moment, into, tables, onward=onward)

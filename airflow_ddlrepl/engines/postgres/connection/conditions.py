@@ -67,3 +67,13 @@ def require_readable(connection: Connection[Any], condition: Part, table: Table,
 def full(table: TableName) -> str:
     """The statement after which the log tells whole old rows."""
     return f"ALTER TABLE {qualified(table)} REPLICA IDENTITY FULL"
+
+
+_COMPUTED = "from version 18 on that can't be while the table has a virtual generated column: take it out of `{}`"
+_BY_ACTIVATION = "`ddlrepl activate` does it, too, unless the file says `replica_identity: leave`"
+
+
+def whole_rows_hint(table: Table, section: str) -> str:
+    """Say how the log comes to tell whole old rows, which a section of the channel file needs."""
+    is_computed = any(column.generated == "virtual" for column in table.columns)
+    return f"at the source: {full(table.name)}; {_COMPUTED.format(section) if is_computed else _BY_ACTIVATION}"
