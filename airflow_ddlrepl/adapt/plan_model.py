@@ -87,6 +87,7 @@ class TablePlan:
     is_removed: the target table is dropped. is_orphaned: dropped at the source, kept at the target. until_refresh: the
     shape that stands until the refresh brings `shape`, when that is another one. properties: what the channel file
     says of the table at the target (`Channel.properties_at`). expected: the source's text runs, and must lead to this.
+    left_at_source: those of the hazards that a run of the source's text would not have.
     """
 
     name: TableName
@@ -101,6 +102,7 @@ class TablePlan:
     until_refresh: Table | None = None
     properties: str = ""
     expected: Expected | None = None
+    left_at_source: tuple[str, ...] = ()
 
     @property
     def needs_refresh(self) -> bool:

@@ -181,6 +181,14 @@ def test_a_moment_is_put_as_the_source_has_it() -> None:
     assert found.sql[-1] == "fill_column c = 2026-01-01 00:00:00+00"
 
 
+def test_what_the_text_brings_along_is_no_hazard() -> None:
+    """A default that calls a function of the user's stays behind when the table is adapted."""
+    new = OLD.with_(columns=(*OLD.columns, Column(3, "c", INT, default="hr.next_c()", missing="1")))
+    adapted = plan(OLD, new, render=OUTLINE, policy=REPLAYED)
+    assert adapted.hazards == adapted.left_at_source != ()
+    assert made(event("ALTER TABLE hr.t ADD c int DEFAULT hr.next_c()", new=new), new).hazards == ()
+
+
 def test_what_the_text_has_made_is_compared() -> None:
     expected = made(event()).expected
     assert expected is not None

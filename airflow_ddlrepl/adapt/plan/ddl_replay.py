@@ -33,7 +33,6 @@ from airflow_ddlrepl.model.types import TypeDefinition
 
 BY = "replay_ddl"
 NEW = "CREATE TABLE"
-AT_SOURCE = "it stays at the source"  # not so: the text brings it along
 HINT = "everything before the change is applied; name %s in `exclude` of replay_ddl: then the next run adapts it"
 
 
@@ -84,7 +83,7 @@ def replayed(found: TablePlan, of: Statement, render: Renderer) -> TablePlan:
         return replace(found, steps=(*told, left, *refresh), until_refresh=None)
     types = tuple(s for s in found.steps if s.kind is StepKind.SQL and s.shared and reading.type is None)
     steps = (*told, *types, _text(found, of, reading, render), *_afterwards(of, found, render), *refresh)
-    hazards = tuple(hazard for hazard in found.hazards if not hazard.endswith(AT_SOURCE))
+    hazards = tuple(hazard for hazard in found.hazards if hazard not in found.left_at_source)
     return replace(found, steps=steps, hazards=hazards, until_refresh=None, expected=_expected(of, found))
 
 

@@ -12,7 +12,7 @@ from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.keep_structure import keep_structure
 from airflow_ddlrepl.adapt.shape.match_existing import as_seen
 from airflow_ddlrepl.adapt.shape.partitions import like_parent
-from airflow_ddlrepl.adapt.shape.target_shape import become_text, hides_values, hold
+from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text, hides_values, hold
 from airflow_ddlrepl.adapt.shape.type_changes import TYPE_CHANGES, type_steps
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.ddl.base.change import SchemaChange
@@ -31,7 +31,7 @@ from airflow_ddlrepl.model.table import Table
 
 def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
     """Rows that the log doesn't carry (the table had some before it joined) come by a refresh."""
-    notes: list[str] = []
+    notes: list[Note] = []
     held = hold(new, facts.name_after, facts, notes.append)
     existing = facts.existing
     wanted = keep_structure(as_seen(existing, held), held) if existing and policy.keep_existing_structure else held
@@ -61,7 +61,8 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
         changes=(str(CreateTable(new)),),
         evidence=evidence.lines(),
         steps=refusals or tuple(steps),
-        hazards=tuple(notes),
+        hazards=tuple(n.text for n in notes),
+        left_at_source=tuple(n.text for n in notes if n.is_left),
         shape=None if refusals else wanted,
         until_refresh=as_seen(existing, wanted) if existing and stays and not gives_way else None,
     )

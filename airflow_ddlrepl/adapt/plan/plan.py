@@ -26,7 +26,7 @@ from airflow_ddlrepl.adapt.plan.verdicts import (
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.shape.partitions import joined
-from airflow_ddlrepl.adapt.shape.target_shape import become_text, hides_values, hold
+from airflow_ddlrepl.adapt.shape.target_shape import Note, become_text, hides_values, hold
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import Renderer, TargetFacts
 from airflow_ddlrepl.config.sections.table_mapping import names_in
@@ -122,8 +122,8 @@ def _altered(
     context: PlanContext,
 ) -> TablePlan:
     before = context.source_before or old
-    notes: list[str] = []
-    known: list[str] = []
+    notes: list[Note] = []
+    known: list[Note] = []
     held = hold(new, facts.name_after, facts, notes.append)
     was = hold(before, facts.name_before, facts, known.append)
     table_state = hold(old, facts.name_before, facts)
@@ -155,7 +155,8 @@ def _altered(
         changes=tuple(str(c) for c in found),
         evidence=evidence.lines() if found else (),
         steps=refusals or _ordered(steps),
-        hazards=_hazards(diff(table_state, wanted), [n for n in notes if n not in known]),
+        hazards=_hazards(diff(table_state, wanted), [n.text for n in notes if n not in known]),
+        left_at_source=tuple(n.text for n in notes if n.is_left),
         shape=old if refusals else wanted,
         until_refresh=reached if _waits(steps) else None,
     )

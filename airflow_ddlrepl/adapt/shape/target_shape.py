@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
@@ -12,13 +13,22 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
-Note = Callable[[str], None]
 NOT_VALID = " NOT VALID"
 AS_TEXT = DataType("text", "pg_catalog", "text", oid=TEXT)
 
 
-def hold(table: Table, name: TableName | None, facts: TargetFacts, note: Note = lambda text: None) -> Table:
-    """The target's shape of a source table; of a target's shape, itself. note: gets what is left out, as text.
+class Note(NamedTuple):
+    """What of a table the target's shape leaves out, for people. is_left: it is at the source only."""
+
+    text: str
+    is_left: bool = False
+
+
+TakeNote = Callable[[Note], None]
+
+
+def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNote = lambda one: None) -> Table:
+    """The target's shape of a source table; of a target's shape, itself. note: gets what is left out.
 
     Sequence defaults and those that call the user's own functions stay behind, so do checks of a domain that are not
     valid for all its values; an identity column lets values in, types of extensions that the target lacks become text,
@@ -48,7 +58,7 @@ def _is_computable(column: Column, known: set[tuple[str, str]]) -> bool:
     return table_state(column.default or "", known) is Standing.PLAIN
 
 
-def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
+def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: TargetFacts, note: TakeNote) -> Column:
     column = _typed(column, known, facts)
     if column.generated:
         return _generated(column, known, facts, note)
@@ -60,7 +70,7 @@ def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: Ta
     found = table_state(column.default, known)
     if found is Standing.PLAIN:
         return column
-    note(f"column {column.name}: the default {column.default} {found}; it stays at the source")
+    note(Note(f"column {column.name}: the default {column.default} {found}; it stays at the source", is_left=True))
     return replace(column, default=None)
 
 
@@ -86,9 +96,9 @@ def _why_text(of: DataType) -> str:
     return f"its type {of.text} can't be created at the target"
 
 
-def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, note: Note) -> Column:
+def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, note: TakeNote) -> Column:
     if not _is_computable(column, known):
-        note(f"column {column.name}: the target keeps the values, not the expression {column.default}")
+        note(Note(f"column {column.name}: the target keeps the values, not the expression {column.default}"))
         return replace(column, generated="", default=None)
     if column.generated == "virtual" and facts.server_version < 18:
         return replace(column, generated="stored")
@@ -112,16 +122,19 @@ def _partition(partition: Partition | None, facts: TargetFacts) -> Partition | N
     return replace(partition, of_name=facts.parent or standing_parent or partition.of_name)
 
 
-def _types(types: tuple[TypeDefinition, ...], known: set[tuple[str, str]], note: Note) -> tuple[TypeDefinition, ...]:
+def _types(
+    types: tuple[TypeDefinition, ...], known: set[tuple[str, str]], note: TakeNote
+) -> tuple[TypeDefinition, ...]:
     return tuple(_domain(t, known, note) if t.kind is TypeKind.DOMAIN else t for t in types)
 
 
-def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: Note) -> TypeDefinition:
+def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: TakeNote) -> TypeDefinition:
     checks = tuple(c for c in of.constraints if not c[1].endswith(NOT_VALID))  # rows that stand may break the others
     plain = tuple(c for c in checks if table_state(c[1], known) is Standing.PLAIN)
     for constraint in checks:
         if constraint not in plain:
-            note(f"domain {of.name}: the check {constraint[0]} uses functions of the user's; it stays at the source")
+            why = f"domain {of.name}: the check {constraint[0]} uses functions of the user's; it stays at the source"
+            note(Note(why, is_left=True))
     default = of.default if of.default and table_state(of.default, known) is Standing.PLAIN else None
     return replace(of, constraints=plain, default=default)
 
