@@ -256,7 +256,7 @@ def test_one_replication_key_at_the_target(begin: Begin) -> None:
     assert replica.rows(indexes) == []
 
 
-@pytest.mark.req("HVR-D-13", "HVR-D-14")
+@pytest.mark.req("HVR-D-13")
 @pytest.mark.parametrize("follows", [False, True])
 def test_a_table_that_is_made_and_dropped_at_once(databases: Any, tmp_path: Path, follows: bool) -> None:
     drops = {**NEW, "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}

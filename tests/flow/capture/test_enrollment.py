@@ -107,7 +107,7 @@ def test_log_that_is_older_than_the_shapes(
     (told,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     found = re.match(r"public\.t at ([0-9A-F/]+): rows of a layout that no revision explains", told)
     assert found and Position.parse(begin) <= Position.parse(found[1]) < Position.parse(old), (
-        "its first row, and no later one"
+        "its first row, and no later one; the enrolled columns are newer, of after the change"
     )
     assert not later
     with pytest.raises(DdlReplError, match=r"REW-101.*public\.t"):

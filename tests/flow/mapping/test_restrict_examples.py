@@ -80,7 +80,7 @@ EMPLOYEES = (
 )
 
 
-@pytest.mark.req("ST-U-26", "ST-U-27", "ST-U-41")
+@pytest.mark.req("ST-U-26", "ST-U-27", "ST-U-30", "ST-U-41")
 def test_employees_that_come_to_a_department_and_leave_it(databases: Any, tmp_path: Path) -> None:
     """Who comes is inserted with every column, though the UPDATE named one."""
     replica = begun(databases, tmp_path, {"condition": "department_id = 50"}, statements=EMPLOYEES)

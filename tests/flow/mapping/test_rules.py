@@ -35,7 +35,7 @@ def ruled_file(databases: Databases, folder: Path, **rules: Any) -> Path:
     return channel_file(folder, databases.source, databases.target, targets=targets)
 
 
-@pytest.mark.req("XR-02", "XR-05")
+@pytest.mark.req("XR-02")
 def test_a_schema_change_that_a_rule_discards_plans_nothing(databases: Databases, tmp_path: Path) -> None:
     """Whatever the policies say; the rows go on with the columns that the target has."""
     replica = ruled(databases, tmp_path, negative=[{**T, "dml": False}])
@@ -61,7 +61,7 @@ def test_a_schema_change_that_a_rule_discards_plans_nothing(databases: Databases
     assert replica.replicate().discarded == {}
 
 
-@pytest.mark.req("XR-05", "ST-R-11")
+@pytest.mark.req("ST-R-11")
 def test_row_changes_that_a_rule_discards_are_counted(databases: Databases, tmp_path: Path) -> None:
     """The table follows the source's shape; its rows stay."""
     replica = ruled(databases, tmp_path, negative=[{**T, "ddl": False}])
@@ -103,7 +103,6 @@ def test_a_truncate_is_a_schema_change_to_rules(databases: Databases, tmp_path: 
     }
 
 
-@pytest.mark.req("XR-05")
 def test_a_table_of_which_a_target_takes_nothing_is_not_there(databases: Databases, tmp_path: Path) -> None:
     replica = ruled(databases, tmp_path, positive=[T, {"tables": ["public.n*"]}])
     assert replica.rows("SELECT to_regclass('u')") == [(None,)]
@@ -155,7 +154,6 @@ def test_a_rewind_obeys_the_rules_of_its_place(databases: Databases, past: str, 
     assert replica.rows("SELECT id FROM u") == [(1,)]
 
 
-@pytest.mark.req("XR-05")
 def test_what_is_no_table_of_the_channel_is_counted(databases: Databases, tmp_path: Path) -> None:
     """By its pattern: only the schema changes come by, the rows are not in the stream."""
     few = channel_file(tmp_path, databases.source, databases.target, source={"tables": ["public.t"]}, adapt_ddl=[])
