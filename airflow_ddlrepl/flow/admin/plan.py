@@ -9,7 +9,8 @@ from typing import Any
 
 from airflow_ddlrepl.adapt.plan.text import as_text
 from airflow_ddlrepl.adapt.plan_model import TablePlan
-from airflow_ddlrepl.flow.apply.transaction import UncapturedLog, pending_log, plans
+from airflow_ddlrepl.flow.apply.pending_log import UncapturedLog, pending_log
+from airflow_ddlrepl.flow.apply.transaction import plans
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift, inspect_source
 from airflow_ddlrepl.flow.capture.log_continuity import follow, require_source
 from airflow_ddlrepl.flow.capture.window import window_of

@@ -14,7 +14,8 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.target_state import Applied
 from airflow_ddlrepl.errors import AlterRefused, TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.apply.transaction import PendingLog, apply, pending_log, raise_stop, reason
+from airflow_ddlrepl.flow.apply.pending_log import PendingLog, pending_log
+from airflow_ddlrepl.flow.apply.transaction import apply, raise_stop, reason
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
 from airflow_ddlrepl.flow.refresh.requests import suspend_unreadable
 from airflow_ddlrepl.flow.run.context import RunContext, log

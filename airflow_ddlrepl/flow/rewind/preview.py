@@ -10,7 +10,8 @@ from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.engines.target import Names, Obstacles, ServerFacts
 from airflow_ddlrepl.errors import DdlReplError, TargetError
-from airflow_ddlrepl.flow.apply.transaction import TargetAt, pending_log_at, reason
+from airflow_ddlrepl.flow.apply.pending_log import TargetAt, pending_log_at
+from airflow_ddlrepl.flow.apply.transaction import reason
 from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
 from airflow_ddlrepl.flow.mapping.initial_state import waiting
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at

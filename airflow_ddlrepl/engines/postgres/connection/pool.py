@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+    from psycopg import Connection
 
 MOST_IDLE = 8
 """Of one location; more are closed."""
