@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.errors import DdlReplError
     from airflow_ddlrepl.model.table import Table
     from airflow_ddlrepl.ports.positions import Positions
+    from airflow_ddlrepl.ports.types import TypeSystem
 
 _MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
 """Scheme of a resolved location: the module whose ENGINE works with such databases."""
@@ -41,6 +42,11 @@ class Engine(Protocol):
     @property
     def positions(self) -> Positions:
         """Return what the positions of a source's log mean."""
+        ...
+
+    @property
+    def types(self) -> TypeSystem:
+        """Return what the types of such a database do to values."""
         ...
 
     def source(self, channel: Channel, location: str) -> Source:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.staging import StageTask, most_buckets
 from airflow_ddlrepl.integrate.buckets import bucket_of
 from airflow_ddlrepl.integrate.equality import KeyColumn
@@ -44,7 +45,7 @@ class StageReader:
 
     def _can_split(self, trail: Trail) -> bool:
         """The same answer in every bucket's task: they all see the same rows."""
-        if most_buckets(self.task.table, self.task.files, self.task.buckets) == 1:
+        if most_buckets(self.task.table, self.task.files, self.task.buckets, engine(self.task.dsn).types) == 1:
             return False
         names = [key.name for key in self.key]
         wanted = ["lsn", "op", "before", "absent", *(f"{side}_{name}" for name in names for side in "ab")]

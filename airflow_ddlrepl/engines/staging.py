@@ -8,10 +8,10 @@ from itertools import groupby
 from typing import Any
 
 from airflow_ddlrepl.engines import engine
-from airflow_ddlrepl.integrate.equality import Equality, equality
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.ports.types import Equality, TypeSystem
 from airflow_ddlrepl.trail.manifest import RowFile
 from airflow_ddlrepl.transform.values import Transform
 
@@ -82,19 +82,20 @@ def _load(files: Sequence[RowFile]) -> int:
     return sum(max(file.rows, file.memory // ROW_BYTES) for file in files)
 
 
-def most_buckets(table: Table, files: Sequence[RowFile], parallelism: int) -> int:
+def most_buckets(table: Table, files: Sequence[RowFile], parallelism: int, types: TypeSystem) -> int:
     """Into how many buckets these rows may be cut by their key; 1 where only all of them together tell what to do.
 
-    Under replica identity full it shows when they are read whether a key changes, which is rare.
+    types: of the target, which finds keys equal or not. Under replica identity full it shows when they are read whether
+    a key changes, which is rare.
     """
-    keys = [equality(column, "", table.types) for column in table.key_columns()]
+    keys = [types.equality(column, "", table.types) for column in table.key_columns()]
     is_moved = any(file.key_updates and file.identity is not Identity.FULL for file in files)
     return 1 if not keys or Equality.TARGET in keys or is_moved else parallelism
 
 
 def bucket_count(task: StageTask, parallelism: int) -> int:
     """Into how many buckets these rows are worth cutting."""
-    most = most_buckets(task.table, task.files, parallelism)
+    most = most_buckets(task.table, task.files, parallelism, engine(task.dsn).types)
     return max(1, min(most, _load(task.files) * 2 // ROWS_PER_BUCKET))
 
 

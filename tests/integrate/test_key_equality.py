@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_ddlrepl.integrate.equality import Equality, equality
-from airflow_ddlrepl.integrate.underlying import schema_of
+from airflow_ddlrepl.engines.postgres.types.equality import equality
+from airflow_ddlrepl.engines.postgres.types.underlying import schema_of
 from airflow_ddlrepl.model.table import Column
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.ports.types import Equality
 
 
 def builtin(text: str, name: str, kind: TypeKind = TypeKind.BASE) -> DataType:

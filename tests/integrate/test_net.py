@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, canonical
+from airflow_ddlrepl.integrate.equality import KeyColumn, canonical
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.keys import NeedsTargetKeys, distinct_keys, target_keys
 from airflow_ddlrepl.integrate.net_changes import has_key_updates, net
 from airflow_ddlrepl.model.change import Op
+from airflow_ddlrepl.ports.types import Equality
 
 Row = dict[str, Any]
 COLUMNS = ("k", "x", "y", "z")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
     from airflow_ddlrepl.engines.postgres.source.source import PostgresSource
     from airflow_ddlrepl.engines.postgres.target_port import PostgresTarget
+    from airflow_ddlrepl.engines.postgres.types.type_system import PostgresTypes
     from airflow_ddlrepl.engines.staging import StageTask
     from airflow_ddlrepl.model.table import Table
 
@@ -30,6 +31,12 @@ class PostgresEngine(Engine):
         from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
 
         return LsnPositions()
+
+    @property
+    def types(self) -> PostgresTypes:
+        from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
+
+        return POSTGRES_TYPES
 
     def source(self, channel: Channel, location: str) -> PostgresSource:
         from airflow_ddlrepl.engines.postgres.source.source import PostgresSource

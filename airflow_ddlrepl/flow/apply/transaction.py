@@ -16,6 +16,7 @@ from airflow_ddlrepl.adapt.plan_model import Omission, StepKind, TablePlan
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.config.sections.location import redact
+from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.engines.staging import (
     StageTask,
     bucket_count,
@@ -113,9 +114,10 @@ def _tasks(
     context: RunContext, ahead: PendingLog, piece: Slice, files: Sequence[RowFile], number: int
 ) -> Iterator[StageTask]:
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
-    buckets = most_buckets(piece.source, wanted, context.runner.parallelism) if wanted else 1
-    transform = transform_of(piece.values, piece.whole or piece.source)
     target = context.target(ahead.target)
+    types = engine(target.location).types
+    buckets = most_buckets(piece.source, wanted, context.runner.parallelism, types) if wanted else 1
+    transform = transform_of(piece.values, piece.whole or piece.source)
     for section, run in enumerate(sections(wanted, buckets)):
         name = f"{ahead.target}_{piece.table_id}_{ahead.low:x}_{number}_{section}"
         yield StageTask(

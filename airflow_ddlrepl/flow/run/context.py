@@ -23,6 +23,7 @@ from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.positions import Positions
+from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
@@ -99,6 +100,11 @@ class RunContext:
     def positions(self) -> Positions:
         """Return what the positions of the source's log mean."""
         return source_engine(self.channel).positions
+
+    @cached_property
+    def types(self) -> TypeSystem:
+        """Return what the source's types do to values."""
+        return source_engine(self.channel).types
 
     @cached_property
     def source(self) -> Source:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.staging import (
     ROW_BYTES,
     ROWS_PER_SECTION,
@@ -36,7 +37,7 @@ def table(type_: str = "int4", *, with_key: bool = True) -> Table:
 
 
 def task(of: Table, files: tuple[RowFile, ...]) -> StageTask:
-    return StageTask("", "", "shop", files, LogKey(0, 0), LogKey(9, 0), of, of, NAME, "s")
+    return StageTask("postgresql://target", "", "shop", files, LogKey(0, 0), LogKey(9, 0), of, of, NAME, "s")
 
 
 def test_a_section_holds_no_more_than_its_buckets_can() -> None:
@@ -62,5 +63,5 @@ ALONE = {"keyless": (table(with_key=False), 0), "loose": (table("interval"), 0),
 def test_rows_that_belong_together_are_cut_for_one_task(of: Table, moved: int) -> None:
     """However many tasks there are at once: one has to hold all of them."""
     files = tuple(file(number, HALF, key_updates=moved) for number in range(8))
-    assert most_buckets(of, files, 64) == 1 == bucket_count(task(of, files), 64)
-    assert most_buckets(table(), [file(1, 1)], 64) == 64
+    assert most_buckets(of, files, 64, POSTGRES_TYPES) == 1 == bucket_count(task(of, files), 64)
+    assert most_buckets(table(), [file(1, 1)], 64, POSTGRES_TYPES) == 64

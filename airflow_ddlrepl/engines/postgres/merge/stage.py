@@ -25,14 +25,16 @@ from airflow_ddlrepl.engines.postgres.merge.key_numbers import numbered
 from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn, staged_columns
 from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
+from airflow_ddlrepl.engines.postgres.types.equality import equality
 from airflow_ddlrepl.engines.read_changes import StageReader
 from airflow_ddlrepl.engines.staging import StageTask, bucket_count, buckets_of, layout_of, sections
 from airflow_ddlrepl.errors import TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.integrate.equality import Equality, KeyColumn, equality
+from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.ports.types import Equality
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.transform.values import for_columns
 

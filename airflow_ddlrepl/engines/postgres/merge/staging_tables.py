@@ -13,7 +13,7 @@ from enum import StrEnum
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import InlineRows
-from airflow_ddlrepl.integrate.underlying import ENUM, schema_of, underlying
+from airflow_ddlrepl.engines.postgres.types.underlying import ENUM, schema_of, underlying
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind

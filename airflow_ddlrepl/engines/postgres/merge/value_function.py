@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.engines.postgres.connection.conditions import full
 from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
+from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.keys import key_rows, key_values
 from airflow_ddlrepl.integrate.presence import absent_columns
-from airflow_ddlrepl.integrate.underlying import underlying
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.transform.values import Transform, values
 

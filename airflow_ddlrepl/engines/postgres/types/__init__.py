@@ -1,0 +1,1 @@
+"""What PostgreSQL's types do to values: casts, equality, what stands below a domain."""
