@@ -8,56 +8,36 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.refresh.chunks import group_chunks
-from airflow_ddlrepl.trail.manifest import Blob
-from airflow_ddlrepl.transform.values import Transform
 
 log = logging.getLogger("ddlrepl")
-
-
-@dataclass(frozen=True, slots=True)
-class ArchivedChunk:
-    """Where a trail has what a COPY gave. files: one after the other. trail_url, channel: whose trail."""
-
-    trail_url: str = field(repr=False)
-    channel: str
-    files: tuple[Blob, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadTask:
     """One chunk to load; picklable, its text never shows a location.
 
-    snapshot: exported at the source, valid while its exporter lives. columns: (name at the source, name in the
-    shadow table). binary: COPY's format. token: of this refresh; chunk: unique in it. after: statements that are
-    run and committed with the rows, for a table that is one chunk; then its statistics are gathered.
-    kept: the rows are there, not at the source.
-    wanted: true for the rows to load; None: all. transform: what gives values of them on the way.
-    beside: of the table that has the rows, where `source_dsn` leads to the target.
+    rows: of the source's table, whose name errors tell. columns: of the shadow table, in the order of those that the
+    rows have. is_alike: do all of them have the types that they have at the source? token: of this refresh; chunk:
+    unique in it. after: statements that are run and committed with the rows, for a table that is one chunk; then its
+    statistics are gathered.
     """
 
-    source_dsn: str = field(repr=False)
     target_dsn: str = field(repr=False)
-    snapshot: str
+    rows: RowSource
     table: TableName
     shadow: TableName
-    columns: tuple[tuple[str, str], ...]
-    low_page: int
-    high_page: int | None
+    columns: tuple[str, ...]
     token: str
     chunk: str
-    binary: bool = True
+    is_alike: bool = True
     after: tuple[str, ...] = ()
-    kept: ArchivedChunk | None = None
-    wanted: Part | None = None
-    transform: Transform | None = None
-    beside: TableName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +65,8 @@ class FinishTask:
     statements: tuple[str, ...]
 
 
-Work = tuple[Table, int, LoadTask]
-"""One chunk: its table, its pages, the task that loads it."""
+Work = tuple[Table, LoadTask]
+"""One chunk: its table, and the task that loads it."""
 
 
 @dataclass
@@ -135,17 +115,17 @@ def load_tables(runner: Runner, work: Sequence[Work], finishing: Mapping[int, Fi
 
     finishing: by table id. size: bytes of all chunks. A table that the target refuses keeps no other from its rows.
     """
-    often = Counter(table.id for table, _, _ in work)
+    often = Counter(table.id for table, _ in work)
     tasks = [
-        replace(task, after=finishing[table.id].statements) if often[table.id] == 1 else task for table, _, task in work
+        replace(task, after=finishing[table.id].statements) if often[table.id] == 1 else task for table, task in work
     ]
-    groups = group_chunks([pages for _, pages, _ in work], runner.parallelism)
+    groups = group_chunks([task.rows.size for _, task in work], runner.parallelism)
     bundles = [tuple(tasks[place] for place in group) for group in groups]
     loads = Loads(dict.fromkeys(finishing, 0))
     for group, found in zip(groups, runner.map(load_chunks, bundles, "refresh", size=size), strict=True):
         for place, chunk in zip(group, found, strict=True):
             loads.add(work[place][0], chunk)
-    large = {table.id: table for table, _, _ in work if often[table.id] > 1 and table.id not in loads.refused}
+    large = {table.id: table for table, _ in work if often[table.id] > 1 and table.id not in loads.refused}
     with ThreadPoolExecutor(max(1, runner.parallelism)) as pool:  # the target works, we wait
         finished = pool.map(finish_shadow, [finishing[table_id] for table_id in large])
         for table, chunk in zip(large.values(), finished, strict=True):

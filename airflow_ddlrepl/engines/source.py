@@ -14,9 +14,11 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.trail.manifest import Part
+from airflow_ddlrepl.transform.values import Transform
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +99,16 @@ class LogWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceSnapshot:
-    """Rows of some tables as of one moment, readable by several tasks for as long as it is open.
+class RowSelection:
+    """What is read of a table: these columns, in this order, of the rows that a condition is true for.
 
-    name: by which the engine's tasks find it. snapshot: which transactions the rows contain. tables: those still
-    there. pages: how large each is, by table id.
+    condition: None: all rows. transform: what gives values of them.
     """
 
-    name: str
-    snapshot: Visibility
-    tables: tuple[Table, ...]
-    pages: Mapping[int, int]
+    table: Table
+    columns: tuple[str, ...]
+    condition: Condition | None = None
+    transform: Transform | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,33 @@ class ArchivePlace:
     trail_url: str = field(repr=False)
     channel: str
     folder: str
+
+
+class SourceSnapshot(Protocol):
+    """Rows of some tables as of one moment, readable by several tasks for as long as it is open."""
+
+    @property
+    def snapshot(self) -> Visibility:
+        """Return which transactions the rows contain."""
+        ...
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Return the tables that are still there, with their shapes at that moment."""
+        ...
+
+    @property
+    def sizes(self) -> Mapping[int, int]:
+        """Return how many bytes each table takes, by id."""
+        ...
+
+    def chunks(self, selection: RowSelection, most: int) -> Sequence[RowSource]:
+        """Return row sources that give each selected row once, of about `most` bytes each; at least one."""
+        ...
+
+    def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
+        """Write the rows of these tables into a trail."""
+        ...
 
 
 class Membership(Protocol):
@@ -326,10 +354,12 @@ class Source(Protocol):
         """Open a snapshot in which nobody can alter, truncate or drop these tables. timeline: as in LogWindow."""
         ...
 
-    def archive(
-        self, snapshot: SourceSnapshot, tables: Sequence[Table], place: ArchivePlace, runner: Runner
-    ) -> tuple[LoadedTable, ...]:
-        """Write the rows of these tables as the snapshot shows them into a trail."""
+    def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[RowSource]:
+        """Return the chunks of a table that `SourceSnapshot.archive` has written into a trail. Nothing is asked."""
+        ...
+
+    def rows(self, selection: RowSelection) -> RowSource:
+        """Return what gives the selected rows of a whole table, as they are when it is read."""
         ...
 
     def close(self) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
 from airflow_ddlrepl.engines.target_state import (
     Applied,
     Capabilities,
@@ -26,6 +27,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.ports.rows import RowSource
 
 
 class ServerFacts(Protocol):
@@ -95,7 +97,11 @@ class Loader(Protocol):
         ...
 
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
-        """Return the size of tables in pages, by the same key."""
+        """Return how many bytes tables take, by the same key."""
+        ...
+
+    def chunks(self, place: TableName, selection: RowSelection, most: int) -> Sequence[RowSource]:
+        """Return row sources over a table of ours that holds the source's rows, as `SourceSnapshot.chunks` does."""
         ...
 
     def drop(self, names: Collection[TableName]) -> None:
@@ -269,7 +275,7 @@ class Target(Protocol):
         """Open a session that loads tables; `claim` of a later run ends it."""
         ...
 
-    def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[Any]:
+    def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[SourceSnapshot]:
         """Export a snapshot of these tables of ours, to read them as a source's."""
         ...
 

@@ -12,10 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given as generated
-from hypothesis import strategies as st
 
-from airflow_ddlrepl.engines.postgres.load.transformed_rows import copied
 from airflow_ddlrepl.errors import TargetError, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
@@ -143,33 +140,3 @@ def test_functions_that_are_not_there(name: str) -> None:
     with pytest.raises(Unsupported) as caught:
         function_of(name, NAME)
     assert (caught.value.code, caught.value.table) == ("ADP-156", "public.t") and "PYTHONPATH" in caught.value.hint
-
-
-CELLS = st.lists(
-    st.lists(st.none() | st.text(st.characters(exclude_characters="\0", codec="utf-8")), min_size=2, max_size=2)
-)
-
-
-@generated(CELLS)
-def test_copy_reads_back_what_was_written(rows: list[list[str | None]]) -> None:
-    """By the rules of COPY's text format."""
-    columns = [pa.array([row[number] for row in rows], pa.string()) for number in (0, 1)]
-    lines = copied(columns, len(rows)).decode().split("\n")
-    assert lines.pop() == ""
-    assert [[read(cell) for cell in line.split("\t")] for line in lines] == rows
-
-
-def read(cell: str) -> str | None:
-    if cell == "\\N":
-        return None
-    found, at = "", 0
-    while at < len(cell):
-        step = 2 if cell[at] == "\\" else 1
-        found += {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}[cell[at + 1]] if step == 2 else cell[at]
-        at += step
-    assert "\r" not in cell
-    return found
-
-
-def test_rows_without_columns_are_rows_all_the_same() -> None:
-    assert copied([], 3) == b"\n\n\n"

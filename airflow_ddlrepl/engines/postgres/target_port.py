@@ -39,7 +39,7 @@ from airflow_ddlrepl.model.table import Column, Table
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
     from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
-    from airflow_ddlrepl.engines.source import SourceSnapshot
+    from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot
 
 _IDS = """
 SELECT c.oid::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -165,7 +165,7 @@ class PostgresTarget(Target):
             yield connection
 
     @contextmanager
-    def snapshot(self, names: Sequence[TableName], token: int) -> Iterator[SourceSnapshot]:
+    def snapshot(self, names: Sequence[TableName], token: int) -> Iterator[ExportedSnapshot]:
         from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
 
         rows = self.connection.execute(_IDS, [[name.schema for name in names], [name.name for name in names]])

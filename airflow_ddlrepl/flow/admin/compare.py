@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.refresh.chunks import PAGE_BYTES, group_chunks
+from airflow_ddlrepl.refresh.chunks import group_chunks
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -71,29 +71,28 @@ def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
 
 def _compared(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport]:
     """The tasks' reports, in their order. A large table is compared alone, small ones of one target together."""
-    pages = _pages(run, tasks)
+    sizes = _sizes(run, tasks)
     by_target: dict[str, list[int]] = {}
     for place, task in enumerate(tasks):
         by_target.setdefault(task.target_dsn, []).append(place)
     bundles = []
     for places in by_target.values():
-        groups = group_chunks([pages[tasks[place].source.id] for place in places], run.runner.parallelism)
+        groups = group_chunks([sizes[tasks[place].source.id] for place in places], run.runner.parallelism)
         for group in groups:
             bundles += [[places[i] for i in group[at : at + AT_ONCE]] for at in range(0, len(group), AT_ONCE)]
     found = run.runner.map(
         compare_tables,
         [[tasks[place] for place in bundle] for bundle in bundles],
         "compare",
-        size=sum(pages[task.source.id] for task in tasks) * PAGE_BYTES,
+        size=sum(sizes[task.source.id] for task in tasks),
     )
     reports = dict(zip(chain(*bundles), chain(*found), strict=True))
     return [reports[place] for place in range(len(tasks))]
 
 
-def _pages(run: RunContext, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
-    """What the tables take at the source, by id; nothing where one is locked, which its comparison will say."""
-    found = run.source.catalog.sizes([task.source.id for task in tasks])
-    return Counter({table_id: size // PAGE_BYTES for table_id, size in found.items()})
+def _sizes(run: RunContext, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
+    """Bytes of the tables at the source, by id; nothing where one is locked, which its comparison will say."""
+    return Counter(run.source.catalog.sizes([task.source.id for task in tasks]))
 
 
 def _tables(run: RunContext, patterns: Sequence[str]) -> list[Table]:

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from airflow_ddlrepl.engines.loading import LoadTask
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.refresh.chunks import Chunk, cut_chunks, pages_of
 
 
 def beside(shadow: TableName) -> TableName:
@@ -48,14 +46,3 @@ def tables_beside(loader: Loader, shapes: Mapping[TableName, Table]) -> Iterator
     yield
     if shapes:
         loader.drop(shapes)
-
-
-def read_again(loader: Loader, tasks: Mapping[int, LoadTask], parallelism: int) -> list[tuple[int, int, LoadTask]]:
-    """What reads the rows that lie beside: the table's id, the pages, the task, per chunk. tasks: for whole tables."""
-    pages = loader.sizes({i: task.beside or task.table for i, task in tasks.items()})
-    chunks = cut_chunks(pages, parallelism) if pages else []
-    return [(c.table_id, pages_of(c, pages), _part(tasks[c.table_id], c)) for c in chunks]
-
-
-def _part(task: LoadTask, chunk: Chunk) -> LoadTask:
-    return replace(task, low_page=chunk.low, high_page=chunk.high, chunk=f"{task.chunk}/{chunk.number}")

@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from airflow_ddlrepl.config.sections.policies import ExistingTables
-from airflow_ddlrepl.engines.source import SourceSnapshot
 from airflow_ddlrepl.engines.target_state import WAITING, Applied, Move, StateChange, TargetState
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.advance import bring, to_the_end
 from airflow_ddlrepl.flow.apply.transaction import raise_stop
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
+from airflow_ddlrepl.flow.refresh.row_origin import ShapesAtTarget
+from airflow_ddlrepl.flow.refresh.table_loader import TableLoader
 from airflow_ddlrepl.flow.rewind.preview import names_on_the_way, waiting_tables
-from airflow_ddlrepl.flow.rewind.restore import Restore
+from airflow_ddlrepl.flow.rewind.restore import ArchivedTables
 from airflow_ddlrepl.flow.rewind.route import RestorePoint, RewindRoute
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
 
 WAITING_AT_ONCE = 16  # for the answers of an object store
 
@@ -179,10 +179,10 @@ def _restore(run: RunContext, into: str, way: RewindRoute, stop: RestorePoint) -
     with run.target(into).loading(run.token) as loader:
         there = run.target(into).state().table_states
         due = {k.table.id: k for k in stop.tables if k.table.id in there and way.takes(stop.load, there[k.table.id])}
-        pages = {i: -(-sum(b.size for files in kept.chunks for b in files) // PAGE_BYTES) for i, kept in due.items()}
-        tables = tuple(kept.table for kept in due.values())
-        source = SourceSnapshot("", stop.load.snapshot, tables, pages)
-        done = Restore(run, into, loader, source, there, due).run()
+        tables = [kept.table for kept in due.values()]
+        shapes = ShapesAtTarget(run, into, loader.facts, there, tables, stop.load.snapshot)
+        origin = ArchivedTables(run, into, loader, shapes, due)
+        done = TableLoader(run, into, loader, origin, there).run()
     record(run, into)
     reach("rewind.restored")
     return done

@@ -1,183 +1,167 @@
-"""Restoring: tables of a replay get the rows that a refresh has kept in the trail."""
+"""Archived rows as the origin of a refresh: tables of a rewind get the rows that a load has archived in the trail."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
-from airflow_ddlrepl.engines.loading import ArchivedChunk, LoadTask, load_chunks
+from airflow_ddlrepl.engines.loading import load_chunks
+from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.errors import CannotAdapt
-from airflow_ddlrepl.flow.mapping.row_filters import condition_at
-from airflow_ddlrepl.flow.mapping.value_functions import transform_at
-from airflow_ddlrepl.flow.refresh.refresh import Refresh
-from airflow_ddlrepl.flow.rewind.raw_rows import beside, kept_shape, read_again, require_kept, tables_beside
+from airflow_ddlrepl.flow.refresh.row_origin import Chunk, Pairs, RowOrigin, ShapesAtTarget, TableLoad
+from airflow_ddlrepl.flow.refresh.table_loader import load_tasks
+from airflow_ddlrepl.flow.rewind.raw_rows import beside, kept_shape, require_kept, tables_beside
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.refresh.chunks import PAGE_BYTES, Chunk
+from airflow_ddlrepl.refresh.chunks import chunk_bytes
 from airflow_ddlrepl.trail.loads import LoadedTable
-from airflow_ddlrepl.transform.values import Transform
 
 
 @dataclass
-class Restore(Refresh):
-    """A refresh whose rows come from the trail. kept: by table id."""
+class ArchivedTables(RowOrigin):
+    """Archived rows are loaded whole; what the target does not take of them is removed before anybody sees it.
 
+    Where a function gives values, they are loaded beside the table first, and read from there. kept: by table id.
+    """
+
+    context: RunContext
+    into: str
+    loader: Loader
+    shapes: ShapesAtTarget
     kept: Mapping[int, LoadedTable]
 
-    def work(self, tables: Sequence[Table]) -> list[tuple[Table, int, LoadTask]]:
-        """Each chunk as it was kept; of rows that are read again, as they are read."""
-        by_id = {table.id: table for table in tables}
-        again = {i: self._reading(table) for i, table in by_id.items() if self._is_read(table)}
-        parts = read_again(self.loader, again, self.context.runner.parallelism)
-        found = [(by_id[i], pages, task) for i, pages, task in parts]
-        for table in tables:
-            if table.id not in again:
-                tasks = self._kept_tasks(table, self.shadow(table), self._columns(table, self.shadow_shape(table)))
-                share = -(-self.source.pages[table.id] // max(1, len(tasks)))
-                found += [(table, share, task) for task in tasks]
-        return found
+    @property
+    def tables(self) -> Sequence[Table]:
+        return self.shapes.tables
 
-    def _kept_tasks(self, table: Table, into: TableName, columns: tuple[tuple[str, str], ...]) -> list[LoadTask]:
-        kept = self.kept[table.id]
-        return [
-            LoadTask(
-                source_dsn="",
-                target_dsn=self.context.target(self.into).location,
-                snapshot="",
-                table=table.name,
-                shadow=into,
-                columns=columns,
-                low_page=0,
-                high_page=None,
-                token=str(self.context.token),
-                chunk=f"{self.holder}/{table.id}/{number}",
-                binary=kept.is_binary,
-                kept=ArchivedChunk(self.context.channel.trail, self.context.channel.name, files),
-            )
-            for number, files in enumerate(kept.chunks)
-        ]
+    @property
+    def sizes(self) -> Mapping[int, int]:
+        return {i: sum(file.size for files in kept.chunks for file in files) for i, kept in self.kept.items()}
 
-    def _load(self, tables: Sequence[Table]) -> dict[int, int]:
-        """Rows that a function gives values of are loaded beside as they were kept, and read from there."""
-        shapes = {t.id: kept_shape(self._whole(t), self.kept[t.id].columns) for t in tables if self._is_read(t)}
-        places = {table.id: beside(self.shadow(table)) for table in tables if table.id in shapes}
-        with tables_beside(self.loader, {places[i]: shape for i, shape in shapes.items()}):
-            tasks = [
-                task
-                for table in tables
-                if table.id in shapes
-                for task in self._kept_tasks(table, places[table.id], self._columns(table, shapes[table.id]))
-            ]
-            bundles = [(task,) for task in tasks]
-            for (chunk,) in self.context.runner.map(load_chunks, bundles, "restore", size=self._size(shapes)):
-                if chunk.error is not None:
-                    raise chunk.error
-            return super()._load(tables)
+    def load_of(self, table: Table) -> TableLoad:
+        """Return what is loaded. Whether the log has whole rows matters to the log's rows alone: it is not asked."""
+        return self.shapes.load_of(table)
 
-    def _size(self, of: Iterable[int]) -> int:
-        return sum(self.source.pages[table_id] for table_id in of) * PAGE_BYTES
+    @contextmanager
+    def chunks(self, loads: Sequence[TableLoad]) -> Iterator[Sequence[Chunk]]:
+        transformed = [load for load in loads if _is_transformed(load)]
+        places = {load.table.id: beside(self.loader.shadow(load.table.id)) for load in transformed}
+        shapes = {load.table.id: kept_shape(self._whole(load.table), self._kept(load).columns) for load in transformed}
+        plain = [load for load in loads if not _is_transformed(load)]
+        found = [chunk for load in plain for chunk in self._archived(load, self.shadow_shape(load))]
+        with tables_beside(self.loader, {place: shapes[i] for i, place in places.items()}):
+            raw = [chunk for load in transformed for chunk in self._archived(load, shapes[load.table.id])]
+            self._load_beside([(chunk, places[chunk.load.table.id]) for chunk in raw])
+            sizes = self.loader.sizes(places)
+            most = chunk_bytes(sizes.values(), self.context.runner.parallelism)
+            for load in transformed:
+                found += self._transformed(load, places[load.table.id], most)
+            yield sorted(found, key=lambda chunk: -chunk.rows.size)
 
-    def _is_read(self, table: Table) -> bool:
-        return not table.is_partitioned and self.transforms[table.id] is not None
+    def _kept(self, load: TableLoad) -> LoadedTable:
+        return self.kept[load.table.id]
 
-    def _reading(self, table: Table) -> LoadTask:
-        """All of the rows that lie beside. Raises CannotAdapt REW-103 where a column was not kept."""
-        condition, transform = condition_at(self.context.channel, self.into, table), self.transforms[table.id]
-        require_kept(table, transform.reads if transform else (), self.kept[table.id].columns)
-        return replace(
-            self._task(table, Chunk(table.id, 0, 0, None)),
-            source_dsn=self.context.target(self.into).location,
-            beside=beside(self.shadow(table)),
-            chunk=f"{self.holder}/{table.id}",
-            wanted=condition,
-        )
+    def _archived(self, load: TableLoad, shape: Table) -> list[Chunk]:
+        """All chunks of a table as they were archived, for a table of this shape."""
+        columns = self._columns(load, shape)
+        channel = self.context.channel
+        found = self.context.source.archived(channel.trail, channel.name, self._kept(load))
+        return [Chunk(load, rows, columns) for rows in found]
 
-    def shadow_shape(self, table: Table) -> Table:
-        """As what was kept: with the columns that are not to be here, and types as they were there."""
-        if self._is_read(table):
-            return super().shadow_shape(table)
-        shape, spare, narrow = self.after[table.id].shape, self._spare(table), self._narrow(table)
+    def _load_beside(self, chunks: Sequence[tuple[Chunk, TableName]]) -> None:
+        bundles = [(task,) for task in load_tasks(self.context, self.into, chunks)]
+        size = sum(chunk.rows.size for chunk, _ in chunks)
+        for (chunk,) in self.context.runner.map(load_chunks, bundles, "restore", size=size):
+            if chunk.error is not None:
+                raise chunk.error
+
+    def _transformed(self, load: TableLoad, place: TableName, most: int) -> list[Chunk]:
+        """The rows that lie beside, with their values. Raises CannotAdapt REW-103 where a column was not archived."""
+        require_kept(load.table, load.transform.reads if load.transform else (), self._kept(load).columns)
+        columns = tuple(theirs.name for theirs, _ in load.columns)
+        selection = RowSelection(load.table, columns, load.condition, load.transform)
+        return [Chunk(load, rows, load.columns) for rows in self.loader.chunks(place, selection, most)]
+
+    def shadow_shape(self, load: TableLoad) -> Table:
+        """Return the layout of the archived rows: with columns that are not to be here, and types as they were."""
+        if _is_transformed(load):
+            return load.after.shape
+        shape, spare, narrow = load.after.shape, self._spare(load), self._narrow(load)
         if not spare and not narrow:
             return shape
         columns = [narrow.get(column.id, column) for column in (*shape.columns, *spare.values())]
-        whole = self._whole(table).types
+        whole = self._whole(load.table).types
         return shape.with_(
             columns=tuple(sorted(columns, key=lambda column: column.id)),
             types=tuple({of.oid: of for of in (*shape.types, *whole)}.values()),
         )
 
-    def finish(self, table: Table) -> tuple[str, ...]:
-        if self._is_read(table):
-            return super().finish(table)
-        shape, render = self.shadow_shape(table).with_(name=self.shadow(table)), self.renderer
-        dropped = (render.sql(DropColumn(column), shape) for column in self._spare(table).values())
-        widened = (render.sql(change, shape) for change in self._widened(table))
-        return (*self._restricted(table), *chain.from_iterable((*dropped, *widened)), *super().finish(table))
+    def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
+        if _is_transformed(load):
+            return ()
+        shape = self.shadow_shape(load)
+        render, named = self.context.target(self.into).renderer(), shape.with_(name=shadow)
+        dropped = (render.sql(DropColumn(column), named) for column in self._spare(load).values())
+        widened = (render.sql(change, named) for change in self._widened(load))
+        return (*self._restricted(load, shape, shadow), *chain.from_iterable((*dropped, *widened)))
 
-    def transform(self, table: Table) -> Transform | None:
-        """Whether the log told whole rows then matters to the log's rows alone."""
-        return transform_at(self.context.channel, self.into, table)
+    def _restricted(self, load: TableLoad, shape: Table, shadow: TableName) -> Sequence[str]:
+        """Rows that the condition is not true for go while every archived column is there."""
+        if load.condition is None:
+            return ()
+        ours = {column.id: column for column in shape.columns}
+        here = {column.name: (column, ours[column.id]) for column in load.table.columns if column.id in ours}
+        return self.loader.removing_unlike(shadow, load.condition, here)
 
-    def rows_wanted(self, table: Table) -> Part | None:
-        """What is kept is loaded whole: `finish` takes away what is not wanted."""
-        return None
-
-    def _restricted(self, table: Table) -> Iterator[str]:
-        """Rows that the condition is not true for go while every kept column is there."""
-        condition = condition_at(self.context.channel, self.into, table)
-        if condition is None or table.is_partitioned:
-            return
-        ours = {column.id: column for column in self.shadow_shape(table).columns}
-        here = {column.name: (column, ours[column.id]) for column in table.columns if column.id in ours}
-        yield from self.loader.removing_unlike(self.shadow(table), condition, here)
-
-    def _widened(self, table: Table) -> Iterator[SchemaChange]:
-        wanted = self.after[table.id].shape
-        for before in self._narrow(table).values():
-            now = wanted.column(before.id)
+    def _widened(self, load: TableLoad) -> Iterator[SchemaChange]:
+        for before in self._narrow(load).values():
+            now = load.after.shape.column(before.id)
             yield ChangeType(now.id, now.name, before, now.type, now.collation)
             if now.default:
                 yield ChangeDefault(now.id, now.name, None, now.default)
 
     def _whole(self, table: Table) -> Table:
         """With all columns, under the source's names."""
-        facts = TargetFacts(server_version=self.present.version, extensions=self.present.extensions)
-        return target_shape(table, facts=facts)
+        there = self.shapes.facts
+        return target_shape(table, facts=TargetFacts(server_version=there.version, extensions=there.extensions))
 
-    def _spare(self, table: Table) -> dict[int, Column]:
-        """Columns that were kept and that get no values here, as the shadow table has them until it is loaded."""
-        shape = self.after[table.id].shape
-        filled = {c.id for c in shape.columns} & {c.id for c in self.read(table).columns}
-        absent = {c.id for c in table.columns if c.name in self.kept[table.id].columns} - filled
+    def _spare(self, load: TableLoad) -> dict[int, Column]:
+        """Columns that were archived and that get no values here, as the shadow table has them until it is loaded."""
+        shape = load.after.shape
+        filled = {c.id for c in shape.columns} & {c.id for c in load.read.columns}
+        absent = {c.id for c in load.table.columns if c.name in self._kept(load).columns} - filled
         taken = {column.name for column in shape.columns}
-        spare = [column for column in self._whole(table).columns if column.id in absent]
+        spare = [column for column in self._whole(load.table).columns if column.id in absent]
         return {c.id: Column(c.id, free_name(f"absent_{c.id}", taken), c.type, collation=c.collation) for c in spare}
 
-    def _narrow(self, table: Table) -> dict[int, Column]:
-        """Columns whose rows were kept in the binary format of another type than they have here, with that type."""
-        if not self.kept[table.id].is_binary:
+    def _narrow(self, load: TableLoad) -> dict[int, Column]:
+        """Columns whose rows were archived in the binary format of another type than they have here, with that type."""
+        if not self._kept(load).is_binary:
             return {}
-        there, here = ({c.id: c for c in shape.columns} for shape in (self._whole(table), self.after[table.id].shape))
-        typed = {c.id: (there[c.id], here[c.id]) for c in table.columns if c.id in there and c.id in here}
+        shapes = (self._whole(load.table), load.after.shape)
+        there, here = ({c.id: c for c in shape.columns} for shape in shapes)
+        typed = {c.id: (there[c.id], here[c.id]) for c in load.table.columns if c.id in there and c.id in here}
         return {
             i: replace(ours, type=theirs.type, collation=theirs.collation, default=None)
             for i, (theirs, ours) in typed.items()
             if not ours.generated and theirs.type.text != ours.type.text
         }
 
-    def _columns(self, table: Table, shape: Table) -> tuple[tuple[str, str], ...]:
-        """The kept columns and what they are called here. Raises CannotAdapt REW-103 where one does not fit."""
-        kept = self.kept[table.id]
-        theirs = {column.name: column for column in table.columns}
+    def _columns(self, load: TableLoad, shape: Table) -> Pairs:
+        """The archived columns, each with what takes its values. Raises CannotAdapt REW-103 where one does not fit."""
+        kept = self._kept(load)
+        theirs = {column.name: column for column in load.table.columns}
         ours = {column.id: column for column in shape.columns}
         found = []
         for name in kept.columns:
@@ -186,8 +170,12 @@ class Restore(Refresh):
                 raise CannotAdapt(
                     f"column {name} can't take the rows that were kept of type {theirs[name].type.text}",
                     code="REW-103",
-                    table=table.name,
-                    hint=f"the replay {self.target.name} lacks what the type needs (an extension?): create it there",
+                    table=load.table.name,
+                    hint=f"the replay {self.into} lacks what the type needs (an extension?): create it there",
                 )
-            found.append((name, column.name))
-        return tuple(found)
+            found.append((theirs[name], column))
+        return found
+
+
+def _is_transformed(load: TableLoad) -> bool:
+    return not load.table.is_partitioned and load.transform is not None

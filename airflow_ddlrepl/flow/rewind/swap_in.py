@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
-from airflow_ddlrepl.config.condition.expression import Part
-from airflow_ddlrepl.engines.loading import LoadTask
 from airflow_ddlrepl.engines.source import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.refresh.refresh import Refresh
+from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, TableLoad
+from airflow_ddlrepl.flow.refresh.source_rows import chunks_of
+from airflow_ddlrepl.flow.refresh.table_loader import TableLoader
 from airflow_ddlrepl.flow.rewind.route import RewindRoute
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import claim
@@ -25,8 +26,6 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.refresh.chunks import Chunk
-from airflow_ddlrepl.transform.values import Transform
 
 
 def as_target(run: RunContext, target: str) -> RunContext:
@@ -76,15 +75,9 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
         _refuse_other_parents(before, after)
         _refuse_left_alone(run, target, before, after, way)
         with built_at.snapshot([table_state.name for table_state in wanted.values()], run.token) as place:
-            pages = _pages(place, wanted)
-            source = SourceSnapshot(place.name, place.snapshot, tuple(s.shape for s in come.values()), pages)
-            nothing = {
-                i: replace(table_state, state=TableStatus.NEW) for i, table_state in after.items() if i not in before
-            }
-            there = {i: table_state.name for i, table_state in wanted.items()}
-            placed = _Reinstate(
-                run, target, loader, source, {**nothing, **before}, after, built_at.location, there
-            ).run()
+            nothing = {i: replace(one, state=TableStatus.NEW) for i, one in after.items() if i not in before}
+            origin = BuiltTables(run, place, wanted, after, [one.shape for one in come.values()])
+            placed = TableLoader(run, target, loader, origin, {**nothing, **before}).run()
     reach("rewind.placed")
     record(run, target)
     _tell_differences(run, target, replay, [table_state.table_id for table_state, _ in placed])
@@ -185,36 +178,44 @@ def _refuse_left_alone(
             )
 
 
-def _pages(place: SourceSnapshot, wanted: Mapping[int, TableState]) -> dict[int, int]:
-    by_name = {table.name: place.pages[table.id] for table in place.tables}
-    return {i: by_name[table_state.name] for i, table_state in wanted.items()}
-
-
 @dataclass
-class _Reinstate(Refresh):
-    """A refresh whose rows come from a replay.
+class BuiltTables(RowOrigin):
+    """Tables that a rewind has built, as the origin of a refresh: they hold what the target is to have, and no more.
 
-    found: how the tables stand afterwards, by id. place: the database of the replay. there: what they are called in it.
+    place: has their rows. built: how they stand there; found: how they will stand at the target; both by id.
+    tables: with the names of the target.
     """
 
+    context: RunContext
+    place: SourceSnapshot
+    built: Mapping[int, TableState]
     found: Mapping[int, TableState]
-    place: str = field(repr=False)
-    there: Mapping[int, TableName]
+    built_tables: Sequence[Table]
 
-    def _after(self, table: Table) -> TableState:
-        return self.found[table.id]
+    @property
+    def tables(self) -> Sequence[Table]:
+        return self.built_tables
 
-    def read(self, table: Table) -> Table:
-        """All that the replay has."""
-        return table
+    @property
+    def sizes(self) -> Mapping[int, int]:
+        return {i: self.place.sizes[table.id] for i, table in self._there().items()}
 
-    def rows_wanted(self, table: Table) -> Part | None:
-        """All that the replay has: it took those alone that the condition is true for."""
-        return None
+    def _there(self) -> dict[int, Table]:
+        """The built tables as they are called where they are, by the id at the source."""
+        by_name = {table.name: table for table in self.place.tables}
+        return {i: by_name[state.name] for i, state in self.built.items()}
 
-    def transform(self, table: Table) -> Transform | None:
-        """The replay has the values already that a function gives."""
-        return None
+    def load_of(self, table: Table) -> TableLoad:
+        return TableLoad(table, self.found[table.id], table)
 
-    def _task(self, table: Table, chunk: Chunk) -> LoadTask:
-        return replace(super()._task(table, chunk), source_dsn=self.place, table=self.there[table.id])
+    def shadow_shape(self, load: TableLoad) -> Table:
+        return load.after.shape
+
+    def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
+        return ()
+
+    @contextmanager
+    def chunks(self, loads: Sequence[TableLoad]) -> Iterator[Sequence[Chunk]]:
+        there = self._there()
+        tables = [(load, there[load.table.id]) for load in loads]
+        yield chunks_of(self.place, tables, self.context.runner.parallelism)

@@ -14,7 +14,6 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
 from airflow_ddlrepl.trail.loads import Load, load_folder, load_name, publish, readable_loads, sweep_loads
 
 
@@ -30,10 +29,10 @@ def save(run: RunContext, source: SourceSnapshot, position: Position, why: str, 
     taken = run.source.clock()
     sweep_loads(run.trail, run.epoch, run.token)
     name = load_name(position, run.token, why)
-    size = sum(source.pages[table.id] for table in tables if not table.is_partitioned) * PAGE_BYTES
+    size = sum(source.sizes[table.id] for table in tables if not table.is_partitioned)
     place = ArchivePlace(run.channel.trail, run.channel.name, load_folder(run.epoch, name))
     with needing(size, "of the source's tables are kept in the trail"):
-        found = run.source.archive(source, tables, place, run.runner)
+        found = source.archive(tables, place, run.runner)
     reach("save.written")
     run.check_lock()
     publish(run.trail, Load(run.epoch, name, position, source.snapshot, taken, found))

@@ -269,13 +269,13 @@ def test_a_target_with_another_encoding(databases: Any, latin: str, tmp_path: Pa
     assert replica.rows("select count(*) from t where note = 'ß' || id") == [(9999,)]
 
 
-@pytest.mark.parametrize("alone", [128, 0], ids=["small", "each alone"])
+@pytest.mark.parametrize("alone", [1 << 20, 0], ids=["small", "each alone"])
 def test_many_tables_are_compared_a_few_at_a_time(
     databases: Any, tmp_path: Path, alone: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each report is of its own table, in the order of their names; one that is missing keeps none from being read."""
     monkeypatch.setattr("airflow_ddlrepl.flow.admin.compare.AT_ONCE", 3)
-    monkeypatch.setattr("airflow_ddlrepl.refresh.chunks.LARGE_CHUNK_PAGES", alone)
+    monkeypatch.setattr("airflow_ddlrepl.refresh.chunks.LARGE_CHUNK_BYTES", alone)
     replica = Replica(databases.source, databases.target, channel_file(tmp_path, databases.source, databases.target))
     for number in range(8):
         replica.at_source(f"CREATE TABLE t{number} AS SELECT generate_series(1, {number}) AS id")

@@ -193,7 +193,7 @@ def test_an_empty_table_is_used(replica: Replica) -> None:
 
 def test_loaded_rows_that_take_no_key(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table that is loaded in chunks gets its key afterwards. The target's table stays, and the next run loads it."""
-    monkeypatch.setattr(chunks, "MINIMUM_PAGES", 1)
+    monkeypatch.setattr(chunks, "MINIMUM_BYTES", 8192)
     replica.at_source("create table t (id int primary key, x text)", "insert into t values (1)")
     replica.activate()
     replica.at_source("insert into t select i, repeat('x', 1000) from generate_series(2, 100) i")

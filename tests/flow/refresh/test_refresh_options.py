@@ -14,7 +14,7 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.engines.postgres.connection.connect import parameters
 from airflow_ddlrepl.errors import CannotAdapt, ConfigError, Fenced
-from airflow_ddlrepl.flow.refresh.refresh import Refresh
+from airflow_ddlrepl.flow.refresh.table_loader import TableLoader
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.spark.jobs import refresh as job
 from tests.support.crashing import die
@@ -304,9 +304,9 @@ def test_targets_at_a_time(
     replica.activate()
     running: set[str] = set()
     most: list[int] = []
-    load = Refresh.run
+    load = TableLoader.run
 
-    def counted(self: Refresh) -> Any:
+    def counted(self: TableLoader) -> Any:
         running.add(self.into)
         time.sleep(0.5)
         most.append(len(running))
@@ -315,7 +315,7 @@ def test_targets_at_a_time(
         finally:
             running.discard(self.into)
 
-    monkeypatch.setattr(Refresh, "run", counted)
+    monkeypatch.setattr(TableLoader, "run", counted)
     replica.at_source("ALTER TABLE t ALTER v TYPE int USING length(v)")
     assert replica.settle().refresh.tables == {"public.t": 1000}
     assert max(most) == at_once and len(most) == len(names)

@@ -22,9 +22,11 @@ from airflow_ddlrepl.engines.postgres.load import swap
 from airflow_ddlrepl.engines.postgres.load.archive_chunk import ArchiveTask, archive_chunks
 from airflow_ddlrepl.engines.postgres.load.load_chunk import load_chunks
 from airflow_ddlrepl.engines.postgres.load.swap import make_shadow
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.source import exported_snapshot as exporting
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
 from airflow_ddlrepl.engines.postgres.target import state
+from airflow_ddlrepl.engines.source import RowSelection
 from airflow_ddlrepl.errors import DdlReplError, Fenced, SourceError, TargetError
 from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh
 from airflow_ddlrepl.model.names import TableName
@@ -120,7 +122,7 @@ def test_the_snapshot_and_the_log_share_no_transaction_and_miss_none(databases: 
 
 def test_writers_go_on(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inserts, updates of keys and of values, deletes while tables are loaded: integrate goes on from exactly there."""
-    monkeypatch.setattr(chunks, "MINIMUM_PAGES", 1)
+    monkeypatch.setattr(chunks, "MINIMUM_BYTES", 8192)
     replica.at_source(
         "create table t (id bigint primary key, n int not null, pad text)",
         "create table no_key (a int, b text)",
@@ -189,20 +191,15 @@ def chunk(databases: Any) -> Iterator[LoadTask]:
     )
     with connect(databases.target) as connection, source_snapshot(databases.source, _ids(databases.source)) as source:
         state.prepare(connection, "c", Position(0), 0, 1)
-        make_shadow(connection, source.tables[0], SHADOW)
-        columns = (("id", "id"), ("pad", "pad"))
-        yield LoadTask(
-            databases.source,
-            databases.target,
-            source.name,
-            source.tables[0].name,
-            SHADOW,
-            columns,
-            0,
-            None,
-            "1",
-            "c/1/0",
-        )
+        (table,) = source.tables
+        make_shadow(connection, table, SHADOW)
+        (rows,) = source.chunks(RowSelection(table, ("id", "pad")), 1 << 30)
+        yield LoadTask(databases.target, rows, table.name, SHADOW, ("id", "pad"), "1", "c/1/0")
+
+
+def with_rows(task: LoadTask, **changes: Any) -> LoadTask:
+    assert isinstance(task.rows, TableRows)
+    return replace(task, rows=replace(task.rows, **changes))
 
 
 def load_chunk(task: LoadTask) -> int:
@@ -240,7 +237,7 @@ def test_a_shadow_made_again_is_loaded_again(chunk: LoadTask, databases: Any) ->
 
 def test_chunks_cover_every_row_once(chunk: LoadTask, databases: Any) -> None:
     cuts = [(0, 7), (7, 8), (8, 20), (20, None)]
-    parts = [replace(chunk, low_page=low, high_page=high, chunk=f"c/1/{low}") for low, high in cuts]
+    parts = [replace(with_rows(chunk, low_page=low, high_page=high), chunk=f"c/1/{low}") for low, high in cuts]
     counts = [load_chunk(part) for part in parts]
     assert all(counts) and sum(counts) == 5000
     with psycopg.connect(databases.target) as connection:
@@ -249,10 +246,10 @@ def test_chunks_cover_every_row_once(chunk: LoadTask, databases: Any) -> None:
 
 def test_failures_of_either_side_are_told_apart(chunk: LoadTask, databases: Any) -> None:
     with pytest.raises(SourceError) as caught:
-        load_chunk(replace(chunk, snapshot="00000003-0000001B-1"))
+        load_chunk(with_rows(chunk, snapshot="00000003-0000001B-1"))
     assert caught.value.code == "SRC-170"
     with pytest.raises(SourceError, match="nowhere"):
-        load_chunk(replace(chunk, table=TableName("public", "nowhere")))
+        load_chunk(with_rows(chunk, place=TableName("public", "nowhere")))
     run(databases.target, "alter table ddlrepl.r_test add check (id < 4000)")
     with pytest.raises(TargetError, match="check constraint") as refused:
         load_chunk(chunk)
@@ -267,9 +264,10 @@ def test_failures_of_either_side_are_told_apart(chunk: LoadTask, databases: Any)
 def test_the_table_that_can_not_be_kept_is_named(chunk: LoadTask, tmp_path: Path) -> None:
     """Not the first one that the task is about."""
     place = (str(tmp_path), "c", f"{load_folder(0, 'x')}/1-0")
-    first = ArchiveTask(chunk.source_dsn, chunk.snapshot, chunk.table, ("id",), 0, None, True, *place)
+    nowhere = TableName("public", "nowhere")
+    rows = [one.rows for one in (chunk, with_rows(chunk, place=nowhere, table=nowhere))]
     with pytest.raises(SourceError, match="SRC-170") as refused:
-        archive_chunks([first, replace(first, table=TableName("public", "nowhere"))])
+        archive_chunks([ArchiveTask(one, *place) for one in rows if isinstance(one, TableRows)])
     assert refused.value.table == "public.nowhere"
 
 
@@ -288,7 +286,7 @@ def test_a_source_that_dies_in_the_middle(chunk: LoadTask, databases: Any) -> No
         thread = threading.Thread(target=end)
         thread.start()
         with pytest.raises(SourceError) as caught:
-            load_chunk(replace(chunk, snapshot=source.name))
+            load_chunk(with_rows(chunk, snapshot=source.name))
         thread.join()
     assert caught.value.code == "SRC-170" and _count(databases.target) == 0
 

@@ -78,7 +78,7 @@ def test_rows_whose_statistics_can_not_be_gathered_are_loaded(
     databases: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, rows: int
 ) -> None:
     """ANALYZE takes the length of ranges as double precision."""
-    monkeypatch.setattr(chunks, "MINIMUM_PAGES", 16)
+    monkeypatch.setattr(chunks, "MINIMUM_BYTES", 16 * 8192)
     replica = new_replica(
         databases,
         tmp_path,

@@ -65,7 +65,7 @@ def _compared(task: CompareTask, present: ServerFacts, here: Connection[Any], th
 def _transformed(task: CompareTask, transform: Transform, found: Table, there: Connection[Any]) -> TableReport:
     """With the source's rows as a function has them at the target."""
     places = (task.source_dsn, task.target_dsn)
-    with transformed_copy(*places, task.source, task.shape, transform, where(task.rows)) as (here, copied):
+    with transformed_copy(*places, task.source, task.shape, transform, task.rows) as (here, copied):
         as_copied = replace(task, source=copied, wanted=task.wanted or task.source, rows=None)
         return replace(_Comparer(as_copied, found, here, there).report(), table=task.source.name)
 

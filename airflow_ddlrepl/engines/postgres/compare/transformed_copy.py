@@ -10,15 +10,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, copy_in, feed
+from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.ddl.columns import define
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
-from airflow_ddlrepl.engines.postgres.load.transformed_rows import Rows, transformed_rows
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, text_batches
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -32,11 +34,11 @@ NAME = TableName("pg_temp", "ddlrepl compare")
 
 @contextmanager
 def transformed_copy(
-    source_dsn: str, target_dsn: str, source: Table, shape: Table, transform: Transform, wanted: str
+    source_dsn: str, target_dsn: str, source: Table, shape: Table, transform: Transform, wanted: Part | None
 ) -> Iterator[tuple[Connection[Any], Table]]:
     """A session at the target, and the shape of its table `NAME`: that of the target's, as far as the source goes.
 
-    source: what of the table is read. shape: what the target should hold. wanted: SQL, of rows; empty: all.
+    source: what of the table is read. shape: what the target should hold. wanted: true for the rows; None: all.
     Raises SourceError SRC-180 or TargetError TGT-180 where a side can't be read or written, and what `values` raises.
     """
     theirs = {column.id: column for column in source.columns}
@@ -46,11 +48,12 @@ def transformed_copy(
     pairs = [(theirs[c.id].name, c.name) for c in held.columns if c.id in theirs and not c.generated]
     with session(target_dsn, autocommit=True, application_name="ddlrepl compare") as connection, _refusals(source.name):
         connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
-        columns = ", ".join(define(column) for column in held.columns)
-        connection.execute(f"CREATE TEMPORARY TABLE {qualified(NAME)} ({columns})".encode())
-        of = Rows(source.name, wanted=wanted)
-        rows = transformed_rows(source_dsn, of, [name for name, _ in pairs], transform, source.name)
-        feed(connection, copy_in(NAME, [name for _, name in pairs], binary=False), rows)
+        layout = ", ".join(define(column) for column in held.columns)
+        connection.execute(f"CREATE TEMPORARY TABLE {qualified(NAME)} ({layout})".encode())
+        columns = tuple(name for name, _ in pairs)
+        rows = TableRows(source_dsn, source.name, source.name, columns, condition=wanted, transform=transform)
+        texts = (copy_text(batch.columns, batch.num_rows) for batch in text_batches(rows))
+        feed(connection, copy_in(NAME, [name for _, name in pairs], binary=False), texts)
         gather_statistics(connection, NAME)
         yield connection, held.with_(columns=tuple(column for column in held.columns if column.id in theirs))
 

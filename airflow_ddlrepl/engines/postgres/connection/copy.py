@@ -51,12 +51,13 @@ def reading(table: TableName) -> Iterator[None]:
 
 
 def open_snapshot(source: Connection[Any], snapshot: str) -> None:
-    """The connection reads under an exported snapshot. Raises SourceFailed."""
+    """The connection reads under an exported snapshot; empty: one of its own. Raises SourceFailed."""
     with as_source():
         source.execute(f"{SPELLING}; SET lock_timeout = '{LOCK_TIMEOUT}'".encode())
         source.commit()
         source.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        source.execute(f"SET TRANSACTION SNAPSHOT {literal(snapshot)}".encode())
+        if snapshot:
+            source.execute(f"SET TRANSACTION SNAPSHOT {literal(snapshot)}".encode())
 
 
 def copy_out(

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.loading import LoadedChunk, LoadTask
-from airflow_ddlrepl.engines.postgres.connection.conditions import where
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.copy import blocks_of, copy_in, copy_out, feed, open_snapshot, reading
+from airflow_ddlrepl.engines.postgres.connection.copy import copy_in, feed
+from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
 from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
-from airflow_ddlrepl.engines.postgres.load.transformed_rows import Rows, transformed_rows
+from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, sharing_sessions
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.trail.loads import read_chunk
-from airflow_ddlrepl.trail.store import Trail
+from airflow_ddlrepl.ports.rows import RowSource
 
 REFUSED = "TGT-120"
 
@@ -41,42 +40,31 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
 
 
 def _up_to_a_refusal(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
-    """Load over one pair of connections, which can't be used any more after a chunk that is refused."""
+    """Load over one session, which can't be used any more after a chunk that is refused."""
     first = tasks[0]
     name = session_name("refresh", first.chunk.partition("/")[0], first.token)
-    with ExitStack() as stack:
-        target = stack.enter_context(session(first.target_dsn, autocommit=False, application_name=name))
-        place = nullcontext() if first.kept else session(first.source_dsn, autocommit=False, application_name=name)
-        source = stack.enter_context(place)
+    with session(first.target_dsn, autocommit=False, application_name=name) as target, sharing_sessions():
         try:
             with _refusals(first):
-                if source is not None and first.snapshot:
-                    open_snapshot(source, first.snapshot)
                 target.execute(SPELLING.encode())
                 target.execute("SET synchronous_commit = off")
                 target.commit()
             found: list[LoadedChunk] = []
             for task in tasks:
-                found.append(_loaded(source, target, task))
+                found.append(_loaded(target, task))
                 if found[-1].error is not None:
-                    _discard(source, target)
+                    target.close()
                     break
             return found
         except BaseException:
-            _discard(source, target)
+            target.close()  # in the middle of a COPY nothing else ends it
             raise
 
 
-def _discard(source: Connection[Any] | None, target: Connection[Any]) -> None:
-    if source is not None:
-        source.close()  # in the middle of a COPY nothing else ends it
-    target.close()
-
-
-def _loaded(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> LoadedChunk:
+def _loaded(target: Connection[Any], task: LoadTask) -> LoadedChunk:
     try:
         with _refusals(task):
-            return _load(source, target, task)
+            return _load(target, task)
     except TargetError as error:
         if error.code != REFUSED:
             raise
@@ -88,8 +76,7 @@ def _refusals(task: LoadTask) -> Iterator[None]:
     import psycopg
 
     try:
-        with reading(task.table):
-            yield
+        yield
     except psycopg.Error as error:
         if (trouble := passing(error, "the target")) is not None:
             raise trouble from None
@@ -102,7 +89,7 @@ def _refusals(task: LoadTask) -> Iterator[None]:
         ) from None
 
 
-def _load(source: Connection[Any] | None, target: Connection[Any], task: LoadTask) -> LoadedChunk:
+def _load(target: Connection[Any], task: LoadTask) -> LoadedChunk:
     mark = [_marks_of(target, task), task.chunk]
     try:
         target.execute("INSERT INTO ddlrepl.chunks VALUES (%s, %s, 0)", mark)
@@ -110,8 +97,7 @@ def _load(source: Connection[Any] | None, target: Connection[Any], task: LoadTas
         target.rollback()
         row = target.execute("SELECT rows FROM ddlrepl.chunks WHERE token = %s AND chunk = %s", mark).fetchone()
         return LoadedChunk(int(row[0]) if row else 0)
-    into = copy_in(task.shadow, [name for _, name in task.columns], binary=task.binary)
-    count = feed(target, into, _blocks(source, task))
+    count = _copy(target, task)
     for statement in task.after:
         target.execute(statement.encode())
     warning = gather_statistics(target, task.shadow) if task.after else ""
@@ -122,16 +108,15 @@ def _load(source: Connection[Any] | None, target: Connection[Any], task: LoadTas
     return LoadedChunk(count, warning)
 
 
-def _blocks(source: Connection[Any] | None, task: LoadTask) -> Iterator[bytes]:
-    if task.kept is not None:
-        return read_chunk(Trail(task.kept.trail_url, task.kept.channel), task.kept.files)
-    names = [name for name, _ in task.columns]
-    if task.transform is not None:
-        rows_of = Rows(task.beside or task.table, task.low_page, task.high_page, where(task.wanted), task.snapshot)
-        return transformed_rows(task.source_dsn, rows_of, names, task.transform, task.table)
-    assert source is not None
-    rows = (task.table, names, task.low_page, task.high_page)
-    return blocks_of(source, copy_out(*rows, binary=task.binary, wanted=where(task.wanted)))
+def _copy(target: Connection[Any], task: LoadTask) -> int:
+    """Copy the rows in the first format that they come in."""
+    binary = task.rows.native(BINARY) if task.is_alike else None
+    blocks = binary or task.rows.native(TEXT) or _as_text(task.rows)
+    return feed(target, copy_in(task.shadow, task.columns, binary=binary is not None), blocks)
+
+
+def _as_text(rows: RowSource) -> Iterator[bytes]:
+    return (copy_text(batch.columns, batch.num_rows) for batch in rows.batches())
 
 
 def _marks_of(target: Connection[Any], task: LoadTask) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,13 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA, SPELLING
 from airflow_ddlrepl.engines.postgres.load import swap
 from airflow_ddlrepl.engines.postgres.load.load_chunk import forget_marks
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
+from airflow_ddlrepl.engines.source import RowSelection
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -66,8 +67,12 @@ class PostgresLoader(Loader):
         found = {}
         for key, name in names.items():
             row = self.connection.execute("SELECT pg_relation_size(%s::regclass)", [qualified(name)]).fetchone()
-            found[key] = -(-int(row[0]) // PAGE_BYTES) if row else 0
+            found[key] = int(row[0]) if row else 0
         return found
+
+    def chunks(self, place: TableName, selection: RowSelection, most: int) -> list[TableRows]:
+        rows = replace(rows_of(self.location, selection), place=place)
+        return chunks(rows, self.sizes({0: place})[0], most)
 
     def drop(self, names: Collection[TableName]) -> None:
         self.connection.execute(f"DROP TABLE {', '.join(map(qualified, names))}".encode())

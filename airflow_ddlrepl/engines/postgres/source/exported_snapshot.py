@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, snapshot
@@ -12,11 +13,16 @@ from airflow_ddlrepl.engines.postgres.catalog.sizes import LOCK_TIMEOUT
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive, require_labels
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, chunks, rows_of
 from airflow_ddlrepl.engines.postgres.log.timeline import require_timeline
-from airflow_ddlrepl.engines.source import SourceSnapshot
+from airflow_ddlrepl.engines.source import ArchivePlace, RowSelection
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.refresh.chunks import PAGE_BYTES
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.ports.work import Runner
+from airflow_ddlrepl.trail.loads import LoadedTable
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -24,10 +30,35 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class ExportedSnapshot:
+    """A snapshot that a session has exported, while that session is open: the port `engines.source.SourceSnapshot`.
+
+    name: by which other sessions read under it.
+    """
+
+    dsn: str = field(repr=False)
+    name: str
+    snapshot: Visibility
+    tables: tuple[Table, ...]
+    sizes: Mapping[int, int]
+
+    def chunks(self, selection: RowSelection, most: int) -> list[TableRows]:
+        """Cut the table at its pages, and return the rows of each range of them."""
+        return chunks(rows_of(self.dsn, selection), self.sizes[selection.table.id], most, self.name)
+
+    def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
+        """Write the rows as a COPY gives them. Raises SourceError SRC-172 when a type was changed meanwhile."""
+        found = archive(self, tables, place, runner)
+        with session(self.dsn) as connection:
+            require_labels(connection, [table for table in tables if table.types])
+        return found
+
+
 @contextmanager
 def source_snapshot(
     dsn: str, table_ids: Sequence[int], timeline: int = 0, name: str = "ddlrepl refresh"
-) -> Iterator[SourceSnapshot]:
+) -> Iterator[ExportedSnapshot]:
     """Export a snapshot that stays usable inside the `with`.
 
     The tables are locked in ACCESS SHARE mode first, as any SELECT does: writers go on, but nobody can alter,
@@ -55,9 +86,7 @@ def source_snapshot(
         sizes = connection.execute(
             "SELECT i::bigint, pg_relation_size(i) FROM unnest(%s::oid[]) i", [[t.id for t in tables]]
         ).fetchall()
-        yield SourceSnapshot(
-            str(row[0]), seen, tuple(tables), {int(i): -(-int(size) // PAGE_BYTES) for i, size in sizes}
-        )
+        yield ExportedSnapshot(dsn, str(row[0]), seen, tuple(tables), {int(i): int(size) for i, size in sizes})
         connection.rollback()
 
 

@@ -16,7 +16,8 @@ from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import describe, identity, running, session
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
-from airflow_ddlrepl.engines.postgres.load.archive_chunk import archive, require_labels
+from airflow_ddlrepl.engines.postgres.load.archived_rows import ArchivedRows, archived_rows
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, rows_of
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, retained_slot, slots
 from airflow_ddlrepl.engines.postgres.log import timeline as lineage
 from airflow_ddlrepl.engines.postgres.log.capture_range import choose_reader
@@ -25,14 +26,13 @@ from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedL
 from airflow_ddlrepl.engines.postgres.source import activate as activation
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
-from airflow_ddlrepl.engines.postgres.source.exported_snapshot import source_snapshot
+from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot, source_snapshot
 from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
 from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
-from airflow_ddlrepl.engines.source import Activation, ArchivePlace, LogWindow, Problem, SourceSnapshot
+from airflow_ddlrepl.engines.source import Activation, LogWindow, Problem, RowSelection
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.trail.loads import LoadedTable
 from airflow_ddlrepl.trail.manifest import Part
@@ -158,17 +158,17 @@ class PostgresSource:
         reader = LogReader(self.dsn, slot, self.publication, choose_reader(self.connection))
         return capture_window(reader, window, runner)
 
-    def snapshot(self, table_ids: Sequence[int], timeline: int = 0) -> AbstractContextManager[SourceSnapshot]:
+    def snapshot(self, table_ids: Sequence[int], timeline: int = 0) -> AbstractContextManager[ExportedSnapshot]:
         """Open what `exported_snapshot.source_snapshot` opens."""
         return source_snapshot(self.dsn, table_ids, timeline)
 
-    def archive(
-        self, snapshot: SourceSnapshot, tables: Sequence[Table], place: ArchivePlace, runner: Runner
-    ) -> tuple[LoadedTable, ...]:
-        """Write the rows as a COPY gives them. Raises SourceError SRC-172 when a type was changed meanwhile."""
-        found = archive(self.dsn, snapshot, tables, place, runner)
-        require_labels(self.connection, [table for table in tables if table.types])
-        return found
+    def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[ArchivedRows]:
+        """Return what reads the files that a COPY has filled."""
+        return archived_rows(trail_url, channel, loaded)
+
+    def rows(self, selection: RowSelection) -> TableRows:
+        """Return what reads the selected rows under a snapshot of its own."""
+        return rows_of(self.dsn, selection)
 
     def server_run(self) -> str:
         """The run of the server that answers, as lineage.server tells it. Raises SourceError SRC-113 for a standby."""

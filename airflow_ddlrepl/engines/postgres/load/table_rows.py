@@ -1,0 +1,207 @@
+"""Rows of a table in a PostgreSQL database: the port `ports.rows.RowSource`, by COPY or as Arrow strings.
+
+with sharing_sessions():
+    for rows in chunks:
+        for block in rows.native(BINARY): ...  # all of one snapshot over one session
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.postgres.connection.conditions import where
+from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection, session
+from airflow_ddlrepl.engines.postgres.connection.copy import (
+    LOCK_TIMEOUT,
+    SourceFailed,
+    blocks_of,
+    copy_out,
+    open_snapshot,
+    reading,
+    select,
+)
+from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
+from airflow_ddlrepl.engines.postgres.connection.settings import ROWS
+from airflow_ddlrepl.engines.postgres.merge.value_function import spelled
+from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
+from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.transform.values import Transform, batches, values
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+PAGE_BYTES = 8192
+BINARY, TEXT = "postgresql copy binary", "postgresql copy text"
+"""Codecs: COPY's formats."""
+
+NAME = "ddlrepl refresh"
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """Rows of a range of pages of a table: low_page <= page < high_page; None: to the end.
+
+    place: the table there. table: what the rows are of, for errors. columns: of `place`, in this order. snapshot:
+    exported; empty: each reading has its own. is_binary: do its types mean the same in every server's binary format?
+    condition: true for the rows; None: all. transform: what gives values of them.
+    """
+
+    dsn: str = field(repr=False)
+    place: TableName
+    table: TableName
+    columns: tuple[str, ...]
+    size: int = 0
+    snapshot: str = ""
+    low_page: int = 0
+    high_page: int | None = None
+    is_binary: bool = False
+    condition: Part | None = None
+    transform: Transform | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as Arrow strings; no more than some thousand of them are in memory at a time."""
+        with reading(self.table):
+            yield from text_batches(self)
+
+    def native(self, codec: str) -> Iterator[bytes] | None:
+        """Yield what a COPY gives; None for values that a function gives."""
+        if self.transform is not None or codec not in (BINARY, TEXT) or (codec == BINARY and not self.is_binary):
+            return None
+        return self.copied(binary=codec == BINARY)
+
+    def copied(self, *, binary: bool) -> Generator[bytes, None, int]:
+        """Yield what a COPY gives; return how many rows that were."""
+        pages = (self.low_page, self.high_page)
+        out = copy_out(self.place, self.columns, *pages, binary=binary, wanted=where(self.condition))
+        with reading(self.table), _session(self) as connection:
+            try:
+                return (yield from blocks_of(connection, out))
+            except BaseException:
+                connection.close()  # in the middle of a COPY nothing else ends it
+                raise
+
+
+def rows_of(dsn: str, selection: RowSelection) -> TableRows:
+    """Return the selected rows of a whole table, under no snapshot in particular."""
+    table = selection.table
+    return TableRows(
+        dsn,
+        place=table.name,
+        table=table.name,
+        columns=selection.columns,
+        is_binary=binary_safe(table),
+        condition=selection.condition,
+        transform=selection.transform,
+    )
+
+
+def chunks(rows: TableRows, size: int, most: int, snapshot: str = "") -> list[TableRows]:
+    """Cut a whole table at its pages into chunks of about equal size, as `snapshot` shows them.
+
+    size: of the table; most: of a chunk, about; both in bytes.
+    """
+    edges = page_ranges(-(-size // PAGE_BYTES), max(1, -(-most // PAGE_BYTES)))
+    share = size // len(edges)
+    return [replace(rows, snapshot=snapshot, low_page=low, high_page=high, size=share) for low, high in edges]
+
+
+def page_ranges(pages: int, most: int) -> list[tuple[int, int | None]]:
+    """Return ranges (low <= page < high; None: to the end) that hold every page once, of about `most` pages each."""
+    cuts = max(1, -(-pages // most))
+    edges = [pages * i // cuts for i in range(cuts)]
+    return list(zip(edges, (*edges[1:], None), strict=True))
+
+
+_shared: ContextVar[dict[tuple[str, str], Connection[Any]] | None] = ContextVar("shared", default=None)
+
+
+@contextmanager
+def sharing_sessions() -> Iterator[None]:
+    """Let what is copied inside, one table after the other, share a session for each snapshot."""
+    found: dict[tuple[str, str], Connection[Any]] = {}
+    token = _shared.set(found)
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+        for connection in found.values():
+            _end(connection)
+
+
+def _end(connection: Connection[Any]) -> None:
+    """Give a session back; one that stands in the middle of a COPY is closed for good."""
+    import psycopg
+
+    if connection.info.transaction_status is psycopg.pq.TransactionStatus.INTRANS:
+        with suppress(psycopg.Error):
+            connection.rollback()
+    connection.close()
+
+
+@contextmanager
+def _session(rows: TableRows) -> Iterator[Connection[Any]]:
+    shared, key = _shared.get(), (rows.dsn, rows.snapshot)
+    if shared is None:
+        with _opened(rows) as connection:
+            yield connection
+        return
+    if key not in shared or shared[key].closed:
+        shared[key] = _opened(rows)
+    yield shared[key]
+
+
+def _opened(rows: TableRows) -> Connection[Any]:
+    connection = session(rows.dsn, autocommit=False, application_name=NAME)
+    try:
+        open_snapshot(connection, rows.snapshot)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def text_batches(rows: TableRows) -> Iterator[pa.RecordBatch]:
+    """Yield the rows as Arrow strings. Raises SourceFailed where they can't be read, and what `values` raises."""
+    transform = rows.transform
+    read = list(dict.fromkeys((*rows.columns, *(transform.reads if transform else ()))))
+    connection = arrow_connection(rows.dsn)
+    try:
+        with connection.cursor() as cursor:
+            _begin(connection, cursor, rows.snapshot)
+            texts = [f"{spelled(quote(name))} AS {quote(name)}" for name in read] or ["NULL::text"]
+            cursor.execute(select(rows.place, texts, rows.low_page, rows.high_page, where(rows.condition)))
+            for batch in cursor.fetch_record_batch():
+                for part in batches(pa.Table.from_batches([batch])):
+                    yield _transformed(rows, part).select(list(rows.columns))
+    except (connection.Error, pa.ArrowException) as error:
+        raise SourceFailed(" ".join(str(error).split())) from error
+    finally:
+        connection.close()
+
+
+def _transformed(rows: TableRows, part: pa.RecordBatch) -> pa.RecordBatch:
+    if rows.transform is None:
+        return part
+    given = values(rows.transform, pa.Table.from_batches([part]), rows.table)
+    return pa.RecordBatch.from_pydict(
+        {name: given[name].combine_chunks() if name in given else part[name] for name in part.schema.names}
+    )
+
+
+def _begin(connection: Any, cursor: Any, snapshot: str) -> None:
+    """A transaction in which every value is written as everywhere."""
+    settings = {**ROWS, "application_name": NAME, "lock_timeout": LOCK_TIMEOUT}
+    for name, value in settings.items():
+        cursor.execute(f"SET {name} = {literal(value)}")
+    connection.adbc_connection.set_autocommit(False)
+    cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    if snapshot:
+        cursor.execute(f"SET TRANSACTION SNAPSHOT {literal(snapshot)}")

@@ -1,0 +1,150 @@
+"""Where a refresh's rows come from, and what of them each table gets: the source, an archive, or a rewind's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from airflow_ddlrepl.adapt.plan.plan import target_shape
+from airflow_ddlrepl.adapt.policy import policy_at
+from airflow_ddlrepl.adapt.shape.partitions import joined
+from airflow_ddlrepl.adapt.shape.target_shape import become_text
+from airflow_ddlrepl.adapt.shape.wanted_shape import want
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
+from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.target import ServerFacts
+from airflow_ddlrepl.flow.mapping.row_filters import condition_at
+from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
+from airflow_ddlrepl.flow.mapping.value_functions import transform_at
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.transform.values import Transform, for_columns
+
+Pairs = Sequence[tuple[Column, Column]]
+"""Columns of the source's table, each with the one that takes its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoad:
+    """One table of a refresh, and what is loaded of it.
+
+    table: its shape at the source. after: how the target's table will stand. read: `table` with those of its columns
+    that have values for the target. condition: true for the rows that the target takes; None: all. transform: what
+    gives values of them.
+    """
+
+    table: Table
+    after: TableState
+    read: Table
+    condition: Part | None = None
+    transform: Transform | None = None
+
+    @property
+    def columns(self) -> Pairs:
+        """Return the source's columns that are loaded, each with the target's."""
+        return columns_loaded(self.read, self.after.shape)
+
+    @property
+    def kept_columns(self) -> list[str]:
+        """Return the target's columns that the source does not have."""
+        ids = {column.id for column in self.read.columns}
+        return [column.name for column in self.after.shape.columns if column.id not in ids]
+
+
+def columns_loaded(read: Table, shape: Table) -> Pairs:
+    """Return the columns of `read` that a table of this shape takes values of, each with its own."""
+    there = {column.id: column for column in read.columns}
+    return [(there[c.id], c) for c in shape.columns if not c.generated and c.id in there]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some rows of a table. columns: those that the rows have, each with the one of the shadow table."""
+
+    load: TableLoad
+    rows: RowSource
+    columns: Pairs
+
+
+class RowOrigin(Protocol):
+    """Where the rows of a refresh come from, and what is done with them."""
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Return the tables that are loaded, as at the source."""
+        ...
+
+    @property
+    def sizes(self) -> Mapping[int, int]:
+        """Return about how many bytes each table takes, by id."""
+        ...
+
+    def load_of(self, table: Table) -> TableLoad:
+        """Return what is loaded of a table. Raises what its conditions and functions raise."""
+        ...
+
+    def shadow_shape(self, load: TableLoad) -> Table:
+        """Return the columns of a table's shadow while it is loaded."""
+        ...
+
+    def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
+        """Return the statements after which a loaded shadow has the rows and columns of the target's table."""
+        ...
+
+    def chunks(self, loads: Sequence[TableLoad]) -> AbstractContextManager[Sequence[Chunk]]:
+        """Open the rows of all tables, the largest chunk first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShapesAtTarget:
+    """The shapes that tables get at a target.
+
+    facts: what stands there. table_states: the channel's tables there now. tables: those that are loaded together,
+    under `snapshot`.
+    """
+
+    context: RunContext
+    into: str
+    facts: ServerFacts
+    table_states: Mapping[int, TableState]
+    tables: Sequence[Table]
+    snapshot: Visibility
+
+    def after(self, table: Table) -> TableState:
+        """Return how a table stands when it has been loaded."""
+        channel = self.context.channel
+        name = channel.target_name(self.into, table.name)
+        parent = self.table_states.get(table.partition.of) if table.partition else None
+        facts = TargetFacts(
+            name_after=name,
+            server_version=self.facts.version,
+            extensions=self.facts.extensions,
+            parent=parent.name if parent else None,
+            has_parent=parent is not None or table.partition is None,
+        )
+        seen = seen_at(channel, self.into, table)
+        held = target_shape(seen, facts=facts)
+        for why in become_text(seen, held):
+            log.warning("%s", why)
+        policy = policy_at(channel, self.into, table.name)
+        shape = want(self.table_states[table.id].shape, held, policy)
+        if parent is not None and all(parent.table_id != one.id for one in self.tables):
+            shape = joined(shape, parent.shape)
+        name = name if policy.adapts else shape.name
+        properties = channel.properties_at(self.into, table.name)
+        return TableState(table.id, name, shape, TableStatus.LIVE, self.snapshot, properties)
+
+    def load_of(self, table: Table) -> TableLoad:
+        """Return what is loaded of a table as the channel file says now."""
+        channel = self.context.channel
+        after, read = self.after(table), read_for(channel, self.into, table)
+        names = [theirs.name for theirs, _ in columns_loaded(read, after.shape)]
+        transform = for_columns(transform_at(channel, self.into, table), names)
+        return TableLoad(table, after, read, condition_at(channel, self.into, table), transform)

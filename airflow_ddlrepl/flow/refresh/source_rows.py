@@ -1,0 +1,59 @@
+"""Rows of a refresh from the source, under one snapshot of it: the origin of every refresh that is no rewind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
+from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
+from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
+from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, ShapesAtTarget, TableLoad
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.refresh.chunks import chunk_bytes
+
+
+@dataclass
+class SourceRows(RowOrigin):
+    """Rows of the source's tables as a snapshot shows them. shapes: what the tables are at the target."""
+
+    source: SourceSnapshot
+    shapes: ShapesAtTarget
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        return self.shapes.tables
+
+    @property
+    def sizes(self) -> Mapping[int, int]:
+        return self.source.sizes
+
+    def load_of(self, table: Table) -> TableLoad:
+        context, into = self.shapes.context, self.shapes.into
+        require_restrictable(context.channel, into, [table], context.target(into).check_condition)
+        require_transformable(context.channel, into, [table])
+        return self.shapes.load_of(table)
+
+    def shadow_shape(self, load: TableLoad) -> Table:
+        return load.after.shape
+
+    def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
+        return ()
+
+    @contextmanager
+    def chunks(self, loads: Sequence[TableLoad]) -> Iterator[Sequence[Chunk]]:
+        tables = [(load, load.table) for load in loads]
+        yield chunks_of(self.source, tables, self.shapes.context.runner.parallelism)
+
+
+def chunks_of(source: SourceSnapshot, loads: Sequence[tuple[TableLoad, Table]], parallelism: int) -> list[Chunk]:
+    """Return the rows that are loaded, the largest chunk first. loads: each with the table of the snapshot."""
+    most = chunk_bytes([source.sizes[table.id] for _, table in loads], parallelism)
+    found = list[Chunk]()
+    for load, table in loads:
+        columns = tuple(theirs.name for theirs, _ in load.columns)
+        selection = RowSelection(table, columns, load.condition, load.transform)
+        found += [Chunk(load, rows, load.columns) for rows in source.chunks(selection, most)]
+    return sorted(found, key=lambda chunk: -chunk.rows.size)

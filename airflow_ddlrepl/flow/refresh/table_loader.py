@@ -1,0 +1,181 @@
+"""Tables of a refresh are loaded at one target, whatever their rows come from, and put in their places."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from airflow_ddlrepl.adapt.shape.type_changes import renewed
+from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
+from airflow_ddlrepl.engines.loading import FinishTask, LoadTask, load_tables
+from airflow_ddlrepl.engines.target import Loader
+from airflow_ddlrepl.engines.target_state import Placing
+from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
+from airflow_ddlrepl.flow.mapping.tables import same_name
+from airflow_ddlrepl.flow.refresh.readiness import namesake
+from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, TableLoad
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.disk_space import needing
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+
+
+def load_tasks(context: RunContext, into: str, chunks: Sequence[tuple[Chunk, TableName]]) -> list[LoadTask]:
+    """Return what loads each chunk into a table of its own or of others. into: the name of the target."""
+    numbers = Counter[int]()
+    found = []
+    for chunk, shadow in chunks:
+        table = chunk.load.table
+        found.append(
+            LoadTask(
+                target_dsn=context.target(into).location,
+                rows=chunk.rows,
+                table=table.name,
+                shadow=shadow,
+                columns=tuple(ours.name for _, ours in chunk.columns),
+                token=str(context.token),
+                chunk=f"{context.channel.holder(into)}/{table.id}/{numbers[table.id]}",
+                is_alike=all(theirs.type.text == ours.type.text for theirs, ours in chunk.columns),
+            )
+        )
+        numbers[table.id] += 1
+    return found
+
+
+@dataclass
+class TableLoader:
+    """What loads one target's tables from one origin.
+
+    table_states: the channel's tables at the target now. options: by table; a bulk load where there are none.
+    refused: takes the errors of tables that the target can't load, while the others go on; None: the first is raised.
+    """
+
+    context: RunContext
+    into: str
+    loader: Loader
+    origin: RowOrigin
+    table_states: Mapping[int, TableState]
+    options: Mapping[int, RefreshOptions] = field(default_factory=dict, kw_only=True)
+    refused: list[TargetError] | None = field(default=None, kw_only=True)
+
+    def run(self) -> list[tuple[TableState, int]]:
+        """Load all tables and put them in their places; return the state and the number of rows of each."""
+        tables = self.origin.tables
+        loads = {table.id: self.origin.load_of(table) for table in tables}
+        for load in loads.values():
+            self._refuse_foreign(load)
+        self.context.target(self.into).sweep(self.context.token)
+        leaves = [load for load in loads.values() if not load.table.is_partitioned]
+        done: list[tuple[TableState, int]] = []
+        for table in sorted((t for t in tables if t.is_partitioned), key=lambda t: _depth(t, tables)):
+            self.context.check_lock()
+            after = loads[table.id].after
+            self.loader.place_parent(after, self._before(table), self.context.fence)
+            done.append((after, 0))
+        self.context.check_lock()
+        self.loader.renew_types(self._renewed(leaves, [load.after.shape for load in loads.values()]))
+        for load in leaves:
+            self.loader.make_shadow(self.origin.shadow_shape(load), self._shadow(load))
+        reach("refresh.shadow")
+        counts = self._load(leaves)
+        reach("refresh.loaded")
+        loaded = [load for load in leaves if load.table.id in counts]
+        self._place(loaded, counts)
+        self.loader.end()
+        return done + [(load.after, counts[load.table.id]) for load in loaded]
+
+    def _shadow(self, load: TableLoad) -> TableName:
+        return self.loader.shadow(load.table.id)
+
+    def _before(self, table: Table) -> Table | None:
+        """The shape that the channel has given the target's table."""
+        before = self.table_states[table.id]
+        return None if before.state is TableStatus.NEW else before.shape
+
+    def _refuse_foreign(self, load: TableLoad) -> None:
+        """A table with rows that this channel has never filled, or another one of its tables, is none to overwrite."""
+        table, name = load.table, load.after.name
+        if self.table_states[table.id].state is not TableStatus.NEW:
+            return
+        others = [other for other in self.table_states.values() if other.name == name and other.table_id != table.id]
+        if any(other.state is TableStatus.ORPHANED for other in others):  # it is used again
+            return
+        for other in others:
+            if known := namesake(self.context, self.into, table, other):
+                raise same_name(name, known, table.name)
+        refuse_foreign(self.context.channel.target(self.into), self.loader.facts, name, table.name)
+
+    def _renewed(self, loads: Sequence[TableLoad], after: Sequence[Table]) -> list[str]:
+        """What brings types up to date, each statement once. One that does not stand yet comes with its tables."""
+        shapes = [*(one.shape for one in self.table_states.values()), *after]
+        there = self.loader.facts.types({TableName(of.schema, of.name) for shape in shapes for of in shape.types})
+        known = {of.oid: of for one in self.table_states.values() for of in one.shape.types}
+        renderer = self.context.target(self.into).renderer()
+        found = list[str]()
+        for load in loads:
+            own = {of.oid: of for of in self.table_states[load.table.id].shape.types}
+            found += renewed(load.after.shape, known | own, there, renderer)
+        return list(dict.fromkeys(found))
+
+    def _load(self, loads: Sequence[TableLoad]) -> dict[int, int]:
+        """Return how many rows each table has got; those that the target refuses are left out."""
+        dsn = self.context.target(self.into).location
+        finishing = {
+            load.table.id: FinishTask(dsn, load.after.name, self._shadow(load), self._finishing(load)) for load in loads
+        }
+        size = sum(self.origin.sizes[load.table.id] for load in loads)
+        loading = needing(size, f"of the source's tables are loaded into target {self.into}")
+        with loading, self.origin.chunks(loads) as chunks:
+            tasks = load_tasks(self.context, self.into, [(chunk, self._shadow(chunk.load)) for chunk in chunks])
+            work = [(chunk.load.table, task) for chunk, task in zip(chunks, tasks, strict=True)]
+            found = load_tables(self.context.runner, work, finishing, size)
+        if self.refused is None:
+            found.raise_refused()
+        else:
+            self.refused += found.refused.values()
+        return found.rows
+
+    def _finishing(self, load: TableLoad) -> tuple[str, ...]:
+        shadow = self._shadow(load)
+        return (*self.origin.finishing(load, shadow), *self.loader.finishing(load.after.shape, shadow))
+
+    def _place(self, loads: Sequence[TableLoad], counts: Mapping[int, int]) -> None:
+        """A table that can't be placed is in nobody's way. It may be when others are: partitions that change bounds."""
+        refused: dict[int, CannotAdapt] = {}
+        for load in loads:
+            table, rows = load.table, counts[load.table.id]
+            self.context.check_lock()
+            try:
+                how = self.loader.put_in_place(self._placing(load, rows), self.context.fence)
+                log.info("refreshed %s: %d rows, %s", table.name, rows, how)
+            except CannotAdapt as error:
+                refused[table.id] = error
+        if refused and len(refused) == len(loads):
+            raise next(iter(refused.values()))
+        if refused:
+            self._place([load for load in loads if load.table.id in refused], counts)
+
+    def _placing(self, load: TableLoad, rows: int) -> Placing:
+        before = self.table_states[load.table.id]
+        return Placing(
+            load.after,
+            self._shadow(load),
+            rows,
+            previous=load.after.name if before.state is TableStatus.NEW else before.name,
+            keeps=load.kept_columns,
+            stood=self._before(load.table),
+            options=self.options.get(load.table.id, BULK),
+        )
+
+
+def _depth(table: Table, tables: Sequence[Table]) -> int:
+    """How many partitioned tables stand above it."""
+    by_id = {t.id: t for t in tables}
+    depth, at = 0, table
+    while at.partition is not None and at.partition.of in by_id:
+        depth, at = depth + 1, by_id[at.partition.of]
+    return depth
