@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MOST_MODULES, MOST_LINES, MOST_PARAMETERS = 16, 60, 7
+MOST_MODULES, MOST_LINES, MOST_PARAMETERS, MOST_CLASS_LINES = 16, 60, 7, 200
 MIGRATIONS = ROOT / "airflow_ddlrepl" / "repository" / "migrations"
 # Names that say nothing to somebody who has not read the file.
 OPAQUE = frozenset(
@@ -95,13 +95,28 @@ def definitions() -> Iterator[tuple[str, Function]]:
                 yield f"{file.relative_to(ROOT)}: {node.name}", node
 
 
-def length(node: Function) -> int:
+def classes() -> Iterator[tuple[str, ast.ClassDef]]:
+    for file in modules():
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                yield f"{file.relative_to(ROOT)}: {node.name}", node
+
+
+def length(node: Function | ast.ClassDef) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
 def test_functions_are_short() -> None:
     lengths = {name: length(node) for name, node in definitions()}
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+LONG_CLASSES = {"airflow_ddlrepl/flow/run/context.py: RunContext"}
+"""Classes that are still too long; the set may only shrink."""
+
+
+def test_classes_are_short() -> None:
+    assert {name for name, node in classes() if length(node) > MOST_CLASS_LINES} == LONG_CLASSES
 
 
 def test_folders_hold_few_modules() -> None:

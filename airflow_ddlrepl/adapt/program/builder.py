@@ -150,7 +150,7 @@ class ProgramBuilder:
             return None
         if table_id in self._states:
             self._close(table_id, event.key)
-        after = self._after(before, plan, table_id)
+        after = _after(before, plan, table_id)
         self._add(ProgramStep(event, table_id, plan, before, after))
         if after is not None and after.state is not TableStatus.ORPHANED:
             self._respell_users(event, after.shape.types)
@@ -205,16 +205,6 @@ class ProgramBuilder:
         else:
             self._states[step.table_id] = step.after
 
-    def _after(self, before: TableState | None, plan: TablePlan, table_id: int) -> TableState | None:
-        if plan.is_removed or plan.shape is None:
-            return None
-        if plan.is_orphaned:
-            return TableState(table_id, plan.target, plan.shape, TableStatus.ORPHANED)
-        state, shape = TableStatus.LIVE, plan.shape
-        if plan.needs_refresh:
-            state, shape = TableStatus.PENDING, plan.until_refresh or shape
-        return TableState(table_id, plan.target, shape, state, before.snapshot if before else None, plan.properties)
-
     def _cut(self, table_id: int, key: LogKey) -> None:
         """The target stays as it is, but rows from here on may have another shape: they get a slice of their own."""
         since = self._since.get(table_id)
@@ -236,6 +226,18 @@ class ProgramBuilder:
                     Slice(table_id, low, high, source, table_state.shape, table_state.name, *restricted)
                 )
         self._since[table_id] = max(low, high)
+
+
+def _after(before: TableState | None, plan: TablePlan, table_id: int) -> TableState | None:
+    """Return what stands at the target after a plan; None: the table is no longer the channel's."""
+    if plan.is_removed or plan.shape is None:
+        return None
+    if plan.is_orphaned:
+        return TableState(table_id, plan.target, plan.shape, TableStatus.ORPHANED)
+    state, shape = TableStatus.LIVE, plan.shape
+    if plan.needs_refresh:
+        state, shape = TableStatus.PENDING, plan.until_refresh or shape
+    return TableState(table_id, plan.target, shape, state, before.snapshot if before else None, plan.properties)
 
 
 def _before(events: Iterable[Event], stop: Event) -> Sequence[Event]:

@@ -98,7 +98,7 @@ def test_a_small_role_reads_what_a_superuser_activated(roles: Roles, title: str)
             assert source.activate().changes == ()
             assert inspect(source.connection) == expected
             assert [name.name for name, _ in source.membership.unpublished_reasons().values()] == ["fast"]
-            low, high = source.position(), source.stable_end()
+            low, high = source.log.position(), source.stable_end()
             assert source.has_changes(low, high)
             slot = source.slot
             copy = f"{slot}_copy"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,6 +21,7 @@ from airflow_ddlrepl.engines.postgres.log import timeline as lineage
 from airflow_ddlrepl.engines.postgres.log.capture_range import choose_reader
 from airflow_ddlrepl.engines.postgres.log.capture_window import LogReader, capture_window
 from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
+from airflow_ddlrepl.engines.postgres.log.slot_log import SlotLog
 from airflow_ddlrepl.engines.postgres.source import activate as activation
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
@@ -30,7 +29,7 @@ from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSn
 from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
 from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
 from airflow_ddlrepl.engines.source import Activation, LogWindow, Problem, RowSelection
-from airflow_ddlrepl.errors import DdlReplError, SourceError
+from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import Runner
@@ -40,13 +39,7 @@ from airflow_ddlrepl.trail.manifest import Part
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
-log = logging.getLogger("ddlrepl")
-
-HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
-FLUSH_WAIT_SECONDS = 0.02
-NEWS_PEEK_BYTES = 64 << 20
 PATIENCE_SECONDS = 20.0
-PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
 
 
 @dataclass(eq=False)
@@ -120,6 +113,11 @@ class PostgresSource:
         return PostgresMembership(self.connection, self.channel, self.publication, self.scope)
 
     @property
+    def log(self) -> SlotLog:
+        """The log that the channel's slot reads."""
+        return SlotLog(self.connection, self.dsn, self.slot, self.publication)
+
+    @property
     def retained_log(self) -> PostgresRetainedLog:
         """The log that a second slot retains."""
         return PostgresRetainedLog(self.connection, self.slot)
@@ -153,7 +151,7 @@ class PostgresSource:
 
     def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
         """Decode the window in ranges side by side; again in text format when a type asks for it."""
-        self._wait_for_standbys(window.high)
+        self.log.wait_for_standbys(window.high)
         slot = retained_slot.held_name(self.slot) if window.is_retained else self.slot
         reader = LogReader(self.dsn, slot, self.publication, choose_reader(self.connection))
         return capture_window(reader, window, runner)
@@ -176,15 +174,7 @@ class PostgresSource:
 
     def lineage(self, server_run: str) -> Lineage:
         """Which timelines the log of this run of the server went through; not known where the server does not tell."""
-        timeline = int(server_run.partition("/")[0])
-        if timeline == 1:
-            return Lineage(1)
-        try:
-            return Lineage.of_history(timeline, replication_protocol.timeline_history(self.dsn, timeline))
-        except (DdlReplError, ValueError) as error:
-            told = error.message if isinstance(error, DdlReplError) else str(error)
-            log.warning("the source does not tell where its timeline %d branched off: %s", timeline, told)
-            return Lineage(timeline, None)
+        return self.log.lineage(server_run)
 
     def require_readable(self, low: Position | None = None, feed: int | None = None) -> None:
         """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss.
@@ -202,16 +192,7 @@ class PostgresSource:
 
     def require_log(self, low: Position) -> None:
         """Raises SourceError SRC-115: the log that was captured is not this server's (any more)."""
-        end = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
-        if end < low:
-            raise SourceError(
-                f"the source's log ends at {end}, and the channel has captured more: the server was set back to an"
-                " earlier state, or another one has taken its place",
-                code="SRC-115",
-                at=low,
-                hint="`ddlrepl deactivate`; then `ddlrepl activate` with `existing_tables: replace` for the targets:"
-                " every table is loaded again",
-            )
+        self.log.require_reaches(low)
 
     def clock(self) -> datetime:
         """The moment now, as transactions that commit here are stamped with."""
@@ -222,84 +203,19 @@ class PostgresSource:
 
     def log_end(self) -> Position:
         """Where the log on disk ends. Only asks: `stable_end` is where one may read to."""
-        return self._lsn("SELECT pg_current_wal_flush_lsn()::text")
+        return self.log.end()
 
     def stable_end(self) -> Position:
-        """A position that every transaction that committed before this call lies before, readable at once.
-
-        It stands between two log records, and the log before it is on disk, also what asynchronous commits
-        wrote: a range that ends there never misses a commit whose record was only half written.
-        """
-        inserted = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
-        if self.log_end() < inserted:
-            time.sleep(FLUSH_WAIT_SECONDS)
-        if self.log_end() < inserted:
-            with self.connection.transaction():
-                self.connection.execute("SET LOCAL synchronous_commit = local")
-                self.connection.execute("SELECT pg_logical_emit_message(true, %s, '')", [HEARTBEAT_PREFIX])
-        return inserted
+        """Where the log ends that every transaction committed before this call is in; see `SlotLog.stable_end`."""
+        return self.log.stable_end()
 
     def has_changes(self, low: Position, high: Position) -> bool:
-        """Did a transaction with something for this channel commit in [low, high)?
-
-        Says yes without looking when there is much log: reading it once is what capture does anyway.
-        Heartbeats are no news. What commits before `low` is, while the slot has not been advanced past it.
-        So is a slot that somebody else reads now: whoever reads the log waits for it, or takes a copy.
-        """
-        if high <= low:
-            return False
-        if high - low > NEWS_PEEK_BYTES or not self._may_peek():
-            return True
-        try:
-            with slots.lost_is_told(self.connection, self.slot):
-                rows = self.connection.execute(
-                    "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
-                    " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
-                    " WHERE get_byte(data, 0) NOT IN (66, 67, 79)",  # all but Begin, Commit, Origin
-                    [self.slot, str(high), _publication_list(self.publication)],
-                ).fetchall()
-        except errors().ObjectInUse:
-            return True
-        return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
-
-    def _wait_for_standbys(self, high: Position) -> None:
-        """Until those in synchronized_standby_slots have the log.
-
-        Readers of a copy of the slot don't wait for them, and one of the slot itself can't be interrupted meanwhile.
-        """
-        row = self.connection.execute("SELECT current_setting('synchronized_standby_slots', true)").fetchone()
-        if row is not None and row[0]:
-            with slots.lost_is_told(self.connection, self.slot):
-                self.connection.execute(
-                    "SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, 1,"
-                    " 'proto_version', '1', 'publication_names', %s)",
-                    [self.slot, str(high), _publication_list(self.publication)],
-                )
-
-    def _may_peek(self) -> bool:
-        row = self.connection.execute("SELECT has_function_privilege(%s, 'EXECUTE')", [PEEK]).fetchone()
-        return row is not None and bool(row[0])
+        """Did a transaction with something for this channel commit in [low, high)? See `SlotLog.has_changes`."""
+        return self.log.has_changes(low, high)
 
     def acknowledge(self, upto: Position) -> None:
         """Lets the server forget what commits before this position, which must be safe in the trail."""
-        try:
-            slots.advance(self.connection, self.slot, upto)
-        except errors().InsufficientPrivilege:
-            options = (("proto_version", "1"), ("publication_names", _publication_list(self.publication)))
-            replication_protocol.confirm(self.dsn, self.slot, upto, options)
-
-    def position(self) -> Position:
-        """Where the slot stands: nothing before it can be read any more."""
-        return preconditions.require_slot(over(self.connection), self.slot).confirmed
-
-    def emit(self, prefix: str, text: str) -> Position:
-        """Writes a transactional message into the log; returns where."""
-        return self._lsn("SELECT pg_logical_emit_message(true, %s, convert_to(%s, 'UTF8'))::text", prefix, text)
-
-    def _lsn(self, query: str, *values: str) -> Position:
-        row = self.connection.execute(query.encode(), values).fetchone()
-        assert row is not None
-        return Position.parse(row[0])
+        self.log.acknowledge(upto)
 
     @contextmanager
     def _as_error(self) -> Iterator[None]:
@@ -316,12 +232,3 @@ class PostgresSource:
         return activation.SourceSetup(
             self.channel, self.publication, self.slot, self.scope, self.replica_identity, self.ddl, self.patience
         )
-
-
-def _publication_list(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _is_heartbeat(message: bytes) -> bool:
-    """Message: 'M', flags, lsn (8 bytes), prefix ending in zero, …"""
-    return message[:1] == b"M" and message[10:].startswith(HEARTBEAT_PREFIX.encode() + b"\0")

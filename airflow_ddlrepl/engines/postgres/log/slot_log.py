@@ -1,0 +1,145 @@
+"""The log that a channel's slot reads: where it ends, whether it holds news of the channel, what may be forgotten."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_ddlrepl.engines.postgres.connection.errors import errors
+from airflow_ddlrepl.engines.postgres.connection.first_row import over
+from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, slots
+from airflow_ddlrepl.errors import DdlReplError, SourceError
+from airflow_ddlrepl.model.lineage import Lineage
+from airflow_ddlrepl.model.position import Position
+
+if TYPE_CHECKING:
+    from airflow_ddlrepl.engines.postgres.connection.connect import Connection
+
+log = logging.getLogger("ddlrepl")
+
+HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
+FLUSH_WAIT_SECONDS = 0.02
+NEWS_PEEK_BYTES = 64 << 20
+PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLog:
+    """The log as one slot and publication tell it. connection: in autocommit mode, to the same database as `dsn`."""
+
+    connection: Connection[Any]
+    dsn: str = field(repr=False)
+    slot: str
+    publication: str
+
+    def end(self) -> Position:
+        """Return where the log on disk ends."""
+        return self._lsn("SELECT pg_current_wal_flush_lsn()::text")
+
+    def stable_end(self) -> Position:
+        """Return a position that every transaction that committed before this call lies before, readable at once.
+
+        It stands between two log records, and the log before it is on disk, also what asynchronous commits
+        wrote: a range that ends there never misses a commit whose record was only half written.
+        """
+        inserted = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
+        if self.end() < inserted:
+            time.sleep(FLUSH_WAIT_SECONDS)
+        if self.end() < inserted:
+            with self.connection.transaction():
+                self.connection.execute("SET LOCAL synchronous_commit = local")
+                self.connection.execute("SELECT pg_logical_emit_message(true, %s, '')", [HEARTBEAT_PREFIX])
+        return inserted
+
+    def position(self) -> Position:
+        """Return where the slot stands: nothing before it can be read any more."""
+        return preconditions.require_slot(over(self.connection), self.slot).confirmed
+
+    def has_changes(self, low: Position, high: Position) -> bool:
+        """Did a transaction with something for this channel commit in [low, high)?
+
+        Says yes without looking when there is much log: reading it once is what capture does anyway.
+        Heartbeats are no news. What commits before `low` is, while the slot has not been advanced past it.
+        So is a slot that somebody else reads now: whoever reads the log waits for it, or takes a copy.
+        """
+        if high <= low:
+            return False
+        if high - low > NEWS_PEEK_BYTES or not self._may_peek():
+            return True
+        try:
+            with slots.lost_is_told(self.connection, self.slot):
+                rows = self.connection.execute(
+                    "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
+                    " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
+                    " WHERE get_byte(data, 0) NOT IN (66, 67, 79)",  # all but Begin, Commit, Origin
+                    [self.slot, str(high), self._publication_list()],
+                ).fetchall()
+        except errors().ObjectInUse:
+            return True
+        return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
+
+    def wait_for_standbys(self, high: Position) -> None:
+        """Wait until the standbys in synchronized_standby_slots have the log.
+
+        Readers of a copy of the slot don't wait for them, and one of the slot itself can't be interrupted meanwhile.
+        """
+        row = self.connection.execute("SELECT current_setting('synchronized_standby_slots', true)").fetchone()
+        if row is not None and row[0]:
+            with slots.lost_is_told(self.connection, self.slot):
+                self.connection.execute(
+                    "SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, 1,"
+                    " 'proto_version', '1', 'publication_names', %s)",
+                    [self.slot, str(high), self._publication_list()],
+                )
+
+    def acknowledge(self, upto: Position) -> None:
+        """Let the server forget what commits before this position."""
+        try:
+            slots.advance(self.connection, self.slot, upto)
+        except errors().InsufficientPrivilege:
+            options = (("proto_version", "1"), ("publication_names", self._publication_list()))
+            replication_protocol.confirm(self.dsn, self.slot, upto, options)
+
+    def require_reaches(self, low: Position) -> None:
+        """Raises SourceError SRC-115: the log that was captured is not this server's (any more)."""
+        end = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
+        if end < low:
+            raise SourceError(
+                f"the source's log ends at {end}, and the channel has captured more: the server was set back to an"
+                " earlier state, or another one has taken its place",
+                code="SRC-115",
+                at=low,
+                hint="`ddlrepl deactivate`; then `ddlrepl activate` with `existing_tables: replace` for the targets:"
+                " every table is loaded again",
+            )
+
+    def lineage(self, server_run: str) -> Lineage:
+        """Return which timelines the log of this run of the server went through, as far as the server tells."""
+        timeline = int(server_run.partition("/")[0])
+        if timeline == 1:
+            return Lineage(1)
+        try:
+            return Lineage.of_history(timeline, replication_protocol.timeline_history(self.dsn, timeline))
+        except (DdlReplError, ValueError) as error:
+            told = error.message if isinstance(error, DdlReplError) else str(error)
+            log.warning("the source does not tell where its timeline %d branched off: %s", timeline, told)
+            return Lineage(timeline, None)
+
+    def _may_peek(self) -> bool:
+        row = self.connection.execute("SELECT has_function_privilege(%s, 'EXECUTE')", [PEEK]).fetchone()
+        return row is not None and bool(row[0])
+
+    def _publication_list(self) -> str:
+        return '"' + self.publication.replace('"', '""') + '"'
+
+    def _lsn(self, query: str) -> Position:
+        row = self.connection.execute(query.encode()).fetchone()
+        assert row is not None
+        return Position.parse(row[0])
+
+
+def _is_heartbeat(message: bytes) -> bool:
+    """Message: 'M', flags, lsn (8 bytes), prefix ending in zero, …"""
+    return message[:1] == b"M" and message[10:].startswith(HEARTBEAT_PREFIX.encode() + b"\0")
