@@ -6,33 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.compare.report import TableReport
-from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.engines import engine
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.transform.values import Transform
+from airflow_ddlrepl.ports.rows import RowSource
 
 
 @dataclass(frozen=True, slots=True)
 class CompareTask:
     """One table to compare; picklable, its text never shows a location.
 
-    source: the table's shape at the source, without what the target is not to have. target: its name at the target.
-    shape: what the target should hold, columns with the source's ids; columns that the source doesn't have (kept ones)
-    are not compared. limit: how many differing rows are named. wanted: `source` as the target should show it; None:
-    as it is. rows: true for the source's rows that the target is to have; None: all.
-    transform: what gives values of those rows.
+    contents: what the target is to have of the source's rows: `columns_compared` of `source`, the table's shape at the
+    source without what the target is not to have. target: its name at the target. shape: what the target should hold,
+    columns with the source's ids; columns that the source doesn't have (kept ones) are not compared. limit: how many
+    differing rows are named. wanted: `source` as the target should show it; None: as it is.
     """
 
-    source_dsn: str = field(repr=False)
+    contents: RowSource
     target_dsn: str = field(repr=False)
     source: Table
     target: TableName
     shape: Table
     limit: int = 20
     wanted: Table | None = None
-    rows: Part | None = None
-    transform: Transform | None = None
+
+
+def columns_compared(source: Table, shape: Table) -> tuple[str, ...]:
+    """Return the names of the source's columns that a table of this shape has, in its order."""
+    theirs = {column.id: column.name for column in source.columns}
+    return tuple(theirs[column.id] for column in shape.columns if column.id in theirs)
 
 
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:

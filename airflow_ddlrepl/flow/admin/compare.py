@@ -12,7 +12,8 @@ from airflow_ddlrepl.capture.enroll import belongs
 from airflow_ddlrepl.compare.report import Comparison, TableReport
 from airflow_ddlrepl.config.base.name_pattern import exact_pattern, is_selected
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
-from airflow_ddlrepl.engines.comparing import CompareTask, compare_tables
+from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared, compare_tables
+from airflow_ddlrepl.engines.source import RowSelection
 from airflow_ddlrepl.flow.capture.left_out import left_out
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
@@ -47,12 +48,7 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
                 name = run.channel.target_name(target.name, table.name)
                 reports.append(TableReport(table.name, name, structure=(missing,), waits=True))
                 continue
-            dsn = run.target(target.name).location
-            read = read_for(run.channel, target.name, table)
-            wanted = seen_at(run.channel, target.name, table)
-            rows = condition_at(run.channel, target.name, table)
-            task = CompareTask(run.source_dsn, dsn, read, table_state.name, table_state.shape, wanted=wanted, rows=rows)
-            tasks.append(replace(task, transform=transform_at(run.channel, target.name, table)))
+            tasks.append(_task(run, target.name, table, table_state))
     reports += _compared(run, tasks)
     aside = {str(one.name): str(one) for one in left_out(run) if is_selected(one.name, patterns)}
     return Comparison(tuple(reports), round(time.monotonic() - started, 2), aside)
@@ -88,6 +84,15 @@ def _compared(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport
     )
     reports = dict(zip(chain(*bundles), chain(*found), strict=True))
     return [reports[place] for place in range(len(tasks))]
+
+
+def _task(run: RunContext, target: str, table: Table, state: TableState) -> CompareTask:
+    channel = run.channel
+    read = read_for(channel, target, table)
+    names = columns_compared(read, state.shape)
+    selection = RowSelection(read, names, condition_at(channel, target, table), transform_at(channel, target, table))
+    contents, location = run.source.rows(selection), run.target(target).location
+    return CompareTask(contents, location, read, state.name, state.shape, wanted=seen_at(channel, target, table))
 
 
 def _sizes(run: RunContext, tasks: Sequence[CompareTask]) -> Mapping[int, int]:

@@ -82,7 +82,7 @@ class RowOrigin(Protocol):
 
     @property
     def sizes(self) -> Mapping[int, int]:
-        """Return about how many bytes each table takes, by id."""
+        """Return about how many bytes each table takes, by id; it is counted anew each time."""
         ...
 
     def load_of(self, table: Table) -> TableLoad:

@@ -127,7 +127,8 @@ class TableLoader:
         finishing = {
             load.table.id: FinishTask(dsn, load.after.name, self._shadow(load), self._finishing(load)) for load in loads
         }
-        size = sum(self.origin.sizes[load.table.id] for load in loads)
+        sizes = self.origin.sizes
+        size = sum(sizes[load.table.id] for load in loads)
         loading = needing(size, f"of the source's tables are loaded into target {self.into}")
         with loading, self.origin.chunks(loads) as chunks:
             tasks = load_tasks(self.context, self.into, [(chunk, self._shadow(chunk.load)) for chunk in chunks])

@@ -10,11 +10,14 @@ import psycopg
 import pytest
 
 from airflow_ddlrepl.compare.report import Comparison, Kind, TableReport
-from airflow_ddlrepl.engines.comparing import CompareTask, compare_tables
+from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared, compare_tables
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.connect import connect, parameters
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, quote
+from airflow_ddlrepl.engines.postgres.load.table_rows import rows_of
+from airflow_ddlrepl.engines.source import RowSelection
 from airflow_ddlrepl.errors import SourceError, TargetError
+from airflow_ddlrepl.model.table import Table
 from tests.support.replica import Replica, channel_file
 
 TABLE = """
@@ -45,7 +48,12 @@ def compared(databases: Any, name: str = "goods", **options: Any) -> TableReport
     with connect(databases.source) as connection:
         table = next(t for t in inspect(connection) if t.name.name == name)
     shape = options.pop("shape", table)
-    return compare_tables([CompareTask(databases.source, databases.target, table, table.name, shape, **options)])[0]
+    return compare_tables([task(databases.source, databases.target, table, shape, **options)])[0]
+
+
+def task(source: str, target: str, table: Table, shape: Table, **options: Any) -> CompareTask:
+    rows = rows_of(source, RowSelection(table, columns_compared(table, shape)))
+    return CompareTask(rows, target, table, table.name, shape, **options)
 
 
 def found(report: TableReport) -> list[tuple[Kind, str, tuple[str, ...]]]:
@@ -199,7 +207,7 @@ def test_a_table_of_the_target_that_is_locked(databases: Any) -> None:
     with psycopg.connect(databases.target) as holder:
         holder.execute("lock table t")
         with pytest.raises(TargetError, match=r"TGT-180: the target's table can't be read: .*lock timeout") as caught:
-            compare_tables([CompareTask(databases.source, impatient, table, table.name, table)])
+            compare_tables([task(databases.source, impatient, table, table)])
     assert caught.value.retryable and "run again" in caught.value.hint
 
 
@@ -211,7 +219,7 @@ def test_a_table_that_may_not_be_read(databases: Any) -> None:
     there = databases.server.dsn(parameters(databases.source)["dbname"], role)
     try:
         with pytest.raises(SourceError, match="GRANT SELECT") as caught:
-            compare_tables([CompareTask(there, databases.target, table, table.name, table)])
+            compare_tables([task(there, databases.target, table, table)])
     finally:
         with connect(databases.source) as connection:
             connection.execute(f"drop role {quote(role)}".encode())

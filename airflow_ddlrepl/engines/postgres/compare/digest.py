@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +19,15 @@ from airflow_ddlrepl.compare.structure import structure
 from airflow_ddlrepl.ddl.base.same_shape import same_type
 from airflow_ddlrepl.engines.comparing import CompareTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
-from airflow_ddlrepl.engines.postgres.compare.transformed_copy import transformed_copy
+from airflow_ddlrepl.engines.postgres.compare.temporary_copy import temporary_copy
 from airflow_ddlrepl.engines.postgres.connection.conditions import where
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
+from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.transform.values import Transform
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -44,29 +44,33 @@ def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
     Rows that are on their way between them count as differences.
     Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
     """
-    with _reader(tasks[0].source_dsn) as here, _reader(tasks[0].target_dsn) as there:
+    with ExitStack() as stack:
+        dsn = next((task.contents.dsn for task in tasks if isinstance(task.contents, TableRows)), None)
+        here = stack.enter_context(_reader(dsn)) if dsn else None
+        there = stack.enter_context(_reader(tasks[0].target_dsn))
         present = ServerFacts(there)
         present.look([task.target for task in tasks])
         return [_compared(task, present, here, there) for task in tasks]
 
 
-def _compared(task: CompareTask, present: ServerFacts, here: Connection[Any], there: Connection[Any]) -> TableReport:
+def _compared(
+    task: CompareTask, present: ServerFacts, here: Connection[Any] | None, there: Connection[Any]
+) -> TableReport:
     started = time.monotonic()
-    found = present.table(task.target)
+    found, rows = present.table(task.target), task.contents
     if found is None:
         report = _without_target(task, here)
-    elif task.transform is None or task.source.is_partitioned:
-        report = _Comparer(task, found, here, there).report()
+    elif here is not None and isinstance(rows, TableRows) and (rows.transform is None or task.source.is_partitioned):
+        report = _Comparer(task, found, here, there, where(rows.condition)).report()
     else:
-        report = _transformed(task, task.transform, found, there)
+        report = _copied(task, found, there)
     return replace(report, seconds=round(time.monotonic() - started, 3))
 
 
-def _transformed(task: CompareTask, transform: Transform, found: Table, there: Connection[Any]) -> TableReport:
-    """With the source's rows as a function has them at the target."""
-    places = (task.source_dsn, task.target_dsn)
-    with transformed_copy(*places, task.source, task.shape, transform, task.rows) as (here, copied):
-        as_copied = replace(task, source=copied, wanted=task.wanted or task.source, rows=None)
+def _copied(task: CompareTask, found: Table, there: Connection[Any]) -> TableReport:
+    """Compare rows that no server of ours has as the target is to have them: a function gives values of them."""
+    with temporary_copy(task) as (here, copied):
+        as_copied = replace(task, source=copied, wanted=task.wanted or task.source)
         return replace(_Comparer(as_copied, found, here, there).report(), table=task.source.name)
 
 
@@ -78,9 +82,12 @@ def _reader(dsn: str) -> Iterator[Connection[Any]]:
         yield connection
 
 
-def _without_target(task: CompareTask, here: Connection[Any]) -> TableReport:
-    side = _Side(here, task.source.name, (), (), "source", where(task.rows))
-    count = int(side.ask(f"SELECT count(*) FROM {side.rows}")[0][0])
+def _without_target(task: CompareTask, here: Connection[Any] | None) -> TableReport:
+    if here is not None and isinstance(task.contents, TableRows):
+        side = _Side(here, task.source.name, (), (), "source", where(task.contents.condition))
+        count = int(side.ask(f"SELECT count(*) FROM {side.rows}")[0][0])
+    else:
+        count = sum(batch.num_rows for batch in task.contents.batches())
     lines = ("the table is missing at the target",)
     return TableReport(task.source.name, task.target, source_rows=count, structure=lines, missing=count)
 
@@ -120,9 +127,11 @@ class _Side:
 
 
 class _Comparer:
-    """One table that stands on both sides."""
+    """One table that stands on both sides. wanted: SQL that is true for the source's rows to compare; empty: all."""
 
-    def __init__(self, task: CompareTask, found: Table, here: Connection[Any], there: Connection[Any]) -> None:
+    def __init__(
+        self, task: CompareTask, found: Table, here: Connection[Any], there: Connection[Any], wanted: str = ""
+    ) -> None:
         self.task = task
         self.found = found
         held = {c.name: c for c in found.columns}
@@ -134,9 +143,7 @@ class _Comparer:
         key = [i for i in (task.source.key.columns if task.source.key else ()) if i in mine]
         key = key if task.source.key and len(key) == len(task.source.key.columns) else []
         self.sides = (
-            _Side(
-                here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source", where(task.rows)
-            ),
+            _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source", wanted),
             _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target"),
         )
         self.is_alike = len({side.info.parameter_status("server_encoding") for side in (here, there)}) == 1

@@ -1,16 +1,16 @@
-"""The source's rows as a function has them at a target, in a table that only one session of the target sees.
+"""The source's rows as a target is to have them, in a table that only one session of the target sees.
 
 So they are compared as the target's types write them, and nothing is left when the session ends, however it does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.comparing import CompareTask
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.copy import SourceFailed, copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
@@ -24,7 +24,7 @@ from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, text_bat
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.transform.values import Transform
+from airflow_ddlrepl.ports.rows import RowSource
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -33,29 +33,31 @@ NAME = TableName("pg_temp", "ddlrepl compare")
 
 
 @contextmanager
-def transformed_copy(
-    source_dsn: str, target_dsn: str, source: Table, shape: Table, transform: Transform, wanted: Part | None
-) -> Iterator[tuple[Connection[Any], Table]]:
+def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table]]:
     """A session at the target, and the shape of its table `NAME`: that of the target's, as far as the source goes.
 
-    source: what of the table is read. shape: what the target should hold. wanted: true for the rows; None: all.
     Raises SourceError SRC-180 or TargetError TGT-180 where a side can't be read or written, and what `values` raises.
     """
+    source = task.source
     theirs = {column.id: column for column in source.columns}
-    held = shape.with_(
-        name=NAME, key=source.key, deferrable_key=None, columns=tuple(map(_bare, shape.columns)), partition=None
+    held = task.shape.with_(
+        name=NAME, key=source.key, deferrable_key=None, columns=tuple(map(_bare, task.shape.columns)), partition=None
     )
     pairs = [(theirs[c.id].name, c.name) for c in held.columns if c.id in theirs and not c.generated]
-    with session(target_dsn, autocommit=True, application_name="ddlrepl compare") as connection, _refusals(source.name):
+    opened = session(task.target_dsn, autocommit=True, application_name="ddlrepl compare")
+    with opened as connection, _refusals(source.name):
         connection.execute(f"{SPELLING}; SET work_mem = '128MB'".encode())
         layout = ", ".join(define(column) for column in held.columns)
         connection.execute(f"CREATE TEMPORARY TABLE {qualified(NAME)} ({layout})".encode())
-        columns = tuple(name for name, _ in pairs)
-        rows = TableRows(source_dsn, source.name, source.name, columns, condition=wanted, transform=transform)
-        texts = (copy_text(batch.columns, batch.num_rows) for batch in text_batches(rows))
+        texts = _texts(task.contents, [name for name, _ in pairs])
         feed(connection, copy_in(NAME, [name for _, name in pairs], binary=False), texts)
         gather_statistics(connection, NAME)
         yield connection, held.with_(columns=tuple(column for column in held.columns if column.id in theirs))
+
+
+def _texts(rows: RowSource, columns: Sequence[str]) -> Iterator[bytes]:
+    for batch in text_batches(rows) if isinstance(rows, TableRows) else rows.batches():
+        yield copy_text(batch.select(columns).columns, batch.num_rows)
 
 
 def _bare(column: Column) -> Column:
