@@ -9,6 +9,7 @@ from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,8 @@ class Refusal:
 class TargetFacts:
     """One table's place at one target.
 
-    name_before, name_after: the target's name of the table before and after the change; None: as the shape says.
+    type_system: what types do to values there. name_before, name_after: the target's name of the table before and after
+    the change; None: as the shape says.
     server_version: major. extensions: installed there. existing: what stands under name_before (a new table:
     under name_after), as inspected there. occupant: what stands under name_after when that is another table.
     is_orphaned: occupant belongs to the channel, its source was dropped. is_renamed: occupant belongs to the channel,
@@ -35,6 +37,7 @@ class TargetFacts:
     will bring any new shape. refusal: the target has refused this change.
     """
 
+    type_system: TypeSystem
     name_before: TableName | None = None
     name_after: TableName | None = None
     server_version: int = 18

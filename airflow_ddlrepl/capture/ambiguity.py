@@ -11,15 +11,16 @@ from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.tables.change_key import ChangeKey
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.model.table import Identity, Table
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
-def why_ambiguous(before: Table, now: Table) -> str:
+def why_ambiguous(before: Table, now: Table, types: TypeSystem) -> str:
     """Return why rows written meanwhile may have either shape, or one in between; "" when the log shows which.
 
     The log shows each row's columns by name and type, in order, computed ones among them or not. It doesn't show that a
     column of the same name was dropped and added, nor what a type, a constraint or a key allowed at that moment.
     """
-    found = diff(before, now)
+    found = diff(before, now, types)
     return next((why for change in found if (why := _why(change, before, now))), _mixed(found, before))
 
 

@@ -22,6 +22,7 @@ from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Positio
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def unexplained(
     window_events: Iterable[Event],
     end: Position,
     joins: Callable[[Table], bool],
+    types: TypeSystem,
 ) -> list[Event]:
     """Return DDL records for what the catalog shows and no revision has; they stand at the window's end.
 
@@ -65,7 +67,7 @@ def unexplained(
     for table_id in [i for i in shapes if i not in present and i not in busy]:
         shape = shapes.pop(table_id)
         found.append(_dropped(_left(shape, gone) or key, table_id, shape.name))
-    news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, joins)]
+    news = [t for t in inspection.tables if t.id not in busy and _is_news(t, latest, joins, types)]
     places = Counter(t.id for t in in_rename_order(shapes, news)) if news else Counter[int]()
     for table in in_rename_order(shapes, news) if news else ():
         places[table.id] -= 1
@@ -95,16 +97,21 @@ def with_snapshot(inspection: Inspection, found: Iterable[Event]) -> list[Event]
 
 
 def ambiguous_shapes(
-    changes: Iterable[tuple[Table, Table]], has_rows: Container[int], since: Position, low: Position, high: Position
+    changes: Iterable[tuple[Table, Table]],
+    has_rows: Container[int],
+    since: Position,
+    low: Position,
+    high: Position,
+    types: TypeSystem,
 ) -> list[Event]:
     """Return RELATION records for changed shapes that leave open which shape the rows of a table had.
 
     changes: shapes that the log explains, and what was found. has_rows: tables with rows since the last inspection,
-    which was at `since`; low, high: the window that the inspection ends.
+    which was at `since`; low, high: the window that the inspection ends. types: of the source.
     """
     found: dict[int, str] = {}
     for before, now in changes:
-        if now.id in has_rows and (why := why_ambiguous(before, now)):
+        if now.id in has_rows and (why := why_ambiguous(before, now, types)):
             found.setdefault(now.id, why)
     return [
         unreadable_event(table_id, LogKey(start, START_OF_TRANSACTION), Position(high - 1), why)
@@ -118,7 +125,7 @@ def _left(shape: Table, gone: Mapping[int, LogKey]) -> LogKey | None:
     return gone.get(shape.partition.of) if shape.partition else None
 
 
-def _is_news(table: Table, latest: Mapping[int, Revision], joins: Callable[[Table], bool]) -> bool:
+def _is_news(table: Table, latest: Mapping[int, Revision], joins: Callable[[Table], bool], types: TypeSystem) -> bool:
     if not belongs(table, latest, joins):
         return False
     known = shape_of(latest, table.id)
@@ -126,7 +133,7 @@ def _is_news(table: Table, latest: Mapping[int, Revision], joins: Callable[[Tabl
         return False
     if known is None:
         return not table.unlogged
-    return (known, known.storage) != (table, table.storage) and bool(diff(known, table))
+    return (known, known.storage) != (table, table.storage) and bool(diff(known, table, types))
 
 
 def _new(key: LogKey, table: Table) -> Event:

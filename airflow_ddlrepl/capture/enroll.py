@@ -18,6 +18,7 @@ from airflow_ddlrepl.model.revision import Origin, Revision
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.model.visibility import Visibility, parse_visibility
+from airflow_ddlrepl.ports.types import TypeSystem
 
 Joins = Callable[[Table], bool]
 Past = Callable[[int], Sequence[Revision]]
@@ -37,7 +38,7 @@ def enroll(events: Iterable[Event], known: Mapping[int, Revision], joins: Joins,
 
 
 def enroll_with_silent(
-    events: Iterable[Event], known: Mapping[int, Revision], joins: Joins, past: Past
+    events: Iterable[Event], known: Mapping[int, Revision], joins: Joins, past: Past, types: TypeSystem
 ) -> tuple[list[Revision], list[tuple[Table, Event]]]:
     """Return the revisions as `enroll` does, and the changes that no event trigger recorded.
 
@@ -48,30 +49,30 @@ def enroll_with_silent(
     book = _Book(known, past, joins)
     silent: list[tuple[Table, Event]] = []
     for event in events:
-        for shape, change in _silent(event, book):
+        for shape, change in _silent(event, book, types):
             silent.append((shape, change))
             book.read(change)
         book.read(event)
     return book.found, silent
 
 
-def _silent(event: Event, book: _Book) -> Iterator[tuple[Table, Event]]:
-    strange = tuple(table for table in event.before if _known_otherwise(table, book))
+def _silent(event: Event, book: _Book, types: TypeSystem) -> Iterator[tuple[Table, Event]]:
+    strange = tuple(table for table in event.before if _known_otherwise(table, book, types))
     if not strange:
         return
     settings = {"snapshot": event.settings["snapshot_before"]}
     for table in _shapes(replace(event, tables=strange, settings=settings), book):
-        newest = _known_otherwise(table, book)
+        newest = _known_otherwise(table, book, types)
         if newest and newest.table:
             is_own = newest.key.lsn == event.key.lsn
             place = LogKey(event.key.lsn, event.key.seq - 1 if is_own else START_OF_TRANSACTION)
             yield newest.table, replace(reshape_event(place, newest.table, table, event.xid), settings=settings)
 
 
-def _known_otherwise(table: Table, book: _Book) -> Revision | None:
+def _known_otherwise(table: Table, book: _Book, types: TypeSystem) -> Revision | None:
     """The newest revision, when the table is known by another shape than this."""
     newest = book.latest.get(table.id)
-    return newest if newest and newest.table and diff(newest.table, table) else None
+    return newest if newest and newest.table and diff(newest.table, table, types) else None
 
 
 class _Book:

@@ -20,6 +20,7 @@ from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import resolve
 from airflow_ddlrepl.config.sections.refresh_options import options_for
+from airflow_ddlrepl.engines import source_types
 from airflow_ddlrepl.errors import ConfigError, Exit
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
@@ -175,7 +176,7 @@ def revisions(path: Path, tables: Sequence[str], diff: str = "") -> Result:
         found = repository.revisions(channel.name)
         names = {row.table_id: row.name for row in repository.tables(channel.name)}
     if span:
-        return shape_diff(found, span, wanted or ["*.*"])
+        return shape_diff(found, span, wanted or ["*.*"], source_types(channel))
     rows = []
     for revision in found:
         name = revision.table.name if revision.table else names.get(revision.table_id)

@@ -17,6 +17,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.ports.types import TypeSystem
 
 _SPAN = re.compile(r"(\d+)\.\.(\d+)")
 
@@ -25,12 +26,13 @@ _SPAN = re.compile(r"(\d+)\.\.(\d+)")
 class ShapeDiff(Diff):
     """How a table differs between two of its revisions.
 
-    name: the table's name now.
+    name: the table's name now. types: of the source.
     """
 
     name: str
     old: Revision
     new: Revision
+    types: TypeSystem
 
     def to_json(self) -> dict[str, Any]:
         """Return the two revisions, the changes between them and the lines of the diff as JSON values."""
@@ -39,14 +41,16 @@ class ShapeDiff(Diff):
             "table_id": self.old.table_id,
             "from": {"revision": self.old.number, "position": str(Position(self.old.key.lsn))},
             "to": {"revision": self.new.number, "position": str(Position(self.new.key.lsn))},
-            "changes": [str(change) for change in diff(self.old.table, self.new.table)],
+            "changes": [str(change) for change in diff(self.old.table, self.new.table, self.types)],
             "lines": list(self.lines()),
         }
 
     def text(self) -> str:
         """Return the diff and the list of changes as lines for a person."""
         heads = [f"{self.name} revision {r.number} from {Position(r.key.lsn)}" for r in (self.old, self.new)]
-        changes = [f"  {change}" for change in diff(self.old.table, self.new.table)] or ["  nothing changed"]
+        changes = [f"  {change}" for change in diff(self.old.table, self.new.table, self.types)] or [
+            "  nothing changed"
+        ]
         return "\n".join([f"--- {heads[0]}", f"+++ {heads[1]}", *self.lines(), "changes:", *changes])
 
     def lines(self) -> Iterator[str]:
@@ -63,10 +67,13 @@ def parse_span(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def shape_diff(revisions: Iterable[Revision], span: tuple[int, int], wanted: Sequence[str]) -> ShapeDiff:
+def shape_diff(
+    revisions: Iterable[Revision], span: tuple[int, int], wanted: Sequence[str], types: TypeSystem
+) -> ShapeDiff:
     """Return how one table differs between two of its revisions.
 
     wanted: patterns that match one table's name; among several tables that had the name, the one that exists now.
+    types: of the source.
 
     Raises ConfigError CFG-114 when more or fewer tables match, or a revision is not there.
     """
@@ -90,7 +97,7 @@ def shape_diff(revisions: Iterable[Revision], span: tuple[int, int], wanted: Seq
                 code="CFG-114",
                 hint=f"it has {min(known)} to {max(known)}",
             )
-    return ShapeDiff(str(_name(known)), known[span[0]], known[span[1]])
+    return ShapeDiff(str(_name(known)), known[span[0]], known[span[1]], types)
 
 
 def _name(known: Mapping[int, Revision]) -> TableName:

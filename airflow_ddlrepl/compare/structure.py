@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_ddlrepl.ddl.base.same_shape import Aspect, differences, same_type
-from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
+from airflow_ddlrepl.ddl.columns.change_type import Extent, extent_between
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
-def structure(source: Table, wanted: Table, found: Table) -> tuple[str, ...]:
+def structure(source: Table, wanted: Table, found: Table, types: TypeSystem) -> tuple[str, ...]:
     """Return in words what differs between a target's table and the shape that it should have.
 
     Empty: nothing differs that decides what rows the table can hold or how they are told apart.
     wanted: the shape that the target should hold, columns with the source's ids. found: as inspected there.
+    types: of the target.
     """
-    return (*_left_out(source, wanted), *_in_words(wanted, found))
+    return (*_left_out(source, wanted, types), *_in_words(wanted, found))
 
 
-def _left_out(source: Table, wanted: Table) -> Iterator[str]:
+def _left_out(source: Table, wanted: Table, types: TypeSystem) -> Iterator[str]:
     """The target may hold a wider type, or text for one that it can't have; it never lacks or renames a column."""
     held = {c.id: c for c in wanted.columns}
     for column in source.columns:
@@ -27,15 +29,13 @@ def _left_out(source: Table, wanted: Table) -> Iterator[str]:
             yield f"column {column.name} is not known at the target yet"
         elif there.name != column.name:
             yield f"column {column.name} is called {there.name} at the target"
-        elif column.type.is_builtin and not _holds(there, column):
+        elif column.type.is_builtin and not _holds(there, column, types):
             yield f"column {column.name} has type {there.type.text}, at the source {column.type.text}"
 
 
-def _holds(there: Column, column: Column) -> bool:
+def _holds(there: Column, column: Column, types: TypeSystem) -> bool:
     """Return whether the target's type is equal to the source's or wider (keep_existing_structure)."""
-    if same_type(there.type, column.type):
-        return True
-    return ChangeType(column.id, column.name, there, column.type, column.collation).extent is Extent.NARROW
+    return same_type(there.type, column.type) or extent_between(there, column, types) is Extent.NARROW
 
 
 def _in_words(wanted: Table, found: Table) -> Iterator[str]:

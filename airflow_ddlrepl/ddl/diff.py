@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from airflow_ddlrepl.ddl import opaque
 from airflow_ddlrepl.ddl.base.change import SchemaChange, TableChange
@@ -29,9 +30,11 @@ from airflow_ddlrepl.ddl.tables import (
 )
 from airflow_ddlrepl.ddl.types import change_type_definition, create_type, rename_type
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.types import TypeSystem
 
 # The order in which the changes can be made: what is in the way goes first, what builds on others comes last.
-DETECTORS: tuple[Callable[[Table, Table], Iterable[TableChange]], ...] = (
+_Detector = Callable[[Table, Table], Iterable[TableChange]]
+_BEFORE_TYPES: tuple[_Detector, ...] = (
     rename_type.spot,
     create_type.spot,
     change_type_definition.spot,
@@ -44,7 +47,8 @@ DETECTORS: tuple[Callable[[Table, Table], Iterable[TableChange]], ...] = (
     rename_column.spot,
     change_identity.spot_dropped,
     change_default.spot_blocking,
-    change_type.spot,
+)
+_AFTER_TYPES: tuple[_Detector, ...] = (
     add_column.spot,
     change_generated.spot,
     change_nullability.spot,
@@ -60,16 +64,18 @@ DETECTORS: tuple[Callable[[Table, Table], Iterable[TableChange]], ...] = (
 )
 
 
-def diff(old: Table | None, new: Table | None) -> tuple[SchemaChange, ...]:
+def diff(old: Table | None, new: Table | None, types: TypeSystem) -> tuple[SchemaChange, ...]:
     """Return the schema changes that lead from `old` to `new`, in an order in which they can be made one by one.
 
-    Columns are matched by identity: a rename is never drop + add. What no kind explains is `opaque`.
+    Columns are matched by identity: a rename is never drop + add. What no kind explains is `opaque`. types: of the
+    database whose shapes they are.
     """
     if old is None or new is None or old.id != new.id:
         return (*drop_table.spot(old, new), *create_table.spot(old, new))
     found: list[SchemaChange] = []
     shape = old
-    for detect in DETECTORS:
+    detectors: list[_Detector] = [*_BEFORE_TYPES, partial(change_type.spot, types=types), *_AFTER_TYPES]
+    for detect in detectors:
         for change in tuple(detect(shape, new)):
             found.append(change)
             shape = change.apply(shape)

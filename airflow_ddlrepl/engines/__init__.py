@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from airflow_ddlrepl.config.sections.location import SCHEMES, resolve
+from airflow_ddlrepl.errors import ConfigError
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
@@ -107,6 +108,14 @@ def engine(location: str) -> Engine:
 def source_engine(channel: Channel) -> Engine:
     """Return the engine of the channel's source; nothing is connected."""
     return engine(resolve(channel.source.location))
+
+
+def source_types(channel: Channel) -> TypeSystem:
+    """Return what the source's types do to values; where its location is not known here, those of the first engine."""
+    try:
+        return source_engine(channel).types
+    except ConfigError:
+        return engines()[0].types
 
 
 @cache

@@ -28,6 +28,7 @@ from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
 class ServerFacts(Protocol):
@@ -36,6 +37,11 @@ class ServerFacts(Protocol):
     @property
     def version(self) -> int:
         """Return the server's major version."""
+        ...
+
+    @property
+    def type_system(self) -> TypeSystem:
+        """Return what types do to values there."""
         ...
 
     @property

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Protocol
 
 from airflow_ddlrepl.model.table import Column
-from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 
 class Equality(Enum):
@@ -21,8 +21,49 @@ class Equality(Enum):
     TARGET = "only the target can decide"
 
 
+class Cast(StrEnum):
+    """A cast without a USING clause gives values that are the same on every server, or are not."""
+
+    SAME_EVERYWHERE = "same everywhere"
+    BY_TIME_ZONE = "depends on the session's time zone"
+    UNKNOWN = "not known to be the same everywhere"
+
+
 class TypeSystem(Protocol):
     """The types of one kind of database, and what it does to their values."""
+
+    @property
+    def text(self) -> DataType:
+        """Return the type that holds any text: values of a type that a target lacks travel as it."""
+        ...
+
+    def cast(self, old: DataType, new: DataType) -> Cast:
+        """Return whether a change of a column's type gives the same values everywhere, where no USING clause is."""
+        ...
+
+    def explicit_cast(self, old: DataType, new: DataType) -> Cast:
+        """Return whether `USING c::type` gives the same values everywhere."""
+        ...
+
+    def cast_by_text(self, old: DataType, new: DataType) -> Cast:
+        """Return whether `USING c::text::type` gives the same values everywhere."""
+        ...
+
+    def widens(self, old: DataType, new: DataType) -> bool:
+        """Return whether every value of the old type is valid in the new type, and is the same value there."""
+        ...
+
+    def holds_any_text(self, of: DataType) -> bool:
+        """Return whether any value can be written in this type, or in what its arrays are made of: no text is lost."""
+        ...
+
+    def is_exact_number(self, of: DataType) -> bool:
+        """Return whether the type's arithmetic gives the same numbers everywhere."""
+        ...
+
+    def empty_value(self, of: DataType) -> str | None:
+        """Return the SQL of what a mandatory column of this type shows where it is told no value; None: none does."""
+        ...
 
     def equality(self, column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
         """Return how the values of this key column compare; `types` has the definitions of the types in use.

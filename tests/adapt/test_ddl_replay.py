@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed, unlike
+from airflow_ddlrepl.adapt.plan.ddl_replay import Statement, replayed
+from airflow_ddlrepl.adapt.plan.ddl_replay import unlike as unlike_of
 from airflow_ddlrepl.adapt.plan.plan import plan
 from airflow_ddlrepl.adapt.plan_model import StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import REPLAYED
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.sql.conversion import computed
 from airflow_ddlrepl.ddl.sql.expression import is_value
 from airflow_ddlrepl.ddl.sql.replayable import Named, Reading, read
 from airflow_ddlrepl.ddl.sql.statement import Evidence
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
@@ -116,9 +120,12 @@ def event(statement: str | None = "ALTER TABLE hr.t ADD c int", tag: str = "ALTE
 
 def made(happened: Event, new: Table | None = ADDED, old: Table | None = OLD, **more: object) -> TablePlan:
     known = Evidence(rewritten=False, filled=False, has_using=False, statement=happened.statement)
-    found = plan(old, new, render=OUTLINE, policy=REPLAYED, evidence=known)
+    found = plan(old, new, render=OUTLINE, facts=TargetFacts(POSTGRES_TYPES), policy=REPLAYED, evidence=known)
     of = Statement(happened, old, new, old, old, {1: T})
-    return replayed(found, replace(of, **more), OUTLINE)  # type: ignore[arg-type]
+    return replayed(found, replace(of, **more), OUTLINE, POSTGRES_TYPES)  # type: ignore[arg-type]
+
+
+unlike = partial(unlike_of, types=POSTGRES_TYPES)
 
 
 def kinds(found: TablePlan) -> list[StepKind]:
@@ -184,7 +191,7 @@ def test_a_moment_is_put_as_the_source_has_it() -> None:
 def test_what_the_text_brings_along_is_no_hazard() -> None:
     """A default that calls a function of the user's stays behind when the table is adapted."""
     new = OLD.with_(columns=(*OLD.columns, Column(3, "c", INT, default="hr.next_c()", missing="1")))
-    adapted = plan(OLD, new, render=OUTLINE, policy=REPLAYED)
+    adapted = plan(OLD, new, render=OUTLINE, facts=TargetFacts(POSTGRES_TYPES), policy=REPLAYED)
     assert adapted.hazards == adapted.left_at_source != ()
     assert made(event("ALTER TABLE hr.t ADD c int DEFAULT hr.next_c()", new=new), new).hazards == ()
 

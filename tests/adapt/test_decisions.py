@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 from airflow_ddlrepl.adapt.plan.plan import plan, target_shape
 from airflow_ddlrepl.adapt.policy import Policy, policy_for
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.hvr.profile import Profile, profiles
 from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.policies import Defaults
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Key, Table
 from docs.tools.hvr.databases_page import hvr_policy, markdown
@@ -102,6 +104,7 @@ def test_a_redefinition_is_told_from_a_table_that_was_made_again_by_its_creation
 
 # the planner's own answers
 
+FACTS = TargetFacts(POSTGRES_TYPES)
 SHAPES = st.one_of(st.none(), tables())
 
 
@@ -113,7 +116,7 @@ def test_for_postgresql_the_planner_says_the_same(
 ) -> None:
     if before is None and after is None:
         return
-    stands = target_shape(before) if before else None
+    stands = target_shape(before, facts=FACTS) if before else None
     _agree(Occurrence(stands, after, None, evidence), policy, adapts)
 
 
@@ -128,7 +131,7 @@ def test_every_statement_that_changes_a_shape_is_the_planners(statement: Ddl, po
 def _agree(what: Occurrence, policy: Policy, adapts: bool) -> None:
     """Event triggers tell of every new table whether it was born with rows."""
     policy = replace(policy, adapts=adapts)
-    made = plan(what.before, what.after, render=PostgresDdl(), evidence=what.evidence, policy=policy)
+    made = plan(what.before, what.after, render=PostgresDdl(), evidence=what.evidence, policy=policy, facts=FACTS)
     if {step.code for step in made.steps} & {"ADP-110", "ADP-111"}:
         return  # what the target's engine can't write is none of the source's
     decided = decide(what, POSTGRESQL, policy, {"ddl": "relations" if what.evidence.filled is None else "triggers"})

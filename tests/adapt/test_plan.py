@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from airflow_ddlrepl import ddl
 from airflow_ddlrepl.adapt.plan.context import PlanContext
-from airflow_ddlrepl.adapt.plan.plan import plan
+from airflow_ddlrepl.adapt.plan.plan import plan as plan_of
 from airflow_ddlrepl.adapt.plan.text import as_text
 from airflow_ddlrepl.adapt.plan.verdicts import JUDGE
 from airflow_ddlrepl.adapt.plan_model import StepKind
@@ -31,6 +32,7 @@ from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.engines.postgres.ddl.render import RENDER, PostgresDdl
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
@@ -46,8 +48,11 @@ POLICIES = st.builds(
     st.booleans(),
     st.sampled_from(Defaults),
 )
-FACTS = st.builds(TargetFacts, server_version=st.sampled_from([15, 18]), publishes_generated=st.booleans())
+FACTS = st.builds(
+    TargetFacts, st.just(POSTGRES_TYPES), server_version=st.sampled_from([15, 18]), publishes_generated=st.booleans()
+)
 INT4 = PLAIN_TYPES[0]
+plan = partial(plan_of, facts=TargetFacts(POSTGRES_TYPES))
 OLD = Table(1, TableName("public", "t"), (Column(1, "id", INT4, nullable=False),), key=Key((1,), "k", True))
 
 
@@ -147,7 +152,7 @@ def test_after_a_breakpoint_was_removed_the_plan_goes_on() -> None:
 
 def test_a_rename_onto_a_strangers_table_is_refused() -> None:
     occupant = Table(9, TableName("public", "u"), ())
-    facts = TargetFacts(occupant=occupant)
+    facts = TargetFacts(POSTGRES_TYPES, occupant=occupant)
     made = plan(OLD, OLD.with_(name=occupant.name), render=PostgresDdl(), facts=facts)
     assert [s.code for s in made.steps] == ["ADP-104"] and made.shape == OLD
 
@@ -155,19 +160,19 @@ def test_a_rename_onto_a_strangers_table_is_refused() -> None:
 def test_a_column_of_the_targets_own_is_never_taken() -> None:
     new = OLD.with_(columns=(*OLD.columns, Column(2, "c", INT4)))
     existing = OLD.with_(columns=(*OLD.columns, Column(7, "c", DataType("text", "pg_catalog", "text", oid=25))))
-    made = plan(OLD, new, render=PostgresDdl(), facts=TargetFacts(existing=existing))
+    made = plan(OLD, new, render=PostgresDdl(), facts=TargetFacts(POSTGRES_TYPES, existing=existing))
     assert [s.code for s in made.steps] == ["ADP-105"]
 
 
 def test_a_table_that_waits_for_a_refresh_gets_nothing_else() -> None:
     new = OLD.with_(name=TableName("public", "u"), columns=(*OLD.columns, Column(2, "c", INT4)))
-    made = plan(OLD, new, render=PostgresDdl(), facts=TargetFacts(is_pending=True))
+    made = plan(OLD, new, render=PostgresDdl(), facts=TargetFacts(POSTGRES_TYPES, is_pending=True))
     assert made.sql == ('ALTER TABLE "public"."t" RENAME TO "u"',) and made.needs_refresh
 
 
 def test_names_are_mapped() -> None:
     new = OLD.with_(columns=(*OLD.columns, Column(2, "c", INT4)))
-    facts = TargetFacts(name_before=TableName("dw", "t"), name_after=TableName("dw", "t"))
+    facts = TargetFacts(POSTGRES_TYPES, name_before=TableName("dw", "t"), name_after=TableName("dw", "t"))
     made = plan(OLD, new, render=PostgresDdl(), facts=facts)
     assert made.sql == ('ALTER TABLE "dw"."t" ADD COLUMN "c" integer',)
     assert made.shape is not None and made.shape.name == TableName("dw", "t")
@@ -185,7 +190,7 @@ def test_every_kind_has_its_rows() -> None:
 
 def test_a_new_expression_of_the_users_brings_the_values_anew() -> None:
     """The target keeps values that it can't compute: the log carries those of later rows only."""
-    facts = TargetFacts(publishes_generated=True)
+    facts = TargetFacts(POSTGRES_TYPES, publishes_generated=True)
     old = OLD.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="id * 2", generated="stored")))
     new = old.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="public.f(id)", generated="stored")))
     made = plan(

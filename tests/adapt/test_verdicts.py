@@ -15,6 +15,7 @@ from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.ddl.tables.change_partition_key import ChangePartitionKey
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -22,7 +23,7 @@ from airflow_ddlrepl.model.types import DataType
 
 INT4 = DataType("integer", "pg_catalog", "int4", oid=23)
 PLAIN = Table(1, TableName("public", "t"), (Column(1, "id", INT4),))
-CASE = Case(PLAIN, PLAIN, Evidence(), Policy(), TargetFacts())
+CASE = Case(PLAIN, PLAIN, Evidence(), Policy(), TargetFacts(POSTGRES_TYPES))
 PARTITIONED = PLAIN.with_(partition_key="RANGE (id)")
 
 
@@ -48,6 +49,6 @@ def test_a_kind_without_a_row_is_refused() -> None:
 
 def test_a_table_that_is_partitioned_in_another_way_takes_no_alter() -> None:
     with pytest.raises(Unsupported, match="ADP-107"):
-        reshape(PLAIN, PARTITIONED, PostgresDdl())
+        reshape(PLAIN, PARTITIONED, PostgresDdl(), POSTGRES_TYPES)
     with pytest.raises(Unsupported, match="ADP-107"):
-        relayout(PARTITIONED, PARTITIONED, PLAIN, PostgresDdl())
+        relayout(PARTITIONED, PARTITIONED, PLAIN, PostgresDdl(), POSTGRES_TYPES)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_ddlrepl.capture.enroll import enroll, enroll_with_silent
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
@@ -162,7 +163,7 @@ def after(earlier: Table, told: Event, snapshot: str) -> Event:
 
 def silent(*events: Event, known: tuple[Revision, ...] = ()) -> list[tuple[Table, Event]]:
     newest = {1: known[-1]} if known else {}
-    found, changes = enroll_with_silent(events, newest, lambda _: True, lambda _: known)
+    found, changes = enroll_with_silent(events, newest, lambda _: True, lambda _: known, POSTGRES_TYPES)
     merged = sorted([*events, *(change for _, change in changes)], key=lambda event: event.key)
     assert found == enroll(merged, newest, lambda _: True, lambda _: known)
     return changes

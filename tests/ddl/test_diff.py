@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -13,15 +14,18 @@ from airflow_ddlrepl.ddl.columns.change_generated import ChangeGenerated
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.column_names import mentions
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
-from airflow_ddlrepl.ddl.diff import diff
+from airflow_ddlrepl.ddl.diff import diff as diff_of
 from airflow_ddlrepl.ddl.opaque import Opaque
 from airflow_ddlrepl.ddl.types.type_edits import edits
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 from tests.support.shape_order import in_order
 from tests.support.shapes import PLAIN_TYPES, apply_all, tables
+
+diff = partial(diff_of, types=POSTGRES_TYPES)
 
 
 @given(tables(), tables())

@@ -10,8 +10,9 @@ from airflow_ddlrepl.ddl.sql.conversion import Conversion, conversions
 from airflow_ddlrepl.ddl.sql.expression import Standing, is_constant, table_state
 from airflow_ddlrepl.ddl.sql.lexer import Kind, canonical, tokens
 from airflow_ddlrepl.ddl.sql.statement import has_using
-from airflow_ddlrepl.ddl.types.casts import Cast, cast, numeric_size, widens
+from airflow_ddlrepl.engines.postgres.types.casts import cast, numeric_size, widens
 from airflow_ddlrepl.model.types import DataType, TypeKind
+from airflow_ddlrepl.ports.types import Cast
 
 ALTER = "ALTER TABLE t ALTER c TYPE bigint"
 

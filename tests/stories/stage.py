@@ -20,6 +20,7 @@ from airflow_ddlrepl.ddl.sql.statement import Evidence, has_using, known_convers
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl, create_table, create_types
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from tests.stories.story import Story
@@ -115,6 +116,7 @@ class Stage:
         moves = shape is not None and new is not None and shape.name != new.name
         extensions = self.target.execute("select array_agg(extname::text) from pg_extension").fetchone()
         facts = TargetFacts(
+            POSTGRES_TYPES,
             extensions=frozenset(extensions[0] if extensions else ()),
             existing=self._standing(at),
             occupant=self._standing(new.name) if moves and new else None,
@@ -152,7 +154,7 @@ class Stage:
         existing = self._standing(wanted.name)
         with self.target.transaction():
             statements = create_types(wanted.types)
-            statements += reshape(existing, wanted, PostgresDdl()) if existing else create_table(wanted)
+            statements += reshape(existing, wanted, PostgresDdl(), POSTGRES_TYPES) if existing else create_table(wanted)
             for statement in statements:
                 self.target.execute(statement.encode())
         self._copy(new)
@@ -177,7 +179,7 @@ class Stage:
             wanted = self.shapes[table.id]
             existing = self._standing(wanted.name)
             assert existing is not None, f"{wanted.name} is missing at the target"
-            assert differences(existing, wanted) == ()
+            assert differences(existing, wanted, POSTGRES_TYPES) == ()
             again = self._plan(wanted, table, Evidence(), table)
             assert not again.changes_anything, again
             if self.story.same == "rows":

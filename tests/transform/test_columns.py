@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,13 +12,16 @@ from hypothesis import strategies as st
 
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty
 from airflow_ddlrepl.ddl.columns.column_names import is_unambiguous, mentions, renamed
-from airflow_ddlrepl.ddl.diff import diff
+from airflow_ddlrepl.ddl.diff import diff as diff_of
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 from airflow_ddlrepl.transform.columns import target_names, target_shape, with_revealed_columns, without_absent
 from tests.support.shapes import NAMES, apply_all, tables
+
+diff = partial(diff_of, types=POSTGRES_TYPES)
 
 INT = DataType("integer", "pg_catalog", "int4", oid=23)
 T = TableName("public", "t")

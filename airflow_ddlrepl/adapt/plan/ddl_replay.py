@@ -30,6 +30,7 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.ports.types import TypeSystem
 
 BY = "replay_ddl"
 NEW = "CREATE TABLE"
@@ -66,7 +67,7 @@ class Statement:
         return self.event.is_inspected and not found.changes
 
 
-def replayed(found: TablePlan, of: Statement, render: Renderer) -> TablePlan:
+def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSystem) -> TablePlan:
     """found: what the planner makes of the change, under `REPLAYED`."""
     if of.joins or of.is_none(found) or any(step.kind is StepKind.REFUSE for step in found.steps):
         return found
@@ -81,17 +82,17 @@ def replayed(found: TablePlan, of: Statement, render: Renderer) -> TablePlan:
     if reading.local:
         left = Step(StepKind.WARN, f"not replayed: `{_line(of.event)}`: {reading.local}", policy=BY)
         return replace(found, steps=(*told, left, *refresh), until_refresh=None)
-    types = tuple(s for s in found.steps if s.kind is StepKind.SQL and s.shared and reading.type is None)
-    steps = (*told, *types, _text(found, of, reading, render), *_afterwards(of, found, render), *refresh)
+    shared = tuple(s for s in found.steps if s.kind is StepKind.SQL and s.shared and reading.type is None)
+    steps = (*told, *shared, _text(found, of, reading, render), *_afterwards(of, found, render, types), *refresh)
     hazards = tuple(hazard for hazard in found.hazards if hazard not in found.left_at_source)
     return replace(found, steps=steps, hazards=hazards, until_refresh=None, expected=_expected(of, found))
 
 
-def unlike(expected: Expected, found: Table | None) -> tuple[str, ...]:
+def unlike(expected: Expected, found: Table | None, types: TypeSystem) -> tuple[str, ...]:
     """How the target's table differs from what the text must have made of it; people's own columns may be there."""
     if expected.shape is None or found is None:
         return () if expected.shape is found else (f"it is {'not there' if found is None else 'still there'}",)
-    wrong = [str(change) for change in differences(found, expected.shape) if _counts(change, expected)]
+    wrong = [str(change) for change in differences(found, expected.shape, types) if _counts(change, expected)]
     there, wanted = found.partition, expected.shape.partition
     if there is not None and wanted is not None and there.of_name != wanted.of_name:
         wrong.append(f"it is a partition of {there.of_name}, not of {wanted.of_name}")
@@ -177,13 +178,13 @@ def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -
     return Step(StepKind.SQL, f"{event.tag} as the source has run it", sql, BY, own_transaction=own, shared=True)
 
 
-def _afterwards(of: Statement, found: TablePlan, render: Renderer) -> Iterator[Step]:
+def _afterwards(of: Statement, found: TablePlan, render: Renderer, types: TypeSystem) -> Iterator[Step]:
     """Values that the target computes otherwise are put as the source has them; identity columns let values in."""
     shape, after = found.shape, of.after
     if shape is None or after is None:
         return
     before = {column.id: column for column in (of.before.columns if of.before else ())}
-    changes = diff(of.table_state, shape) if of.table_state is not None and not found.needs_refresh else ()
+    changes = diff(of.table_state, shape, types) if of.table_state is not None and not found.needs_refresh else ()
     for column in (change.column for change in changes if isinstance(change, AddColumn)):
         if column.missing is not None and not is_value(column.default or "", column.missing):
             fill = FillColumn(column, column.missing)

@@ -27,21 +27,24 @@ from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.ddl.types.create_type import CreateType
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
 def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
     """Rows that the log doesn't carry (the table had some before it joined) come by a refresh."""
     notes: list[Note] = []
     held = hold(new, facts.name_after, facts, notes.append)
-    existing = facts.existing
-    wanted = keep_structure(as_seen(existing, held), held) if existing and policy.keep_existing_structure else held
+    existing, types = facts.existing, facts.type_system
+    wanted = (
+        keep_structure(as_seen(existing, held), held, types) if existing and policy.keep_existing_structure else held
+    )
     wanted = like_parent(wanted, facts.parent_shape)
     keeps = existing is not None and policy.keeps_old_rows
     verdicts = tuple(judge_new(held, evidence, keeps_rows=keeps))
     stays = bool(verdicts) and (keeps or not facts.is_orphaned)  # the one that is there, up to the refresh
     try:
-        warned = [Step(StepKind.WARN, why) for why in become_text(new, held)]
-        structure = _structure(existing, wanted, stays, render)
+        warned = [Step(StepKind.WARN, why) for why in become_text(new, held, facts)]
+        structure = _structure(existing, wanted, stays, render, types)
         if facts.is_renamed and facts.occupant is not None:
             structure.insert(0, makes_way(facts.occupant, "called otherwise, or dropped, at the source", render))
         steps = [*warned, *_types(held, facts, render), *structure]
@@ -68,7 +71,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     )
 
 
-def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]:
+def reshape(existing: Table, wanted: Table, render: Renderer, types: TypeSystem) -> tuple[str, ...]:
     """SQL that empties a target table and gives it the wanted shape; grants, views and the like stay on it.
 
     existing: as inspected at the target. Types are not created here. Raises Unsupported ADP-107 where an ALTER
@@ -82,7 +85,7 @@ def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]
     for column in shape.columns:
         if not column.type.is_builtin and followed.get(column.id) == column.type:
             sql += render.of_its_type(column, shape)
-    for change in diff(shape, wanted):
+    for change in diff(shape, wanted, types):
         between = shape
         for part in () if isinstance(change, TYPE_CHANGES) else _without_rows(change):
             sql += render.sql(part, between)
@@ -91,7 +94,7 @@ def reshape(existing: Table, wanted: Table, render: Renderer) -> tuple[str, ...]
     return tuple(sql)
 
 
-def _structure(existing: Table | None, wanted: Table, stays: bool, render: Renderer) -> list[Step]:
+def _structure(existing: Table | None, wanted: Table, stays: bool, render: Renderer, types: TypeSystem) -> list[Step]:
     if existing is None:
         return [Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None))]
     if not partitioned_alike(existing, wanted):
@@ -101,7 +104,9 @@ def _structure(existing: Table | None, wanted: Table, stays: bool, render: Rende
         ]
     if stays:
         return []
-    return [Step(StepKind.SQL, f"use {existing.name} again: emptied, altered", reshape(existing, wanted, render))]
+    return [
+        Step(StepKind.SQL, f"use {existing.name} again: emptied, altered", reshape(existing, wanted, render, types))
+    ]
 
 
 def _types(held: Table, facts: TargetFacts, render: Renderer) -> list[Step]:

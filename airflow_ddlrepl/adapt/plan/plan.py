@@ -47,7 +47,7 @@ def plan(
     render: Renderer,
     evidence: Evidence = NOTHING_KNOWN,
     policy: Policy = Policy(),  # noqa: B008
-    facts: TargetFacts = TargetFacts(),  # noqa: B008
+    facts: TargetFacts,
     context: PlanContext = PlanContext(),  # noqa: B008
 ) -> TablePlan:
     """Return what one target has to do because a table changed.
@@ -59,13 +59,15 @@ def plan(
         raise ValueError("a plan needs a table before or after")
     found = _by_shapes(old, new, evidence, policy, facts, render, context)
     if context.settings is not None:
-        found = _with_settings(found, old, policy, context.settings)
+        found = _with_settings(found, old, policy, facts, context.settings)
     if context.text is not None:
-        found = replayed(found, context.text, render)
+        found = replayed(found, context.text, render, facts.type_system)
     return with_refresh(found, judge_settings(context.settings)) if context.settings is not None else found
 
 
-def _with_settings(found: TablePlan, old: Table | None, policy: Policy, settings: SettingsChange) -> TablePlan:
+def _with_settings(
+    found: TablePlan, old: Table | None, policy: Policy, facts: TargetFacts, settings: SettingsChange
+) -> TablePlan:
     """Return the plan with the file's settings, in the file's words where the file has changed and no statement.
 
     old: the shape at which the target's table stands.
@@ -77,7 +79,7 @@ def _with_settings(found: TablePlan, old: Table | None, policy: Policy, settings
         return found
     if not policy.adapts:
         return replace(found, steps=(*found.steps, Step(StepKind.WARN, f"{CHANGED}; {policy.discarded or WHY}")))
-    changes = tuple(map(str, diff(old, found.shape))) if found.shape is not None else ()
+    changes = tuple(map(str, diff(old, found.shape, facts.type_system))) if found.shape is not None else ()
     return replace(found, changes=changes, evidence=(CHANGED,) if found.changes_anything else ())
 
 
@@ -107,7 +109,7 @@ def _is_new_partition(old: Table | None, new: Table | None, facts: TargetFacts) 
     return old is None and new is not None and new.partition is not None and facts.has_parent
 
 
-def target_shape(table: Table, *, facts: TargetFacts = TargetFacts()) -> Table:  # noqa: B008
+def target_shape(table: Table, *, facts: TargetFacts) -> Table:
     """The shape a target holds for a source table: what a refresh creates. Name: facts.name_after."""
     return hold(table, facts.name_after, facts)
 
@@ -121,14 +123,14 @@ def _altered(
     render: Renderer,
     context: PlanContext,
 ) -> TablePlan:
-    before = context.source_before or old
+    before, types = context.source_before or old, facts.type_system
     notes: list[Note] = []
     known: list[Note] = []
     held = hold(new, facts.name_after, facts, notes.append)
     was = hold(before, facts.name_before, facts, known.append)
     table_state = hold(old, facts.name_before, facts)
-    found = diff(was, held)
-    wanted = want(table_state, held, policy)
+    found = diff(was, held, types)
+    wanted = want(table_state, held, policy, types)
     if _is_attached(table_state, wanted):
         wanted = joined(wanted, facts.parent_shape)
     case = Case(new, held, evidence, policy, facts, context.needs)
@@ -140,7 +142,7 @@ def _altered(
         verdict_steps = (*answer(verdicts, case), *(step for one in missing for step in respond(one, policy)))
         verdict_steps += answer_refusal(case, _waits(verdict_steps))
         hidden = _hidden(new, held, facts, was)
-        texts = [w for w in become_text(new, held) if w not in become_text(before, was)]
+        texts = [w for w in become_text(new, held, facts) if w not in become_text(before, was, facts)]
         warned = tuple(Step(StepKind.WARN, why) for why in texts)
         own, reached = rendered(Rendering(render, case, table_state, wanted, verdict_steps))
         steps = (*hidden, *verdict_steps, *warned, *own)
@@ -155,7 +157,7 @@ def _altered(
         changes=tuple(str(c) for c in found),
         evidence=evidence.lines() if found else (),
         steps=refusals or _ordered(steps),
-        hazards=_hazards(diff(table_state, wanted), [n.text for n in notes if n not in known]),
+        hazards=_hazards(diff(table_state, wanted, types), [n.text for n in notes if n not in known]),
         left_at_source=tuple(n.text for n in notes if n.is_left),
         shape=old if refusals else wanted,
         until_refresh=reached if _waits(steps) else None,

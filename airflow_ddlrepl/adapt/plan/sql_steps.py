@@ -18,10 +18,10 @@ from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.conversion import Conversion
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
-from airflow_ddlrepl.ddl.types.casts import Cast, cast
 from airflow_ddlrepl.ddl.types.change_type_definition import ReplaceType
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.types import Cast
 
 # What happens at once even where a refresh brings the rest: it touches no row. A table becomes a partition with its
 # new rows, when it has the key that it needs for that.
@@ -54,7 +54,7 @@ class Rendering:
         if any(s.kind is StepKind.REFUSE for s in self.verdict):
             return (), shape
         steps: list[Step] = []
-        for change in diff(self.table_state, self.wanted):
+        for change in diff(self.table_state, self.wanted, self.case.facts.type_system):
             if self._is_left_to_refresh(change):
                 if is_carried_by_parent(change, shape, self.wanted, self.case.facts):
                     shape = change.apply(shape) or shape
@@ -82,7 +82,7 @@ class Rendering:
     def _sql(self, change: SchemaChange, shape: Table) -> tuple[str, ...]:
         if not isinstance(change, ChangeType):
             return self.render.sql(change, shape)
-        found = cast(change.old.type, change.type)
+        found = self.case.facts.type_system.cast(change.old.type, change.type)
         sql = self.render.sql(replace(change, using=self._using(change, found)), shape)
         zone = self.case.evidence.timezone
         return self.render.in_time_zone(zone, sql) if found is Cast.BY_TIME_ZONE and zone else sql

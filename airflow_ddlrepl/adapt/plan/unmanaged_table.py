@@ -27,7 +27,7 @@ def left_alone(
     """
     table = new or old
     assert table is not None
-    changes = _changes(old, new, before)
+    changes = _changes(old, new, before, facts)
     why, omits = policy.discarded or WHY, Omission.CHANGE if policy.discarded else Omission.NOTHING
     steps = [Step(StepKind.WARN, f"{change}: {why}", policy=policy.discarded, omits=omits) for change in changes]
     if facts.is_pending and new is not None:
@@ -47,8 +47,10 @@ def left_alone(
     )
 
 
-def _changes(old: Table | None, new: Table | None, before: Table | None) -> tuple[SchemaChange, ...]:
+def _changes(
+    old: Table | None, new: Table | None, before: Table | None, facts: TargetFacts
+) -> tuple[SchemaChange, ...]:
     known = before or old
     if new is None:
         return (DropTable(known),) if known else ()
-    return diff(known, new) if known else (CreateTable(new),)
+    return diff(known, new, facts.type_system) if known else (CreateTable(new),)

@@ -33,7 +33,6 @@ from airflow_ddlrepl.ddl.tables.change_partition_key import ChangePartitionKey
 from airflow_ddlrepl.ddl.tables.change_replica_identity import ChangeReplicaIdentity
 from airflow_ddlrepl.ddl.tables.detach_partition import DetachPartition
 from airflow_ddlrepl.ddl.tables.rename_table import RenameTable
-from airflow_ddlrepl.ddl.types.casts import Cast, cast, cast_by_text, explicit_cast
 from airflow_ddlrepl.ddl.types.change_type_definition import ChangeTypeDefinition, ReplaceType
 from airflow_ddlrepl.ddl.types.create_type import CreateType, ForgetType
 from airflow_ddlrepl.ddl.types.rename_type import RenameType
@@ -41,6 +40,7 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeKind
+from airflow_ddlrepl.ports.types import Cast, TypeSystem
 
 
 class By(StrEnum):
@@ -237,14 +237,20 @@ def _change_type(change: ChangeType, case: Case) -> Verdict:
     if how is Conversion.OTHER:
         said = "was given" if known.has_using else "can't be ruled out"
         return Verdict(True, f"column {change.name}: new values by a USING clause: it {said}")
-    found = _CAST[how](change.old.type, change.type)
+    found = _cast(how, change, case.facts.type_system)
     widens = change.extent in (Extent.WIDEN, Extent.COLLATE) and how is not Conversion.BY_TEXT
     if widens or found is Cast.SAME_EVERYWHERE or (found is Cast.BY_TIME_ZONE and known.timezone):
         return CARRIED
     return Verdict(True, f"column {change.name}: the cast is {found}")
 
 
-_CAST = {Conversion.ASSIGN: cast, Conversion.CAST: explicit_cast, Conversion.BY_TEXT: cast_by_text}
+def _cast(how: Conversion, change: ChangeType, types: TypeSystem) -> Cast:
+    known = {
+        Conversion.ASSIGN: types.cast,
+        Conversion.CAST: types.explicit_cast,
+        Conversion.BY_TEXT: types.cast_by_text,
+    }
+    return known[how](change.old.type, change.type)
 
 
 def _change_generated(change: ChangeGenerated, case: Case) -> Verdict:

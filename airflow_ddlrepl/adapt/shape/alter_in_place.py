@@ -15,6 +15,7 @@ from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.ports.types import TypeSystem
 
 Sql = tuple[str, ...]
 
@@ -31,7 +32,12 @@ class Relayout:
 
 
 def relayout(
-    existing: Table, stood: Table | None, wanted: Table, render: Renderer, mask: Collection[Difference] = ()
+    existing: Table,
+    stood: Table | None,
+    wanted: Table,
+    render: Renderer,
+    types: TypeSystem,
+    mask: Collection[Difference] = (),
 ) -> Relayout:
     """existing: as inspected at the target. stood: the same with the source's ids, if the channel knows it.
 
@@ -42,13 +48,15 @@ def relayout(
         raise Unsupported("the table is partitioned in another way", code="ADP-107", table=wanted.name)
     shape = _recognized(existing, stood, wanted).with_(types=wanted.types)
     open_ = _open(shape, wanted, mask)
-    before = [_ways(change, at, render) for change, at in _walk(shape, open_) if not isinstance(change, TYPE_CHANGES)]
-    after = [sql for change, at in _walk(open_, wanted) for sql in render.sql(change, at)]
+    before = [
+        _ways(change, at, render) for change, at in _walk(shape, open_, types) if not isinstance(change, TYPE_CHANGES)
+    ]
+    after = [sql for change, at in _walk(open_, wanted, types) for sql in render.sql(change, at)]
     return Relayout(tuple(way for way in before if any(way)), tuple(after))
 
 
-def _walk(shape: Table, wanted: Table) -> Iterator[tuple[SchemaChange, Table]]:
-    for change in diff(shape, wanted):
+def _walk(shape: Table, wanted: Table, types: TypeSystem) -> Iterator[tuple[SchemaChange, Table]]:
+    for change in diff(shape, wanted, types):
         yield change, shape
         shape = change.apply(shape) or shape
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from airflow_ddlrepl.ddl.base.edit import free_name
-from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Extent
+from airflow_ddlrepl.ddl.columns.change_type import Extent, extent_between
 from airflow_ddlrepl.ddl.sql.type_text import respell
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
-def keep_structure(table_state: Table, wanted: Table) -> Table:
+def keep_structure(table_state: Table, wanted: Table, types: TypeSystem) -> Table:
     """The wanted shape, with the columns that stand and would go (nullable now), and types as wide as they stand.
 
     A kept column makes way for a new one of its name: it gets `_kept` behind its own.
     """
-    staying = {c.id: _as_wide(table_state, c) for c in wanted.columns}
+    staying = {c.id: _as_wide(table_state, c, types) for c in wanted.columns}
     names = {c.name for c in wanted.columns}
     for column in table_state.columns:
         if column.id not in staying:
@@ -32,8 +33,8 @@ def keep_structure(table_state: Table, wanted: Table) -> Table:
             )
     following = {c.id: c.type for c in wanted.columns}
     kept = any(not c.type.is_builtin and following.get(c.id) != c.type for c in staying.values())
-    types = {t.oid: t for t in (*(table_state.types if kept else ()), *wanted.types)}
-    return wanted.with_(columns=tuple(staying[i] for i in sorted(staying)), types=tuple(types.values()))
+    defined = {t.oid: t for t in (*(table_state.types if kept else ()), *wanted.types)}
+    return wanted.with_(columns=tuple(staying[i] for i in sorted(staying)), types=tuple(defined.values()))
 
 
 def _respelled(column: Column, table_state: Table, wanted: Table) -> Column:
@@ -45,9 +46,8 @@ def _respelled(column: Column, table_state: Table, wanted: Table) -> Column:
     return replace(column, type=replace(of, schema=now[0], name=now[1], text=text))
 
 
-def _as_wide(table_state: Table, wanted: Column) -> Column:
+def _as_wide(table_state: Table, wanted: Column, types: TypeSystem) -> Column:
     before = {c.id: c for c in table_state.columns}.get(wanted.id)
     if before is None:
         return wanted
-    change = ChangeType(wanted.id, wanted.name, before, wanted.type, wanted.collation)
-    return replace(wanted, type=before.type) if change.extent is Extent.NARROW else wanted
+    return replace(wanted, type=before.type) if extent_between(before, wanted, types) is Extent.NARROW else wanted

@@ -10,6 +10,7 @@ from airflow_ddlrepl.ddl.base.same_shape import same_type
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import TypeDefinition
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
 def as_seen(existing: Table, wanted: Table) -> Table:
@@ -34,9 +35,9 @@ def as_seen(existing: Table, wanted: Table) -> Table:
     )
 
 
-def differences(existing: Table, wanted: Table) -> tuple[SchemaChange, ...]:
+def differences(existing: Table, wanted: Table, types: TypeSystem) -> tuple[SchemaChange, ...]:
     """What still differs between an inspected target table and the shape it should have; empty: nothing."""
-    return diff(as_seen(existing, wanted), wanted)
+    return diff(as_seen(existing, wanted), wanted, types)
 
 
 def _column_ids(existing: Table, wanted: Table) -> dict[int, int]:

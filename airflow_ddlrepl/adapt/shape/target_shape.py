@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.ddl.sql.expression import Standing, table_state
-from airflow_ddlrepl.ddl.types.casts import TEXT
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
 
 NOT_VALID = " NOT VALID"
-AS_TEXT = DataType("text", "pg_catalog", "text", oid=TEXT)
 
 
 class Note(NamedTuple):
@@ -78,15 +76,15 @@ def _typed(column: Column, known: set[tuple[str, str]], facts: TargetFacts) -> C
     of = column.type
     if of.is_everywhere or of.extension in facts.extensions or (of.schema, of.name) in known:
         return column
-    return replace(column, type=AS_TEXT, collation=None)
+    return replace(column, type=facts.type_system.text, collation=None)
 
 
-def become_text(table: Table, held: Table) -> tuple[str, ...]:
+def become_text(table: Table, held: Table, facts: TargetFacts) -> tuple[str, ...]:
     """Warnings: columns whose values travel as text, because the target can't have their type. held: see `hold`."""
     return tuple(
         f"column {column.name} of {table.name} becomes text: {_why_text(column.type)}"
         for column in table.columns
-        if not column.type.is_builtin and held.column(column.id).type == AS_TEXT
+        if not column.type.is_builtin and held.column(column.id).type == facts.type_system.text
     )
 
 

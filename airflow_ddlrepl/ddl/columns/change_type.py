@@ -10,9 +10,9 @@ from typing import ClassVar
 from airflow_ddlrepl.ddl.base.change import TableChange
 from airflow_ddlrepl.ddl.base.edit import edit_column, shared_columns
 from airflow_ddlrepl.ddl.base.same_shape import same_type
-from airflow_ddlrepl.ddl.types.casts import TEXT, element, widens
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
 class Extent(StrEnum):
@@ -45,7 +45,8 @@ class Using(StrEnum):
 class ChangeType(TableChange):
     """A column gets another type, another collation or both.
 
-    It prints its extent (widen, narrow, convert, collate) behind the types.
+    It prints its extent (widen, narrow, convert, collate) behind the types. may_lose: the new type may round, cut or
+    refuse values.
     """
 
     kind: ClassVar[str] = "change_type"
@@ -54,25 +55,20 @@ class ChangeType(TableChange):
     old: Column
     type: DataType
     collation: str | None
+    extent: Extent
+    may_lose: bool = False
     using: Using = Using.ASSIGN
+
+    @classmethod
+    def between(cls, before: Column, after: Column, types: TypeSystem) -> ChangeType:
+        """Return the change from one form of a column to the other. types: of the database that makes it."""
+        extent = extent_between(before, after, types)
+        is_safe = extent in (Extent.WIDEN, Extent.COLLATE) or types.holds_any_text(after.type)
+        return cls(after.id, after.name, before, after.type, after.collation, extent, not is_safe)
 
     def alter(self, table: Table) -> Table:
         """Return the table with the column's new type and collation."""
         return edit_column(table, self.id, type=self.type, collation=self.collation)
-
-    @property
-    def extent(self) -> Extent:
-        """Return what may happen to existing values: widen, narrow, convert or collate."""
-        if self.is_respelled:
-            return Extent.COLLATE
-        if widens(self.old.type, self.type):
-            return Extent.WIDEN
-        return Extent.NARROW if widens(self.type, self.old.type) else Extent.CONVERT
-
-    @property
-    def is_respelled(self) -> bool:
-        """Return whether the type is the same one, so that only the collation or the spelling can differ."""
-        return self.old.type.oid == self.type.oid and same_type(self.old.type, self.type)
 
     def describe(self) -> str:
         """Return the column's name, both types, the new collation and the extent."""
@@ -82,15 +78,31 @@ class ChangeType(TableChange):
     @property
     def hazards(self) -> tuple[str, ...]:
         """Return a warning where the new type may round, cut or refuse values."""
-        if self.extent in (Extent.WIDEN, Extent.COLLATE) or element(self.type) == TEXT:
-            return ()
-        return (f"column {self.name}: the new type may round, cut or refuse values",)
+        return (f"column {self.name}: the new type may round, cut or refuse values",) if self.may_lose else ()
 
 
-def spot(old: Table, new: Table) -> Iterator[ChangeType]:
-    """Yield a change for each column of both shapes whose type or collation differs; its spelling does not count."""
+def extent_between(before: Column, after: Column, types: TypeSystem) -> Extent:
+    """Return what may happen to the values of a column that gets another type: widen, narrow, convert or collate."""
+    if _is_respelled(before, after):
+        return Extent.COLLATE
+    if types.widens(before.type, after.type):
+        return Extent.WIDEN
+    return Extent.NARROW if types.widens(after.type, before.type) else Extent.CONVERT
+
+
+def _is_respelled(before: Column, after: Column) -> bool:
+    """Return whether the type is the same one, so that only the collation or the spelling can differ."""
+    return before.type.oid == after.type.oid and same_type(before.type, after.type)
+
+
+def retyped(old: Table, new: Table) -> Iterator[tuple[Column, Column]]:
+    """Yield the columns of both shapes whose type or collation differs; its spelling does not count."""
     for before, after in shared_columns(old, new):
-        change = ChangeType(after.id, after.name, before, after.type, after.collation)
-        same = change.is_respelled and before.type.typmod == after.type.typmod
+        same = _is_respelled(before, after) and before.type.typmod == after.type.typmod
         if not same or before.collation != after.collation:
-            yield change
+            yield before, after
+
+
+def spot(old: Table, new: Table, types: TypeSystem) -> Iterator[ChangeType]:
+    """Yield a change for each column of both shapes whose type or collation differs."""
+    return (ChangeType.between(before, after, types) for before, after in retyped(old, new))

@@ -31,7 +31,7 @@ def blocking_columns(old: Table, new: Table) -> Iterator[Column]:
     column is then made again without need.
     """
     after = {column.id: column for column in new.columns}
-    retyped = {change.id for change in change_type.spot(old, new)}
+    retyped = {after.id for _, after in change_type.retyped(old, new)}
     altered = {c.name for c in old.columns if not c.generated and (c.id in retyped or _is_gone(after.get(c.id)))}
     for column in old.columns:
         now = after.get(column.id)

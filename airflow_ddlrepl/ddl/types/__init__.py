@@ -1,1 +1,1 @@
-"""These schema changes create, rename or alter types, and these tables say what casts between types do."""
+"""These schema changes create, rename or alter types."""

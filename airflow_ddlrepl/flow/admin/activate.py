@@ -144,7 +144,9 @@ def _regenerated(run: RunContext) -> dict[str, list[str]]:
         for old, new in pairwise(known):
             if new.origin is Origin.INSPECTED and new not in before.get(table_id, ()):
                 shape = new.table or old.table
-                found[str(shape.name if shape else table_id)] = [str(change) for change in diff(old.table, new.table)]
+                found[str(shape.name if shape else table_id)] = [
+                    str(change) for change in diff(old.table, new.table, run.types)
+                ]
     return found
 
 

@@ -19,6 +19,7 @@ from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.ports.work import InProcess
 
 Told = Mapping[str, Any]
@@ -90,7 +91,9 @@ def _schema(run: RunContext, told: Told) -> dict[str, Any] | None:
         before = {row["table_id"]: row for row in told.get("targets", {}).get(target.name, ())}
         found = run.target(target.name).state()
         targets[target.name] = list(_tables(found, history, before))
-        changed += [{"target": target.name, **row} for row in _changed(before, targets[target.name], history)]
+        changed += [
+            {"target": target.name, **row} for row in _changed(before, targets[target.name], history, run.types)
+        ]
     before = told.get("targets", {})
     targets |= {name: rows for name, rows in before.items() if name in run.away_targets}
     return {"channel": run.channel.name, "changed": changed, "targets": targets} if changed else None
@@ -120,7 +123,7 @@ def _table(table_state: TableState, position: Position, history: Sequence[Revisi
     }
 
 
-def _changed(before: Mapping[int, Row], rows: Sequence[Row], history: History) -> Iterator[Row]:
+def _changed(before: Mapping[int, Row], rows: Sequence[Row], history: History, types: TypeSystem) -> Iterator[Row]:
     """Tables that came, have another name, shape or state, or went."""
     now = {row["table_id"]: row for row in rows}
     for table_id in [*now, *(gone for gone in before if gone not in now)]:
@@ -134,13 +137,13 @@ def _changed(before: Mapping[int, Row], rows: Sequence[Row], history: History) -
             "table_id": table_id,
             "from_revision": first.number if first else None,
             "to_revision": last.number if last else None,
-            "changes": _changes(first, last),
+            "changes": _changes(first, last, types),
         }
 
 
-def _changes(first: Revision | None, last: Revision | None) -> list[str]:
+def _changes(first: Revision | None, last: Revision | None, types: TypeSystem) -> list[str]:
     """They quote defaults: a password in a URL is not shown."""
-    return [redact(str(one)) for one in diff(first.table if first else None, last.table if last else None)]
+    return [redact(str(one)) for one in diff(first.table if first else None, last.table if last else None, types)]
 
 
 def _revision(row: Row | None, history: Sequence[Revision]) -> Revision | None:

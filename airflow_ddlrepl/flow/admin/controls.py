@@ -10,9 +10,11 @@ from typing import Any
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.ddl.diff import diff
+from airflow_ddlrepl.engines import source_types
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.repository.repository import Repository
 from airflow_ddlrepl.repository.rows import ControlRow
 
@@ -75,7 +77,8 @@ def held_controls(channel: Channel, control: int | None = None) -> list[HeldCont
     if not holding:
         told = f"control {control} is removed already" if control else f"no target of channel {channel.name} waits"
         raise ConfigError(told, code="CTL-103", hint=_those(rows))
-    return [HeldControl(row, tuple(_changes(histories, row))) for row in holding]
+    types = source_types(channel)
+    return [HeldControl(row, tuple(_changes(histories, row, types))) for row in holding]
 
 
 def remove_seen(channel: Channel, seen: Sequence[Mapping[str, Any]]) -> list[ControlRow]:
@@ -100,16 +103,16 @@ def _those(rows: Sequence[ControlRow]) -> str:
     return f"those that hold: {holding}" if holding else "nothing has to be removed: the next run goes on"
 
 
-def _changes(histories: Mapping[int, Sequence[Revision]], row: ControlRow) -> Iterator[HeldChange]:
+def _changes(histories: Mapping[int, Sequence[Revision]], row: ControlRow, types: TypeSystem) -> Iterator[HeldChange]:
     """Of the transaction in front of which the target waits."""
     for known in histories.values():
         for before, after in pairwise([None, *known]):
             if after is not None and after.key.lsn == row.key.lsn:
-                yield _change(before, after)
+                yield _change(before, after, types)
 
 
-def _change(before: Revision | None, after: Revision) -> HeldChange:
+def _change(before: Revision | None, after: Revision, types: TypeSystem) -> HeldChange:
     shapes = (before.table if before else None, after.table)
     name = next((shape.name for shape in shapes if shape), None)
-    changes = tuple(redact(str(change)) for change in diff(*shapes))
+    changes = tuple(redact(str(change)) for change in diff(*shapes, types))
     return HeldChange(str(name), after.number, changes, redact(after.statement or ""))

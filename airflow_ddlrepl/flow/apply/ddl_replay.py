@@ -13,15 +13,13 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.ddl.sql.conversion import Conversion, computed
 from airflow_ddlrepl.ddl.sql.lexer import tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence
-from airflow_ddlrepl.ddl.types import casts
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.tables import ShapeAt, shape_before
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
-
-_NUMBERS = (casts.INT2, casts.INT4, casts.INT8, casts.NUMERIC)
+from airflow_ddlrepl.ports.types import TypeSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +70,12 @@ class Texts:
         return table_state is not None and table_state.has(event.key.lsn, event.xid)
 
 
-def arithmetic(known: Evidence, before: Table | None) -> Evidence:
+def arithmetic(known: Evidence, before: Table | None, types: TypeSystem) -> Evidence:
     """Values that a USING clause computes from numbers come out at the target as they did at the source."""
     path = {token.text for token in tokens(str(known.settings.get("search_path") or ""))}
     if before is None or known.statement is None or "pg_catalog" in path:  # operators of the user's may come first
         return known
-    plain = frozenset(c.name for c in before.columns if c.type.oid in _NUMBERS)
+    plain = frozenset(c.name for c in before.columns if types.is_exact_number(c.type))
     same = computed(known.statement, plain) & known.conversions.keys()
     return replace(known, conversions={**known.conversions, **dict.fromkeys(same, Conversion.ASSIGN)})
 

@@ -96,7 +96,7 @@ class _Planner:
                 self._refuse_foreign(new, table_states)
             known = called(known, new, self.run.channel, self.target)
         if policy.replays:
-            known = arithmetic(known, source_before)
+            known = arithmetic(known, source_before, self.run.types)
         facts = replace(
             self._facts(before, new, event, table_states), parent_before=self._parent_before(new, event, policy)
         )
@@ -208,6 +208,7 @@ class _Planner:
         is_renamed = new is not None and other is not None and self._is_renamed(other, new, key)
         fresh = other if before is None and not is_renamed else None
         return TargetFacts(
+            self.present.type_system,
             name_before=before.name if before else None,
             name_after=name,
             server_version=self.present.version,

@@ -87,7 +87,9 @@ def has_new_log(run: RunContext) -> bool:
     end = run.source.stable_end()
     if run.source.has_changes(low, end):
         return True
-    return bool(unexplained(inspection, run.repository.latest_revisions(run.channel.name), (), end, run.joins))
+    return bool(
+        unexplained(inspection, run.repository.latest_revisions(run.channel.name), (), end, run.joins, run.types)
+    )
 
 
 class _Tally:

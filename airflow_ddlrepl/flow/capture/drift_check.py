@@ -67,7 +67,7 @@ def find_drift(
     is_last: the segment ends where the inspection was made, so that the catalog can be compared with it.
     """
     known = run.repository.latest_revisions(run.channel.name)
-    found, silent = enroll_with_silent(events, known, run.joins, _past(run))
+    found, silent = enroll_with_silent(events, known, run.joins, _past(run), run.types)
     history: dict[int, list[Revision]] = {i: [r] for i, r in known.items()}
     for revision in found:
         history.setdefault(revision.table_id, []).append(revision)
@@ -85,12 +85,12 @@ def find_drift(
         explained = {i: r.table for i, r in latest.items() if r.table}
         for revision in enrolled(run, drift, latest):
             latest[revision.table_id] = revision
-        drift += unexplained(inspection, latest, events, segment.high, run.joins)
+        drift += unexplained(inspection, latest, events, segment.high, run.joins, run.types)
         changes += [(explained[t.id], t) for event in drift for t in event.tables if t.id in explained]
     since = min(run.repository.position(run.channel.name, INSPECTED) or segment.low, segment.low)
     has_rows = {file.table_id for file in files} if since == segment.low else set(history)
     drift = [change for _, change in silent] + drift
-    return ambiguous_shapes(changes, has_rows, since, segment.low, segment.high) + drift
+    return ambiguous_shapes(changes, has_rows, since, segment.low, segment.high, run.types) + drift
 
 
 class _Xids:

@@ -35,7 +35,7 @@ def waiting(channel: Channel, target: str, table: Table, present: ServerFacts) -
     Raises Unsupported where its properties ask what can't be.
     """
     name = channel.target_name(target, table.name)
-    facts = TargetFacts(name_after=name, server_version=present.version, extensions=present.extensions)
+    facts = TargetFacts(present.type_system, None, name, present.version, present.extensions)
     shape = target_shape(seen_at(channel, target, table), facts=facts)
     said = channel.properties_at(target, table.name)
     return TableState(table.id, name, shape, TableStatus.NEW, properties=said)

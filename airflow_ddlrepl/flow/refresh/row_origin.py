@@ -123,6 +123,7 @@ class ShapesAtTarget:
         name = channel.target_name(self.into, table.name)
         parent = self.table_states.get(table.partition.of) if table.partition else None
         facts = TargetFacts(
+            self.facts.type_system,
             name_after=name,
             server_version=self.facts.version,
             extensions=self.facts.extensions,
@@ -131,10 +132,10 @@ class ShapesAtTarget:
         )
         seen = seen_at(channel, self.into, table)
         held = target_shape(seen, facts=facts)
-        for why in become_text(seen, held):
+        for why in become_text(seen, held, facts):
             log.warning("%s", why)
         policy = policy_at(channel, self.into, table.name)
-        shape = want(self.table_states[table.id].shape, held, policy)
+        shape = want(self.table_states[table.id].shape, held, policy, facts.type_system)
         if parent is not None and all(parent.table_id != one.id for one in self.tables):
             shape = joined(shape, parent.shape)
         name = name if policy.adapts else shape.name

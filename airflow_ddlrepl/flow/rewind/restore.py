@@ -127,14 +127,15 @@ class ArchivedTables(RowOrigin):
     def _widened(self, load: TableLoad) -> Iterator[SchemaChange]:
         for before in self._narrow(load).values():
             now = load.after.shape.column(before.id)
-            yield ChangeType(now.id, now.name, before, now.type, now.collation)
+            yield ChangeType.between(before, now, self.shapes.facts.type_system)
             if now.default:
                 yield ChangeDefault(now.id, now.name, None, now.default)
 
     def _whole(self, table: Table) -> Table:
         """With all columns, under the source's names."""
         there = self.shapes.facts
-        return target_shape(table, facts=TargetFacts(server_version=there.version, extensions=there.extensions))
+        facts = TargetFacts(there.type_system, server_version=there.version, extensions=there.extensions)
+        return target_shape(table, facts=facts)
 
     def _spare(self, load: TableLoad) -> dict[int, Column]:
         """Columns that were archived and that get no values here, as the shadow table has them until it is loaded."""

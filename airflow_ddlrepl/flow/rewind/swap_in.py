@@ -8,7 +8,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.policy import policy_at
-from airflow_ddlrepl.adapt.shape.target_shape import AS_TEXT
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.engines.source import SourceSnapshot
 from airflow_ddlrepl.engines.target import ServerFacts
@@ -132,13 +131,13 @@ def _beside(
 
     def own(column: Column) -> Column:
         of = theirs.get(column.id)
-        if of is None or column.type != AS_TEXT or of.type.extension not in present.extensions:
+        if of is None or column.type != present.type_system.text or of.type.extension not in present.extensions:
             return column
         return replace(column, type=of.type, collation=of.collation)
 
     shape = comes.shape.with_(columns=tuple(map(own, comes.shape.columns)))
     policy = policy_at(run.channel, target, _last_names(way)[comes.table_id])
-    return replace(comes, shape=want(now.shape, shape, policy) if now and policy.adapts else shape)
+    return replace(comes, shape=want(now.shape, shape, policy, present.type_system) if now and policy.adapts else shape)
 
 
 def _last_names(way: RewindRoute) -> dict[int, TableName]:

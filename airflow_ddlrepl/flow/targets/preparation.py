@@ -195,6 +195,6 @@ def _dropped(run: RunContext, target: str, table_state: TableState) -> TablePlan
     present = place.facts()
     histories = run.repository.histories(run.channel.name)
     name = next(one.table.name for one in reversed(histories[table_state.table_id]) if one.table is not None)
-    facts = TargetFacts(name_before=table_state.name, server_version=present.version, extensions=present.extensions)
+    facts = TargetFacts(present.type_system, table_state.name, None, present.version, present.extensions)
     policy = policy_at(run.channel, target, name)
     return dropped(table_state.shape, NOTHING_KNOWN, policy, facts, place.renderer())

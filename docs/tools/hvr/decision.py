@@ -15,10 +15,12 @@ from airflow_ddlrepl.adapt.plan.responses import respond
 from airflow_ddlrepl.adapt.plan.verdicts import Verdict
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
+from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.hvr.profile import Effect, Profile
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.diff import diff
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.table import Table
 from docs.tools.hvr.occurrence import Occurrence
 from docs.tools.hvr.outline import OUTLINE
@@ -165,7 +167,15 @@ def _planned(what: Occurrence, profile: Profile, policy: Policy, known: Mapping[
         evidence = replace(evidence, filled=Ddl.CREATE_TABLE in needs)
     before = what.before
     return read_plan(
-        plan(before, what.same, render=OUTLINE, evidence=evidence, policy=policy, context=PlanContext(needs=needs)),
+        plan(
+            before,
+            what.same,
+            render=OUTLINE,
+            evidence=evidence,
+            policy=policy,
+            facts=TargetFacts(POSTGRES_TYPES),
+            context=PlanContext(needs=needs),
+        ),
         before,
     )
 
@@ -180,7 +190,7 @@ def read_plan(made: TablePlan, before: Table | None) -> Decision:
         left = Outcome.WARNED if any(s.kind is StepKind.WARN for s in made.steps) else Outcome.LEFT
         return _read(made.steps, Outcome.REFRESHED, left)
     still = Outcome.WARNED if made.steps else Outcome.ENROLLED if made.changes else Outcome.IGNORED
-    if not diff(target_shape(before), made.shape):
+    if not diff(target_shape(before, facts=TargetFacts(POSTGRES_TYPES)), made.shape, POSTGRES_TYPES):
         return _read(made.steps, Outcome.REFRESHED, still)
     carried = Outcome.ALTERED if made.sql else still
     return _read(made.steps, Outcome.ALTERED_AND_REFRESHED, carried)

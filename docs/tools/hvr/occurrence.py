@@ -8,7 +8,8 @@ from airflow_ddlrepl.adapt.ddl_rows import row_of
 from airflow_ddlrepl.config.hvr.ddl_table import Ddl
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.ddl.sql.statement import Evidence
-from airflow_ddlrepl.ddl.types.casts import INT4, VARCHAR
+from airflow_ddlrepl.engines.postgres.types.casts import INT4, VARCHAR
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.types import DataType
@@ -58,7 +59,7 @@ class Occurrence:
         """The rows that the shapes tell."""
         if self.before is None and self.after is None:
             return ()
-        found = (row_of(change) for change in diff(self.before, self.same))
+        found = (row_of(change) for change in diff(self.before, self.same, POSTGRES_TYPES))
         return tuple(dict.fromkeys(row for row in found if row is not None))
 
     @property

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.ports.types import TypeSystem
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -27,6 +29,8 @@ WHERE n.nspname = %s AND c.relname = %s
 
 class ServerFacts:
     """Answers from the catalogs of one connection, each question asked once."""
+
+    type_system: TypeSystem = POSTGRES_TYPES
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection

@@ -26,6 +26,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualifi
 from airflow_ddlrepl.engines.postgres.connection.read_errors import unreadable
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 
@@ -149,7 +150,7 @@ class _Comparer:
         self.is_alike = len({side.info.parameter_status("server_encoding") for side in (here, there)}) == 1
 
     def report(self) -> TableReport:
-        shape = structure(self.task.wanted or self.task.source, self.task.shape, self.found)
+        shape = structure(self.task.wanted or self.task.source, self.task.shape, self.found, POSTGRES_TYPES)
         base: dict[str, Any] = {"table": self.task.source.name, "target": self.task.target, "structure": shape}
         if self.task.source.is_partitioned or not self.names:
             return TableReport(**base, columns=len(self.names))

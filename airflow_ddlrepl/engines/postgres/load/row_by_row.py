@@ -19,6 +19,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualifi
 from airflow_ddlrepl.engines.postgres.connection.settings import SAFE_PATH
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
 from airflow_ddlrepl.engines.postgres.merge.constraints import Session, deferred, resting
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -101,7 +102,7 @@ class _RowByRow:
             self.session = Session(enforces=True)
         render = PostgresDdl(self.cursor.connection.info.server_version // 10000)
         whole, mask = self.exchange.whole, self.options.mask
-        layout = relayout(self.exchange.old, self.exchange.stood, whole, render, mask)
+        layout = relayout(self.exchange.old, self.exchange.stood, whole, render, POSTGRES_TYPES, mask)
         for ways in layout.before:
             self._first_that_works(ways)
         found = self._find()

@@ -45,6 +45,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
 )
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
@@ -209,7 +210,7 @@ def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table)
 
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
     wanted = _with(wanted, added_columns(found, wanted, stood))
-    layout = relayout(found, stood, wanted, render)
+    layout = relayout(found, stood, wanted, render, POSTGRES_TYPES)
     try:
         with cursor.connection.transaction():
             for statement in (*(sql for way in layout.before for sql in way[0]), *layout.after):
@@ -218,7 +219,7 @@ def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table)
         if stood is None:
             raise
         log.warning("the partitions of %s are empty until their rows are loaded", wanted.name)
-        for statement in reshape(found, wanted, render):
+        for statement in reshape(found, wanted, render, POSTGRES_TYPES):
             cursor.execute(statement.encode())
 
 
@@ -284,7 +285,10 @@ def _exchange(
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
     with resting(cursor, old.name, wanted.name, session), deferred(cursor, [old.name], session):
         _empty(cursor, old.name)
-        for statement in (*reshape(old, whole, render), *render.rows_into(wanted.name, wanted.with_(name=shadow))):
+        for statement in (
+            *reshape(old, whole, render, POSTGRES_TYPES),
+            *render.rows_into(wanted.name, wanted.with_(name=shadow)),
+        ):
             if not statement.startswith("TRUNCATE TABLE"):
                 cursor.execute(statement.encode())
     cursor.execute(f"DROP TABLE {qualified(shadow)}".encode())

@@ -28,6 +28,7 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
+from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
@@ -191,7 +192,7 @@ class _Run:
     def _compare(self, step: ProgramStep, plan: TablePlan, expected: Expected) -> None:
         """Raises AlterRefused ADP-153 where a source's text has not made of the table what it made there."""
         found = ServerFacts(self.cursor.connection).table(plan.target)
-        if differs := unlike(expected, found):
+        if differs := unlike(expected, found, POSTGRES_TYPES):
             why = f"the source's text did not do at the target what it did there: {'; '.join(differs)}"
             refused = AlterRefused(why, code="ADP-153", table=plan.name, at=step.key, hint=f"all is undone; {MEND}")
             refused.on, refused.is_text = (step.table_id, step.key), True

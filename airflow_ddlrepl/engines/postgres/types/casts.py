@@ -5,14 +5,15 @@ Types are named by oid: those of pg_catalog have the same oid on every server.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from airflow_ddlrepl.model.types import DataType, TypeKind
+from airflow_ddlrepl.ports.types import Cast
 
 BOOL, INT2, INT4, INT8, FLOAT4, FLOAT8, NUMERIC = 16, 21, 23, 20, 700, 701, 1700
 TEXT, VARCHAR, BPCHAR, NAME, UUID, JSON, JSONB = 25, 1043, 1042, 19, 2950, 114, 3802
 DATE, TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ, INET, CIDR = 1082, 1083, 1266, 1114, 1184, 869, 650
 BIT, VARBIT, BYTEA, INTERVAL = 1560, 1562, 17, 1186
+
+PLAIN_TEXT = DataType("text", "pg_catalog", "text", oid=TEXT)
 
 _ELEMENT = {
     1000: BOOL, 1005: INT2, 1007: INT4, 1016: INT8, 1021: FLOAT4, 1022: FLOAT8, 1231: NUMERIC, 1009: TEXT,
@@ -56,14 +57,6 @@ _EXPLICIT = {
 }
 
 
-class Cast(StrEnum):
-    """A cast without a USING clause gives values that are the same on every server, or are not."""
-
-    SAME_EVERYWHERE = "same everywhere"
-    BY_TIME_ZONE = "depends on the session's time zone"
-    UNKNOWN = "not known to be the same everywhere"
-
-
 def cast(old: DataType, new: DataType) -> Cast:
     """Return, as a Cast, whether ALTER … TYPE without USING gives the same values on another server."""
     a, b = element(old), element(new)
@@ -87,8 +80,7 @@ def explicit_cast(old: DataType, new: DataType) -> Cast:
 
 def cast_by_text(old: DataType, new: DataType) -> Cast:
     """Return, as a Cast, whether `USING c::text::type` gives the same values on another server."""
-    text = DataType("text", "pg_catalog", "text", oid=TEXT)
-    both = (explicit_cast(old, text), explicit_cast(text, new))
+    both = (explicit_cast(old, PLAIN_TEXT), explicit_cast(PLAIN_TEXT, new))
     return Cast.SAME_EVERYWHERE if set(both) == {Cast.SAME_EVERYWHERE} else Cast.UNKNOWN
 
 
@@ -133,3 +125,29 @@ def numeric_size(typmod: int) -> tuple[int, int]:
     """Return precision and scale of numeric(p,s) from its type modifier; the scale may be negative."""
     packed = typmod - 4
     return packed >> 16 & 0xFFFF, ((packed & 0x7FF) ^ 1024) - 1024
+
+
+# what a mandatory column shows in rows that stand, where the policy doesn't want the source's default
+_EMPTY = {
+    **dict.fromkeys((INT2, INT4, INT8, FLOAT4, FLOAT8, NUMERIC), "0"),
+    **dict.fromkeys((TEXT, VARCHAR, BPCHAR, NAME, BYTEA, VARBIT), "''"),
+    BOOL: "false",
+    DATE: "'1970-01-01'::date",
+    TIMESTAMP: "'1970-01-01'::timestamp",
+    TIMESTAMPTZ: "'1970-01-01 00:00:00+00'::timestamptz",
+    TIME: "'00:00'::time",
+    INTERVAL: "'0'::interval",
+    UUID: "'00000000-0000-0000-0000-000000000000'::uuid",
+    JSON: "'null'::json",
+    JSONB: "'null'::jsonb",
+}
+
+
+def empty_value(of: DataType) -> str | None:
+    """Return the SQL of what a mandatory column of this type shows where it is told no value; None: there is none."""
+    return _EMPTY.get(of.oid)
+
+
+def is_exact_number(of: DataType) -> bool:
+    """Return whether the type's arithmetic gives the same numbers on every server."""
+    return of.oid in (*_INTEGERS, NUMERIC)
