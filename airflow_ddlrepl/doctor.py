@@ -145,7 +145,7 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
     if not Repository.is_there(channel.repository):
         return
     with RunContext(channel, InProcess()) as run:
-        for target in run.targets() if run.is_active() else ():
+        for target in run.targets.answering() if run.is_active() else ():
             if missing := what_is_missing(run, target.name):
                 is_coming = readiness(run, target.name) in (Readiness.NEW, Readiness.OUTDATED)
                 yield Finding(is_coming, f"target {target.name}", missing)

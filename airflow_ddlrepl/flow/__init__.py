@@ -94,7 +94,7 @@ def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
                 return True
         except TrailError:
             return True  # the stage mends the trail, or says why it can't
-        if run.failed_targets or (run_id and _has_failed(run)):
+        if run.targets.failed or (run_id and _has_failed(run)):
             STAGES[stage](run)
         return False
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from airflow_ddlrepl.errors import TargetError
-from airflow_ddlrepl.flow.run.context import about_target
+from airflow_ddlrepl.flow.run.targets import about_target
 
 
 @pytest.mark.parametrize(

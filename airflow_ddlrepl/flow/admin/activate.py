@@ -58,8 +58,8 @@ def activate(
         require_held(run, start)
     if enrollment == "only":
         return Activated(run.captured(), contradicted=_regenerated(run), reread=_start_again(run, start))
-    run.require_own_databases()
-    run.raise_failed_target()
+    run.targets.require_own_databases()
+    run.targets.raise_failed()
     position, tables = _activated(run, trail)
     hold(run)
     reread = _start_again(run, start)
@@ -116,7 +116,7 @@ def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[
 
 def _has_begun_one(run: RunContext) -> bool:
     """Has an activation that was ended half way made a target start over already?"""
-    return any(readiness(run, target.name) is Readiness.AHEAD for target in run.targets())
+    return any(readiness(run, target.name) is Readiness.AHEAD for target in run.targets.answering())
 
 
 def _require_possible(run: RunContext, tables: Sequence[Table]) -> None:

@@ -45,9 +45,9 @@ def news(channel: Channel, data: Told | None = None, schema: Told | None = None,
     """
     with RunContext(channel, InProcess(), run_id) as run:
         run.source.clock()
-        for _ in run.targets():
+        for _ in run.targets.answering():
             pass
-        run.raise_failed_target()
+        run.targets.raise_failed()
         found = status(run).to_json()
         return AssetEvents(found, _data(run, found, data or {}), _schema(run, schema or {}))
 
@@ -59,7 +59,7 @@ def _data(run: RunContext, status: Mapping[str, Any], told: Told) -> dict[str, A
         for name, found in status["targets"].items()
         if found["position"] is not None
     }
-    now |= {name: told for name, told in before.items() if name in run.away_targets}
+    now |= {name: told for name, told in before.items() if name in run.targets.away}
     missing = {one["table"]: one["why"] for one in status["left_out"]}
     is_news = missing.keys() != told.get("left_out", {}).keys()
     if not is_news and not any(_has_more(run, now[name], before.get(name, {})) for name in now):
@@ -95,7 +95,7 @@ def _schema(run: RunContext, told: Told) -> dict[str, Any] | None:
             {"target": target.name, **row} for row in _changed(before, targets[target.name], history, run.types)
         ]
     before = told.get("targets", {})
-    targets |= {name: rows for name, rows in before.items() if name in run.away_targets}
+    targets |= {name: rows for name, rows in before.items() if name in run.targets.away}
     return {"channel": run.channel.name, "changed": changed, "targets": targets} if changed else None
 
 

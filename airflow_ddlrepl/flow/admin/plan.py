@@ -74,14 +74,14 @@ def plan(run: RunContext) -> Planned:
     ahead = UncapturedLog(events, found, end)
     targets: dict[str, list[TablePlan]] = {}
     missing: dict[str, str] = {}
-    for target in run.targets():
+    for target in run.targets.answering():
         if why := what_is_missing(run, target.name):
             missing[target.name] = why
             continue
         before = pending_log(run, target.name, ahead)
         program = before.program(end)
         targets[target.name] = plans(program) + ([program.stop] if program.stop else [])
-    missing |= {name: error.message for name, error in run.failed_targets.items()}
+    missing |= {name: error.message for name, error in run.targets.failed.items()}
     return Planned(low, end, targets, _rows(run, targets), missing)
 
 

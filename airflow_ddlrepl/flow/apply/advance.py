@@ -67,7 +67,7 @@ def adapt(run: RunContext, until: Position | None = None) -> Adapted:
         dict(total.rows),
         seconds,
         dict(total.discarded),
-        dict(run.new_targets),
+        dict(run.targets.new),
         executed(total),
     )
 
@@ -205,7 +205,7 @@ def has_rows(run: RunContext) -> bool:
         segments = run.repository.segments(run.channel.name, ahead.low)
         if any(segment.rows or segment.events for segment in segments):
             return True
-    if not run.failed_targets and any(ahead.low < ahead.high for ahead in _all(run)):
+    if not run.targets.failed and any(ahead.low < ahead.high for ahead in _all(run)):
         integrate(run)
     return False
 

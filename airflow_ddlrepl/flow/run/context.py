@@ -11,14 +11,15 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from airflow_ddlrepl.config.sections.channel import Channel, Target
+from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.location import redact, resolve
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines import engine, reusing_sessions, source_engine
 from airflow_ddlrepl.engines.source import Source
 from airflow_ddlrepl.engines.target import Target as TargetPort
 from airflow_ddlrepl.engines.target_state import Fence
-from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, Unreachable
+from airflow_ddlrepl.flow.run.targets import ChannelTargets
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 log = logging.getLogger("ddlrepl")
-AGAIN_SECONDS = 2
-"""How long a target has to answer that an earlier stage has found not to answer."""
 
 
 def _this_run() -> str:
@@ -49,9 +48,7 @@ class RunContext:
     """What the stages of one run share. `with` closes it.
 
     runner: who runs the tasks. file: the channel file, for messages. run_id: this run in the repository.
-    lineage: of the source's log, once the run follows it. failed_targets: by name, what is wrong with those that this
-    run leaves out. ready_targets: those that are known to be prepared. new_targets: by name, what became of those that
-    were not prepared.
+    lineage: of the source's log, once the run follows it. targets: of the channel, as this run finds them.
     """
 
     def __init__(self, channel: Channel, runner: Runner, run_id: str = "") -> None:
@@ -62,14 +59,9 @@ class RunContext:
         self._kept: list[BaseException] = []
         self._is_claimed = False
         self.lineage: Lineage | None = None
-        self._targets: dict[str, TargetPort] = {}
-        self._databases: dict[str, str] = {}
         self._sessions = ExitStack()
-        self.failed_targets: dict[str, DdlReplError] = {}
-        self.ready_targets: set[str] = set()
-        self.away_targets: set[str] = set()
         self.stage = ""
-        self.new_targets: dict[str, str] = {}
+        self.targets = ChannelTargets(channel, self._reported_targets)
 
     @cached_property
     def repository(self) -> Repository:
@@ -126,70 +118,16 @@ class RunContext:
             self.repository.claim_source(self.channel.name, self.token, self.source.identity())
             self._is_claimed = True
 
-    def targets(self) -> Iterator[Target]:
-        """The targets that answer. What is wrong with another one is in `failed_targets`, and the run's end raises it.
-
-        One that an earlier stage of this run has failed for is looked at once more, quickly, and left out without
-        another error. Two targets that are one database: only the first is a target (TargetError TGT-105).
-        """
-        for target in self.channel.targets:
-            if target.name in self.failed_targets or target.name in self.away_targets:
-                continue
-            try:
-                self.target(target.name)
-                self._require_own_database(target.name)
-            except (Unreachable, ConfigError, TargetError) as error:
-                self._leave_out(target.name, error)
-                continue
-            yield target
-
-    def _leave_out(self, name: str, error: DdlReplError) -> None:
-        if isinstance(error, Unreachable) and name in self.reported_targets:
-            log.warning("target %s still does not answer, as an earlier stage of this run has said", name)
-            self.away_targets.add(name)
-            return
-        log.error("target %s is left out: %s", name, error)
-        error.retryable = False  # the next run looks again: the others do not wait for it
-        self.failed_targets[name] = error
-
-    @cached_property
-    def reported_targets(self) -> frozenset[str]:
+    def _reported_targets(self) -> frozenset[str]:
         """The targets that do not answer as an earlier stage of this run has found: it has failed for them."""
         if self.run_id in (this_holder(), _this_run()):  # a process that does all stages, or one of them for itself
             return frozenset()
         rows = self.repository.errors_of_run(self.channel.name, self.run_id, but=self.stage)
         return frozenset(row.target for row in rows if row.target is not None and row.family == Unreachable.family)
 
-    def require_own_databases(self) -> None:
-        """Raises TargetError TGT-105 when two of the targets that answer are one database."""
-        for _ in self.targets():
-            pass
-        for error in self.failed_targets.values():
-            if isinstance(error, TargetError):
-                raise error
-
-    def _require_own_database(self, name: str) -> None:
-        """It knows one position of a channel: what one target has got, the other would be taken to have."""
-        if len(self.channel.targets) == 1 or name in self._databases:
-            return
-        found = self.target(name).database()
-        if found in self._databases.values():
-            other = next(known for known, there in self._databases.items() if there == found)
-            raise TargetError(
-                f"targets {other} and {name} are one database",
-                code="TGT-105",
-                hint="a channel has one target in a database: write a channel of its own for the other one",
-            )
-        self._databases[name] = found
-
-    def raise_failed_target(self) -> None:
-        """Raises what is wrong with the first target that the run left out; the log has the others."""
-        for error in self.failed_targets.values():
-            raise error
-
     def keep_failed_targets(self) -> None:
         """Record what is wrong with the targets that the stage left out, whatever else it ends with."""
-        for error in self.failed_targets.values():
+        for error in self.targets.failed.values():
             self.keep_error(self.stage, error, error)
 
     def target(self, name: str) -> TargetPort:
@@ -197,15 +135,7 @@ class RunContext:
 
         Raises Unreachable or ConfigError, which name the target.
         """
-        found = self._targets.get(name)
-        if found is None or found.is_closed:
-            seconds = AGAIN_SECONDS if name in self.reported_targets else None
-            try:
-                location = resolve(self.channel.target(name).location)
-                found = self._targets[name] = engine(location).target(self.channel, name, location, seconds)
-            except (Unreachable, ConfigError) as error:
-                raise about_target(name, error) from None
-        return found
+        return self.targets.connected(name)
 
     @property
     def fence(self) -> Fence:
@@ -293,16 +223,8 @@ class RunContext:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._sessions.close()  # before they are closed: nobody wants them to be as good as new, nor asks a dead server
-        for target in self._targets.values():
-            target.close()
+        self.targets.close()
         if "source" in self.__dict__:
             self.source.close()
         if "repository" in self.__dict__:
             self.repository.close()
-
-
-def about_target(name: str, error: DdlReplError) -> DdlReplError:
-    """Make an error say which target it is about, and return it."""
-    error.target = name
-    error.message = error.message_with_target
-    return error

@@ -41,7 +41,7 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
                 finally:
                     with _never_in_the_way():
                         context.keep_failed_targets()
-                context.raise_failed_target()
+                context.targets.raise_failed()
                 return result
 
             alone = _old_objects_left_alone() if is_outermost else nullcontext()

@@ -13,8 +13,9 @@ from airflow_ddlrepl.config.sections.channel import Target
 from airflow_ddlrepl.config.sections.policies import ExistingTables, NewTargets
 from airflow_ddlrepl.engines.target_state import forgotten
 from airflow_ddlrepl.errors import DdlReplError, TargetError
-from airflow_ddlrepl.flow.run.context import RunContext, about_target, log
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
+from airflow_ddlrepl.flow.run.targets import about_target
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table
@@ -58,21 +59,21 @@ def readiness(run: RunContext, target: str) -> Readiness:
 
 def is_ready(run: RunContext, target: str) -> bool:
     """Does the target go on from its position? Asked once in a run."""
-    if target not in run.ready_targets and readiness(run, target) is Readiness.READY:
-        run.ready_targets.add(target)
-    return target in run.ready_targets
+    if target not in run.targets.ready and readiness(run, target) is Readiness.READY:
+        run.targets.ready.add(target)
+    return target in run.targets.ready
 
 
 def ready_targets(run: RunContext) -> Iterator[Target]:
     """The targets that answer and are prepared; changes nothing."""
-    for target in run.targets():
+    for target in run.targets.answering():
         if is_ready(run, target.name):
             yield target
 
 
 def has_new_target(run: RunContext) -> bool:
     """Is there a target that a cycle has to prepare, or to complain of?"""
-    return any(not is_ready(run, target.name) and not _waits(run, target.name) for target in run.targets())
+    return any(not is_ready(run, target.name) and not _waits(run, target.name) for target in run.targets.answering())
 
 
 def prepared_targets(run: RunContext, until: Position | None = None) -> Iterator[Target]:
@@ -81,7 +82,7 @@ def prepared_targets(run: RunContext, until: Position | None = None) -> Iterator
     until: the cycle ends there; a new target waits for one that goes to the end, for its load would show what is later.
     """
     run.captured()
-    for target in run.targets():
+    for target in run.targets.answering():
         if is_ready(run, target.name) or _becomes_ready(run, target, until):
             yield target
 
@@ -115,15 +116,15 @@ def _becomes_ready(run: RunContext, target: Target, until: Position | None) -> b
         return _failed(run, name, refusal)
     if until is not None or _waits(run, name):
         why = f"it would show what is later than {until}" if until is not None else "`ddlrepl activate` loads it"
-        run.new_targets[name] = f"not prepared yet: {why}"
+        run.targets.new[name] = f"not prepared yet: {why}"
         log.warning("target %s is %s, and gets no rows: %s", name, found.value, why)
         return False
     isolation = FailureIsolation()
     with isolation.one(name):
-        run.new_targets[name] = _prepared(run, name, found)
+        run.targets.new[name] = _prepared(run, name, found)
     for error in isolation.errors:
         return _failed(run, name, error)
-    run.ready_targets.add(name)
+    run.targets.ready.add(name)
     return True
 
 
@@ -149,7 +150,7 @@ def _tables(run: RunContext) -> list[Table]:
 
 def _failed(run: RunContext, target: str, error: DdlReplError) -> bool:
     log.error("target %s gets no rows: %s", target, about_target(target, error))
-    run.failed_targets[target] = error
+    run.targets.failed[target] = error
     return False
 
 

@@ -14,7 +14,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.engines.postgres.connection.connect import CONNECT_SECONDS, connect
 from airflow_ddlrepl.errors import DdlReplError, Unreachable
-from airflow_ddlrepl.flow.run.context import AGAIN_SECONDS
+from airflow_ddlrepl.flow.run.targets import AGAIN_SECONDS
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.refusing import ask, edit

@@ -1,0 +1,120 @@
+"""The targets of a channel during one run: those that answer, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+from airflow_ddlrepl.config.sections.channel import Channel, Target
+from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines.target import Target as TargetPort
+from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unreachable
+
+log = logging.getLogger("ddlrepl")
+AGAIN_SECONDS = 2
+"""How long a target has to answer that an earlier stage has found not to answer."""
+
+
+class ChannelTargets:
+    """The targets of a channel, each connected once and for as long as the run.
+
+    find_reported: returns the targets that do not answer as an earlier stage of this run has found and said.
+    failed: by name, what is wrong with those that the run leaves out. away: those that an earlier stage has failed for.
+    ready: those that are known to be prepared. new: by name, what became of those that were not prepared.
+    """
+
+    def __init__(self, channel: Channel, find_reported: Callable[[], frozenset[str]]) -> None:
+        self.channel = channel
+        self.failed: dict[str, DdlReplError] = {}
+        self.away: set[str] = set()
+        self.ready: set[str] = set()
+        self.new: dict[str, str] = {}
+        self._find_reported = find_reported
+        self._connected: dict[str, TargetPort] = {}
+        self._databases: dict[str, str] = {}
+
+    def answering(self) -> Iterator[Target]:
+        """The targets that answer. What is wrong with another one is in `failed`, and the run's end raises it.
+
+        One that an earlier stage of this run has failed for is looked at once more, quickly, and left out without
+        another error. Two targets that are one database: only the first is a target (TargetError TGT-105).
+        """
+        for target in self.channel.targets:
+            if target.name in self.failed or target.name in self.away:
+                continue
+            try:
+                self.connected(target.name)
+                self._require_own_database(target.name)
+            except (Unreachable, ConfigError, TargetError) as error:
+                self._leave_out(target.name, error)
+                continue
+            yield target
+
+    def _leave_out(self, name: str, error: DdlReplError) -> None:
+        if isinstance(error, Unreachable) and name in self._reported:
+            log.warning("target %s still does not answer, as an earlier stage of this run has said", name)
+            self.away.add(name)
+            return
+        log.error("target %s is left out: %s", name, error)
+        error.retryable = False  # the next run looks again: the others do not wait for it
+        self.failed[name] = error
+
+    @cached_property
+    def _reported(self) -> frozenset[str]:
+        return self._find_reported()
+
+    def require_own_databases(self) -> None:
+        """Raises TargetError TGT-105 when two of the targets that answer are one database."""
+        for _ in self.answering():
+            pass
+        for error in self.failed.values():
+            if isinstance(error, TargetError):
+                raise error
+
+    def _require_own_database(self, name: str) -> None:
+        """It knows one position of a channel: what one target has got, the other would be taken to have."""
+        if len(self.channel.targets) == 1 or name in self._databases:
+            return
+        found = self.connected(name).database()
+        if found in self._databases.values():
+            other = next(known for known, there in self._databases.items() if there == found)
+            raise TargetError(
+                f"targets {other} and {name} are one database",
+                code="TGT-105",
+                hint="a channel has one target in a database: write a channel of its own for the other one",
+            )
+        self._databases[name] = found
+
+    def raise_failed(self) -> None:
+        """Raises what is wrong with the first target that the run left out; the log has the others."""
+        for error in self.failed.values():
+            raise error
+
+    def connected(self, name: str) -> TargetPort:
+        """Return the target or replay of that name, connected; it stays so as long as this run.
+
+        Raises Unreachable or ConfigError, which name the target.
+        """
+        found = self._connected.get(name)
+        if found is None or found.is_closed:
+            seconds = AGAIN_SECONDS if name in self._reported else None
+            try:
+                location = resolve(self.channel.target(name).location)
+                found = self._connected[name] = engine(location).target(self.channel, name, location, seconds)
+            except (Unreachable, ConfigError) as error:
+                raise about_target(name, error) from None
+        return found
+
+    def close(self) -> None:
+        """End every connection."""
+        for target in self._connected.values():
+            target.close()
+
+
+def about_target(name: str, error: DdlReplError) -> DdlReplError:
+    """Make an error say which target it is about, and return it."""
+    error.target = name
+    error.message = error.message_with_target
+    return error
