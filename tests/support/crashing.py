@@ -16,8 +16,8 @@ from airflow_ddlrepl.failpoint import HOW, VARIABLE
 from airflow_ddlrepl.ports.work import InProcess
 
 SECONDS = 60
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["airflow_ddlrepl.flow", "psycopg", "adbc_driver_postgresql.dbapi", "alembic"])
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["airflow_ddlrepl.flow", "psycopg", "adbc_driver_postgresql.dbapi", "alembic"])
 
 
 def act(stage: str, file: Path, fail_at: str = "", how: str = "KILL", more: tuple[Any, ...] = ()) -> None:
@@ -32,14 +32,14 @@ def act(stage: str, file: Path, fail_at: str = "", how: str = "KILL", more: tupl
 
 
 def start(stage: str, file: Path, fail_at: str = "", *more: Any) -> Any:
-    process = _processes.Process(target=act, args=(stage, file, fail_at, "KILL", more))
+    process = processes.Process(target=act, args=(stage, file, fail_at, "KILL", more))
     process.start()
     return process
 
 
 def pause(stage: str, file: Path, point: str) -> Any:
     """Run the stage up to a fail point, where it stops as if its machine slept. `wake` lets it go on."""
-    process = _processes.Process(target=act, args=(stage, file, point, "STOP"))
+    process = processes.Process(target=act, args=(stage, file, point, "STOP"))
     process.start()
     deadline = time.monotonic() + SECONDS
     while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":

@@ -1,0 +1,348 @@
+"""A folder as a target: the port `engines.target.Target`, with a ledger and a position for each table."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from airflow_ddlrepl.adapt.program.program import Program
+from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.ledger import Ledger, LedgerEntry, finish_begun, run_entry
+from airflow_ddlrepl.engines.piecewise import Arrival, PiecewiseTarget, apply_in_pieces
+from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.engines.target import Loader, RewindArea, ServerFacts, Target
+from airflow_ddlrepl.engines.target_state import (
+    WAITING,
+    Applied,
+    Capabilities,
+    Fence,
+    Placing,
+    RecordAt,
+    StagedSlice,
+    StateChange,
+    TargetPosition,
+    TargetState,
+    forgotten,
+)
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.failpoint import reach
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.record import Record, RefreshDone, from_json, to_json
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.ports.types import TypeSystem
+from tests.conformance.file_engine.ddl import Executor, FileDdl, drop, place
+from tests.conformance.file_engine.files import Files, State, replace_file
+from tests.conformance.file_engine.rows import merge
+from tests.conformance.file_engine.types import FILE_TYPES
+
+
+@dataclass
+class FileFacts(ServerFacts):
+    """Types are texts here, so that every type is there; and no extension is."""
+
+    files: Files
+    version: int = 18
+    extensions: frozenset[str] = frozenset()
+    type_system: TypeSystem = FILE_TYPES
+
+    def table(self, name: TableName) -> Table | None:
+        found = self.files.read(name)
+        return found.shape if found else None
+
+    def types(self, names: Collection[TableName]) -> frozenset[TableName]:
+        return frozenset(names)
+
+    def has_rows(self, name: TableName) -> bool:
+        found = self.files.read(name)
+        return bool(found and found.rows)
+
+
+@dataclass
+class EmptiedFacts(FileFacts):
+    """When all tables are gone."""
+
+    def table(self, name: TableName) -> Table | None:
+        return None
+
+    def has_rows(self, name: TableName) -> bool:
+        return False
+
+
+class FileLedger(Ledger):
+    """The entry is a part of the channel's state."""
+
+    def __init__(self, files: Files) -> None:
+        self.files, self._executor = files, Executor(files)
+
+    def begun(self) -> LedgerEntry | None:
+        state = self.files.state()
+        return LedgerEntry.from_json(state.data["entry"]) if state and state.data["entry"] else None
+
+    def begin(self, entry: LedgerEntry, fence: Fence) -> None:
+        with self.files.writing(fence) as state:
+            state.data["entry"] = entry.to_json()
+
+    def look(self, tables: Sequence[TableName]) -> str:
+        return "\n".join(self.files.look(name) for name in tables)
+
+    def execute(self, statement: str) -> None:
+        self._executor.execute(statement)
+
+    def finish(self, entry: LedgerEntry, fence: Fence) -> None:
+        with self.files.writing(fence) as state:
+            state.put(dict(entry.states), list(entry.gone))
+            state.place(entry.table_positions)
+            state.leave([to_json(record) for record in entry.records])
+            state.data["entry"] = None
+
+    def cancel(self, fence: Fence) -> None:
+        with self.files.writing(fence) as state:
+            state.data["entry"] = None
+
+
+@dataclass
+class FileTarget(Target, PiecewiseTarget):
+    """location: `files:///folder`."""
+
+    location: str = field(repr=False)
+    holder: str
+    capabilities = Capabilities(transactional_ddl=False, position_scope="table")
+
+    @cached_property
+    def files(self) -> Files:
+        return Files(folder(self.location), self.holder)
+
+    @property
+    def ledger(self) -> FileLedger:
+        return FileLedger(self.files)
+
+    @property
+    def rewind_area(self) -> RewindArea:
+        raise Unsupported("files are no place for a rewind", code="REW-104", hint="rewind into PostgreSQL")
+
+    @property
+    def is_closed(self) -> bool:
+        return False
+
+    def database(self) -> str:
+        return str(self.files.root.resolve())
+
+    def facts(self) -> FileFacts:
+        return FileFacts(self.files)
+
+    def facts_when_emptied(self) -> FileFacts:
+        return EmptiedFacts(self.files)
+
+    def renderer(self) -> FileDdl:
+        return FileDdl()
+
+    def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
+        raise Unsupported("files take every row", code="ADP-148", table=table.name, hint="leave `restrict` out")
+
+    def position(self, holder: str = "") -> TargetPosition | None:
+        found = Files(self.files.root, holder or self.holder).state()
+        return TargetPosition(Position(found.data["lsn"]), found.data["epoch"], found.data["token"]) if found else None
+
+    def find_state(self) -> TargetState | None:
+        at, state = self.position(), self.files.state()
+        if at is None or state is None:
+            return None
+        states = state.table_states()
+        return TargetState(at.lsn, at.epoch, at.token, states, self._positions(state, states))
+
+    def _positions(self, state: State, states: Mapping[int, TableState]) -> dict[int, LogKey]:
+        """What is further than the target as a whole: by the rows of a table, or by the last change of its shape."""
+        found = {int(i): LogKey(*key) for i, key in state.data["positions"].items()}
+        for table_id, one in states.items():
+            table = self.files.read(one.name) if one.state is TableStatus.LIVE else None
+            if table is not None and table.position is not None and table.epoch == state.data["epoch"]:
+                found[table_id] = max(table.position, found.get(table_id, table.position))
+        return {i: key for i, key in found.items() if key.lsn >= state.data["lsn"]}
+
+    def state(self) -> TargetState:
+        found = self.find_state()
+        if found is None:
+            raise forgotten(f"the folder {self.files.root}", self.holder)
+        return found
+
+    def has_loaded(self) -> bool:
+        found = self.find_state()
+        return found is not None and any(s.state is not TableStatus.NEW for s in found.table_states.values())
+
+    def is_waiting(self) -> bool:
+        found = self.find_state()
+        return found is not None and any(s.state in WAITING for s in found.table_states.values())
+
+    def prepare(self, token: int) -> None:
+        return None
+
+    def take_over(self, at: Position, fence: Fence) -> None:
+        with self.files.locked():
+            state = self.files.state() or State.new(at, fence)
+            _restart(state, at, fence)
+            self.files.put_state(state)
+
+    def claim(self, fence: Fence) -> None:
+        self.state()
+        with self.files.writing(fence):
+            pass
+        finish_begun(self.ledger, fence)
+
+    def change_state(self, change: StateChange, fence: Fence) -> None:
+        """What a run that was killed in it had begun is done by `claim`, which the next run begins with."""
+        move = change.move
+        if move is not None and move.since is None:
+            with self.files.locked():
+                if self.files.state() is None:
+                    self.files.put_state(State.new(move.to, fence))
+        if change.statements or change.states or change.gone or change.records:
+            tables = tuple(state.name for state in change.states.values())
+            entry = LedgerEntry(
+                tuple(change.statements), tables, change.states, tuple(change.gone), None, tuple(change.records)
+            )
+            run_entry(self.ledger, entry, Fence(move.since.epoch, fence.token) if move and move.since else fence)
+        if move is not None and move.since is not None:
+            with self.files.writing(Fence(move.since.epoch, fence.token)) as state:
+                if move.restarts:
+                    _restart(state, move.to, fence)
+                state.data["lsn"] = move.to
+
+    def sweep(self, token: int) -> None:
+        for shadow in (self.files.root / "shadows").iterdir():
+            if int(shadow.name.partition("_")[0]) < token:
+                shutil.rmtree(shadow)
+
+    def staging_name(self, token: int, name: str) -> str:
+        return f"{token}_{name}"
+
+    def apply(
+        self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
+    ) -> Applied:
+        return apply_in_pieces(self, program, staged, records, fence)
+
+    def merge(self, due: Sequence[StagedSlice], fence: Fence) -> Mapping[str, int]:
+        """One table's slices."""
+        name, epoch, done = due[0].piece.name, fence.epoch, 0
+        with self.files.writing(fence):
+            table = self.files.read(name)
+            assert table is not None, f"{name} is not there"
+            for one in due:
+                for number in sorted(one.sections):
+                    table.rows = merge(table.rows, one.sections[number], table.shape)
+                    done += sum(part.read for part in one.sections[number])
+            table.epoch, table.position = epoch, due[-1].piece.high
+            self.files.write(name, table)
+        return {"changes": done}
+
+    def arrive(self, arrival: Arrival, fence: Fence) -> None:
+        low, high = arrival.position
+        with self.files.writing(fence) as state:
+            assert state.data["lsn"] == low
+            state.data["lsn"] = high
+            state.put(dict(arrival.states), [])
+            state.leave([to_json(record) for record in arrival.records])
+            positions = state.data["positions"]
+            state.data["positions"] = {i: key for i, key in positions.items() if key[0] >= high}
+
+    @contextmanager
+    def loading(self, token: int) -> Iterator[Loader]:
+        yield FileLoader(self, token)
+
+    def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[Any]:
+        raise Unsupported("files are no source", code="REW-104", hint="rewind into PostgreSQL")
+
+    def outbox(self) -> list[tuple[int, Record]]:
+        state = self.files.state()
+        return [(number, from_json(record)) for number, record in state.data["outbox"]] if state else []
+
+    def acknowledge(self, numbers: Iterable[int]) -> None:
+        gone = set(numbers)
+        with self.files.writing(None) as state:
+            state.data["outbox"] = [one for one in state.data["outbox"] if one[0] not in gone]
+
+    def forget(self) -> None:
+        self.files.forget()
+
+    def close(self) -> None:
+        return None
+
+
+@dataclass
+class FileLoader(Loader):
+    """A shadow is a folder: its shape, and a file for each chunk of rows."""
+
+    target: FileTarget
+    token: int
+
+    @property
+    def facts(self) -> FileFacts:
+        return self.target.facts()
+
+    def shadow(self, table_id: int) -> TableName:
+        return TableName("shadows", f"{self.token}_{table_id}")
+
+    def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> None:
+        raise Unsupported(
+            "files have no partitions", code="ADP-107", table=state.name, hint="leave partitioned tables out"
+        )
+
+    def renew_types(self, statements: Sequence[str]) -> None:
+        assert not statements
+
+    def make_shadow(self, shape: Table, shadow: TableName) -> None:
+        at = self.target.files.root / "shadows" / shadow.name
+        shutil.rmtree(at, ignore_errors=True)
+        at.mkdir()
+        replace_file(at / "shape", {"shape": shape.to_json(), "rows": [], "epoch": 0, "position": None})
+
+    def finishing(self, shape: Table, shadow: TableName) -> tuple[str, ...]:
+        return ()
+
+    def removing_unlike(
+        self, shadow: TableName, condition: Part, here: Mapping[str, tuple[Column, Column]]
+    ) -> tuple[str, ...]:
+        raise Unsupported("files take every row", code="ADP-148", table=shadow, hint="leave `restrict` out")
+
+    def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
+        return dict.fromkeys(names, 0)
+
+    def chunks(self, place: TableName, selection: RowSelection, most: int) -> Sequence[RowSource]:
+        raise Unsupported("files are no place for a rewind", code="REW-104", hint="rewind into PostgreSQL")
+
+    def drop(self, names: Collection[TableName]) -> None:
+        for name in names:
+            shutil.rmtree(self.target.files.root / "shadows" / name.name)
+
+    def put_in_place(self, placing: Placing, fence: Fence) -> str:
+        state = placing.state
+        moved = [drop(placing.previous)] if placing.previous and placing.previous != state.name else []
+        entry = LedgerEntry(
+            statements=(place(placing.shadow, state.name), *moved),
+            tables=(state.name, *([placing.previous] if moved and placing.previous else [])),
+            states={state.table_id: state},
+            records=(RefreshDone(state.table_id, placing.rows),),
+        )
+        reach("refresh.transaction")
+        run_entry(self.target.ledger, entry, fence)
+        return "placed"
+
+    def end(self) -> None:
+        for shadow in (self.target.files.root / "shadows").iterdir():
+            shutil.rmtree(shadow)
+
+
+def folder(location: str) -> Path:
+    return Path(location.removeprefix("files://"))
+
+
+def _restart(state: State, at: Position, fence: Fence) -> None:
+    """No record and no table's position of before counts any more."""
+    state.data |= {"lsn": at, "epoch": fence.epoch, "token": fence.token, "positions": {}, "outbox": [], "entry": None}

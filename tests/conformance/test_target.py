@@ -1,0 +1,142 @@
+"""A target of any engine follows its source: rows and schema changes in log order, refreshes, refusals, fencing."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines.target_state import Fence, StateChange
+from airflow_ddlrepl.errors import Fenced, TargetError
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.record import RefreshRequested
+from airflow_ddlrepl.ports.work import InProcess
+from tests.conformance.conftest import MakePlace
+from tests.conformance.work import START, Worker
+
+
+def test_first_rows_come_by_a_load_and_changes_by_the_log(make_place: MakePlace) -> None:
+    place = make_place()
+    place.replica.at_source(*START)
+    place.replica.activate()
+    place.check()
+    place.replica.at_source(
+        "update orders set note = null where id = 3",
+        "update orders set id = 103 where id = 4",
+        "begin; delete from orders where id = 5; insert into orders values (5, 'again'); commit",
+        "delete from log where ctid = (select min(ctid) from log)",
+        "insert into log values ('thrice', 1), ('thrice', 1), ('thrice', null)",
+    )
+    place.settle()
+
+
+def test_schema_changes_stand_among_the_rows_as_in_the_log(make_place: MakePlace) -> None:
+    place = make_place()
+    place.replica.at_source(*START)
+    place.replica.activate()
+    place.replica.at_source(
+        "begin; insert into orders values (40, 'before'); alter table orders add column c int default 7;"
+        " insert into orders values (41, 'between', null); alter table orders rename note to remark;"
+        " update orders set remark = 'after' where id = 40; commit",
+        "alter table orders alter c type bigint",
+        "alter table orders alter c type text",
+        "alter table orders drop column remark",
+        "create table made (id int primary key, t text); insert into made values (1, 'one')",
+        "alter table made rename to renamed; insert into renamed values (2, 'two')",
+        "truncate log; insert into log values ('first', 1)",
+        "alter table orders rename to x; alter table renamed rename to orders; alter table x rename to renamed",
+        "insert into orders values (3, 'in the other table'); delete from renamed where id = 40",
+    )
+    place.settle()
+
+
+def test_a_dropped_table_goes_or_stays_as_the_policy_says(make_place: MakePlace) -> None:
+    place = make_place(adapt_ddl=[{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}])
+    place.replica.at_source(*START, "create table made (id int primary key)")
+    place.replica.activate()
+    place.replica.at_source("drop table made", "create table made (id text primary key); insert into made values ('x')")
+    place.settle()
+
+
+def test_a_change_that_only_the_source_can_make_comes_by_a_refresh(make_place: MakePlace) -> None:
+    place = make_place()
+    place.replica.at_source(*START)
+    place.replica.activate()
+    place.replica.at_source("alter table orders add column made_at text default md5(random()::text)")
+    result = place.replica.replicate()
+    assert list(result.adapt.refreshes) == ["public.orders"]
+    place.check()
+    place.replica.at_source("update orders set note = 'and on it goes' where id = 1")
+    place.settle()
+
+
+def test_several_stages_one_after_the_other_leave_nothing_out(make_place: MakePlace) -> None:
+    """Captured in pieces, brought at once; a refresh by hand in between has seen some of it already."""
+    place = make_place()
+    place.replica.at_source(*START)
+    place.replica.activate()
+    worker = Worker(place.replica.source, 11)
+    for _ in range(3):
+        worker.work(6)
+        place.replica.capture()
+    place.replica.refresh("*.*")
+    worker.work(6)
+    place.settle()
+
+
+def test_a_run_that_is_too_late_writes_nothing(make_place: MakePlace) -> None:
+    place = make_place()
+    place.replica.at_source(*START)
+    place.replica.activate()
+    with flow.open_channel(place.replica.file, InProcess()) as run:
+        target = run.target("warehouse")
+        before = target.state()
+        target.claim(Fence(before.epoch, before.token + 1))
+        late = Fence(before.epoch, before.token)
+        asked = RefreshRequested(1, "too late", Position(0))
+        with pytest.raises(Fenced):
+            target.claim(late)
+        with pytest.raises(Fenced):
+            target.change_state(StateChange(gone=list(before.table_states), records=[asked]), late)
+        assert target.state().table_states.keys() == before.table_states.keys()
+        assert target.outbox() == []
+
+
+def test_what_is_left_for_the_repository_stays_until_it_is_acknowledged(make_place: MakePlace) -> None:
+    place = make_place()
+    place.replica.at_source(*START)
+    place.replica.activate()
+    with flow.open_channel(place.replica.file, InProcess()) as run:
+        target = run.target("warehouse")
+        fence = Fence(target.state().epoch, target.state().token + 1)
+        left = [RefreshRequested(1, f"reason {n}", Position(n)) for n in range(3)]
+        target.change_state(StateChange(records=left), fence)
+        found = target.outbox()
+        assert [record for _, record in found] == left
+        target.acknowledge([number for number, _ in found[:2]])
+        assert target.outbox() == found[2:]
+
+
+def test_a_target_that_knows_nothing_of_the_channel_says_so(make_place: MakePlace) -> None:
+    place = make_place()
+    place.replica.at_source(*START)
+    place.replica.activate()
+    with flow.open_channel(place.replica.file, InProcess()) as run:
+        target = run.target("warehouse")
+        target.forget()
+        assert target.find_state() is None and target.position() is None
+        with pytest.raises(TargetError) as raised:
+            target.state()
+        assert raised.value.code == "TGT-101"
+
+
+def test_compare_names_what_differs(make_place: MakePlace) -> None:
+    place = make_place()
+    place.replica.at_source(*START)
+    place.replica.activate()
+    place.replica.check_equal()
+    place.replica.at_source("insert into orders values (99, 'not replicated yet')", "delete from orders where id = 1")
+    report = place.replica.compare()
+    found = {str(one.table): (one.missing, one.extra, one.different) for one in report.tables}
+    assert found == {"public.orders": (1, 1, 0), "public.log": (0, 0, 0)}
+    place.settle()
+    place.replica.check_equal()
