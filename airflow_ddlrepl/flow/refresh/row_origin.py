@@ -90,12 +90,12 @@ class RowOrigin(Protocol):
         ...
 
     def shadow_shape(self, load: TableLoad) -> Table:
-        """Return the columns of a table's shadow while it is loaded."""
-        ...
+        """Return the columns of a table's shadow while it is loaded: those of the target's table, where rows fit it."""
+        return load.after.shape
 
     def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
         """Return the statements after which a loaded shadow has the rows and columns of the target's table."""
-        ...
+        return ()
 
     def chunks(self, loads: Sequence[TableLoad]) -> AbstractContextManager[Sequence[Chunk]]:
         """Open the rows of all tables, the largest chunk first."""

@@ -10,7 +10,6 @@ from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
 from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, ShapesAtTarget, TableLoad
-from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.refresh.chunks import chunk_bytes
 
@@ -35,12 +34,6 @@ class SourceRows(RowOrigin):
         require_restrictable(context.channel, into, [table], context.target(into).check_condition)
         require_transformable(context.channel, into, [table])
         return self.shapes.load_of(table)
-
-    def shadow_shape(self, load: TableLoad) -> Table:
-        return load.after.shape
-
-    def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
-        return ()
 
     @contextmanager
     def chunks(self, loads: Sequence[TableLoad]) -> Iterator[Sequence[Chunk]]:

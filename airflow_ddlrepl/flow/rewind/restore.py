@@ -20,7 +20,7 @@ from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, Pairs, RowOrigin, ShapesAtTarget, TableLoad
 from airflow_ddlrepl.flow.refresh.table_loader import load_tasks
-from airflow_ddlrepl.flow.rewind.raw_rows import beside, kept_shape, require_kept, tables_beside
+from airflow_ddlrepl.flow.rewind.raw_rows import raw_shape, raw_table, raw_tables, require_archived
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
@@ -32,14 +32,15 @@ from airflow_ddlrepl.trail.loads import LoadedTable
 class ArchivedTables(RowOrigin):
     """Archived rows are loaded whole; what the target does not take of them is removed before anybody sees it.
 
-    Where a function gives values, they are loaded beside the table first, and read from there. kept: by table id.
+    Where a function gives values, they are loaded as raw rows beside the table first, and read from there.
+    archives: by table id.
     """
 
     context: RunContext
     into: str
     loader: Loader
     shapes: ShapesAtTarget
-    kept: Mapping[int, LoadedTable]
+    archives: Mapping[int, LoadedTable]
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -47,7 +48,7 @@ class ArchivedTables(RowOrigin):
 
     @property
     def sizes(self) -> Mapping[int, int]:
-        return {i: sum(file.size for files in kept.chunks for file in files) for i, kept in self.kept.items()}
+        return {i: sum(file.size for files in archive.chunks for file in files) for i, archive in self.archives.items()}
 
     def load_of(self, table: Table) -> TableLoad:
         """Return what is loaded. Whether the log has whole rows matters to the log's rows alone: it is not asked."""
@@ -56,30 +57,32 @@ class ArchivedTables(RowOrigin):
     @contextmanager
     def chunks(self, loads: Sequence[TableLoad]) -> Iterator[Sequence[Chunk]]:
         transformed = [load for load in loads if _is_transformed(load)]
-        places = {load.table.id: beside(self.loader.shadow(load.table.id)) for load in transformed}
-        shapes = {load.table.id: kept_shape(self._whole(load.table), self._kept(load).columns) for load in transformed}
+        places = {load.table.id: raw_table(self.loader.shadow(load.table.id)) for load in transformed}
+        shapes = {
+            load.table.id: raw_shape(self._whole(load.table), self._archive(load).columns) for load in transformed
+        }
         plain = [load for load in loads if not _is_transformed(load)]
         found = [chunk for load in plain for chunk in self._archived(load, self.shadow_shape(load))]
-        with tables_beside(self.loader, {place: shapes[i] for i, place in places.items()}):
+        with raw_tables(self.loader, {place: shapes[i] for i, place in places.items()}):
             raw = [chunk for load in transformed for chunk in self._archived(load, shapes[load.table.id])]
-            self._load_beside([(chunk, places[chunk.load.table.id]) for chunk in raw])
+            self._load_raw([(chunk, places[chunk.load.table.id]) for chunk in raw])
             sizes = self.loader.sizes(places)
             most = chunk_bytes(sizes.values(), self.context.runner.parallelism)
             for load in transformed:
                 found += self._transformed(load, places[load.table.id], most)
             yield sorted(found, key=lambda chunk: -chunk.rows.size)
 
-    def _kept(self, load: TableLoad) -> LoadedTable:
-        return self.kept[load.table.id]
+    def _archive(self, load: TableLoad) -> LoadedTable:
+        return self.archives[load.table.id]
 
     def _archived(self, load: TableLoad, shape: Table) -> list[Chunk]:
         """All chunks of a table as they were archived, for a table of this shape."""
         columns = self._columns(load, shape)
         channel = self.context.channel
-        found = self.context.source.archived(channel.trail, channel.name, self._kept(load))
+        found = self.context.source.archived(channel.trail, channel.name, self._archive(load))
         return [Chunk(load, rows, columns) for rows in found]
 
-    def _load_beside(self, chunks: Sequence[tuple[Chunk, TableName]]) -> None:
+    def _load_raw(self, chunks: Sequence[tuple[Chunk, TableName]]) -> None:
         bundles = [(task,) for task in load_tasks(self.context, self.into, chunks)]
         size = sum(chunk.rows.size for chunk, _ in chunks)
         for (chunk,) in self.context.runner.map(load_chunks, bundles, "restore", size=size):
@@ -87,8 +90,8 @@ class ArchivedTables(RowOrigin):
                 raise chunk.error
 
     def _transformed(self, load: TableLoad, place: TableName, most: int) -> list[Chunk]:
-        """The rows that lie beside, with their values. Raises CannotAdapt REW-103 where a column was not archived."""
-        require_kept(load.table, load.transform.reads if load.transform else (), self._kept(load).columns)
+        """The raw rows with their values. Raises CannotAdapt REW-103 where a column was not archived."""
+        require_archived(load.table, load.transform.reads if load.transform else (), self._archive(load).columns)
         columns = tuple(theirs.name for theirs, _ in load.columns)
         selection = RowSelection(load.table, columns, load.condition, load.transform)
         return [Chunk(load, rows, load.columns) for rows in self.loader.chunks(place, selection, most)]
@@ -141,14 +144,14 @@ class ArchivedTables(RowOrigin):
         """Columns that were archived and that get no values here, as the shadow table has them until it is loaded."""
         shape = load.after.shape
         filled = {c.id for c in shape.columns} & {c.id for c in load.read.columns}
-        absent = {c.id for c in load.table.columns if c.name in self._kept(load).columns} - filled
+        absent = {c.id for c in load.table.columns if c.name in self._archive(load).columns} - filled
         taken = {column.name for column in shape.columns}
         spare = [column for column in self._whole(load.table).columns if column.id in absent]
         return {c.id: Column(c.id, free_name(f"absent_{c.id}", taken), c.type, collation=c.collation) for c in spare}
 
     def _narrow(self, load: TableLoad) -> dict[int, Column]:
         """Columns whose rows were archived in the binary format of another type than they have here, with that type."""
-        if not self._kept(load).is_binary:
+        if not self._archive(load).is_binary:
             return {}
         shapes = (self._whole(load.table), load.after.shape)
         there, here = ({c.id: c for c in shape.columns} for shape in shapes)
@@ -161,15 +164,15 @@ class ArchivedTables(RowOrigin):
 
     def _columns(self, load: TableLoad, shape: Table) -> Pairs:
         """The archived columns, each with what takes its values. Raises CannotAdapt REW-103 where one does not fit."""
-        kept = self._kept(load)
+        archive = self._archive(load)
         theirs = {column.name: column for column in load.table.columns}
         ours = {column.id: column for column in shape.columns}
         found = []
-        for name in kept.columns:
+        for name in archive.columns:
             column = ours.get(theirs[name].id)
-            if column is None or column.generated or (kept.is_binary and column.type.text != theirs[name].type.text):
+            if column is None or column.generated or (archive.is_binary and column.type.text != theirs[name].type.text):
                 raise CannotAdapt(
-                    f"column {name} can't take the rows that were kept of type {theirs[name].type.text}",
+                    f"column {name} can't take the archived rows of type {theirs[name].type.text}",
                     code="REW-103",
                     table=load.table.name,
                     hint=f"the replay {self.into} lacks what the type needs (an extension?): create it there",

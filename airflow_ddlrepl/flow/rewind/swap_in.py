@@ -73,9 +73,11 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
         }
         _refuse_other_parents(before, after)
         _refuse_left_alone(run, target, before, after, way)
-        with built_at.snapshot([table_state.name for table_state in wanted.values()], run.token) as place:
+        names = {i: table_state.name for i, table_state in wanted.items()}
+        with built_at.snapshot(list(names.values()), run.token) as place:
             nothing = {i: replace(one, state=TableStatus.NEW) for i, one in after.items() if i not in before}
-            origin = BuiltTables(run, place, wanted, after, [one.shape for one in come.values()])
+            loads = {i: TableLoad(one.shape, after[i], read=one.shape) for i, one in come.items()}
+            origin = BuiltTables(place, names, loads, run.runner.parallelism)
             placed = TableLoader(run, target, loader, origin, {**nothing, **before}).run()
     reach("rewind.placed")
     record(run, target)
@@ -181,40 +183,31 @@ def _refuse_left_alone(
 class BuiltTables(RowOrigin):
     """Tables that a rewind has built, as the origin of a refresh: they hold what the target is to have, and no more.
 
-    place: has their rows. built: how they stand there; found: how they will stand at the target; both by id.
-    tables: with the names of the target.
+    place: has their rows. names: what they are called there; loads: what is loaded of each; both by the source's ids.
     """
 
-    context: RunContext
     place: SourceSnapshot
-    built: Mapping[int, TableState]
-    found: Mapping[int, TableState]
-    built_tables: Sequence[Table]
+    names: Mapping[int, TableName]
+    loads: Mapping[int, TableLoad]
+    parallelism: int
 
     @property
     def tables(self) -> Sequence[Table]:
-        return self.built_tables
+        return [load.table for load in self.loads.values()]
 
     @property
     def sizes(self) -> Mapping[int, int]:
         return {i: self.place.sizes[table.id] for i, table in self._there().items()}
 
     def _there(self) -> dict[int, Table]:
-        """The built tables as they are called where they are, by the id at the source."""
+        """The built tables as they stand in their place."""
         by_name = {table.name: table for table in self.place.tables}
-        return {i: by_name[state.name] for i, state in self.built.items()}
+        return {i: by_name[name] for i, name in self.names.items()}
 
     def load_of(self, table: Table) -> TableLoad:
-        return TableLoad(table, self.found[table.id], table)
-
-    def shadow_shape(self, load: TableLoad) -> Table:
-        return load.after.shape
-
-    def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
-        return ()
+        return self.loads[table.id]
 
     @contextmanager
     def chunks(self, loads: Sequence[TableLoad]) -> Iterator[Sequence[Chunk]]:
         there = self._there()
-        tables = [(load, there[load.table.id]) for load in loads]
-        yield chunks_of(self.place, tables, self.context.runner.parallelism)
+        yield chunks_of(self.place, [(load, there[load.table.id]) for load in loads], self.parallelism)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from airflow_ddlrepl.errors import CannotAdapt
-from airflow_ddlrepl.flow.rewind.raw_rows import require_kept
+from airflow_ddlrepl.flow.rewind.raw_rows import require_archived
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 
 
 def test_a_column_that_a_function_reads_must_have_been_kept() -> None:
     table = Table(1, TableName("public", "t"), ())
-    require_kept(table, ["a"], ["a", "b"])
+    require_archived(table, ["a"], ["a", "b"])
     with pytest.raises(CannotAdapt, match=r"REW-103.*looks at c.*public\.t") as caught:
-        require_kept(table, ["a", "c"], ["a", "b"])
+        require_archived(table, ["a", "c"], ["a", "b"])
     assert "reads" in caught.value.hint
