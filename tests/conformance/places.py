@@ -14,6 +14,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conformance.file_engine.target import FileTarget
+from tests.conformance.work import START
 from tests.support.replica import Replica, channel_file
 
 Rows = list[dict[str, str | None]]
@@ -26,6 +27,11 @@ class Place:
 
     replica: Replica
     read: Callable[[TableName], Rows | None] = field(repr=False)
+
+    def start(self, *more: str) -> None:
+        """Activate the channel, with tables at the source. more: statements before it."""
+        self.replica.at_source(*START, *more)
+        self.replica.activate()
 
     def states(self) -> dict[str, TableStatus]:
         """How the tables stand at the target, by the name that they have there."""

@@ -43,8 +43,7 @@ def _work(number: int) -> tuple[str, ...]:
 def test_a_run_killed_at_a_fail_point_is_made_good(make_place: MakePlace, point: str) -> None:
     """The first, second and third time that a run gets there."""
     place = make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     with flow.open_channel(place.replica.file, InProcess()) as run:
         capabilities = run.target("warehouse").capabilities
     died = []
@@ -78,8 +77,7 @@ def test_an_activation_killed_at_a_fail_point_is_made_good(make_place: MakePlace
 def test_random_work_whose_runs_are_killed_anywhere_ends_equal(make_place: MakePlace, seed: int) -> None:
     """Each run dies at one of the fail points that it comes to, whichever it is; some come to their end."""
     place = make_place(adapt_ddl=DROPS) if seed % 2 else make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     worker = Worker(place.replica.source, seed)
     said, kills = list[str](), 0
     try:
@@ -104,8 +102,7 @@ def test_killed_runs_leave_the_same_records_as_others(databases: Databases, tmp_
         folder.mkdir()
         name = f"records_{killed}".lower()
         place = places.files(folder, databases.server.create_database(name), source={"slot": name})
-        place.replica.at_source(*START)
-        place.replica.activate()
+        place.start()
         place.replica.at_source(*_work(1))
         for point in [f"{name}:{nth}" for nth in (1, 2) for name in PIECES] if killed else []:
             run_and_die("replicate", place.replica.file, point)

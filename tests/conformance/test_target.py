@@ -11,13 +11,12 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import RefreshRequested
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conformance.conftest import MakePlace
-from tests.conformance.work import START, Worker
+from tests.conformance.work import Worker
 
 
 def test_first_rows_come_by_a_load_and_changes_by_the_log(make_place: MakePlace) -> None:
     place = make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     place.check()
     place.replica.at_source(
         "update orders set note = null where id = 3",
@@ -31,8 +30,7 @@ def test_first_rows_come_by_a_load_and_changes_by_the_log(make_place: MakePlace)
 
 def test_schema_changes_stand_among_the_rows_as_in_the_log(make_place: MakePlace) -> None:
     place = make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     place.replica.at_source(
         "begin; insert into orders values (40, 'before'); alter table orders add column c int default 7;"
         " insert into orders values (41, 'between', null); alter table orders rename note to remark;"
@@ -51,16 +49,14 @@ def test_schema_changes_stand_among_the_rows_as_in_the_log(make_place: MakePlace
 
 def test_a_dropped_table_goes_or_stays_as_the_policy_says(make_place: MakePlace) -> None:
     place = make_place(adapt_ddl=[{"add_table_pattern": "*", "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}])
-    place.replica.at_source(*START, "create table made (id int primary key)")
-    place.replica.activate()
+    place.start("create table made (id int primary key)")
     place.replica.at_source("drop table made", "create table made (id text primary key); insert into made values ('x')")
     place.settle()
 
 
 def test_a_change_that_only_the_source_can_make_comes_by_a_refresh(make_place: MakePlace) -> None:
     place = make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     place.replica.at_source("alter table orders add column made_at text default md5(random()::text)")
     result = place.replica.replicate()
     assert list(result.adapt.refreshes) == ["public.orders"]
@@ -72,8 +68,7 @@ def test_a_change_that_only_the_source_can_make_comes_by_a_refresh(make_place: M
 def test_several_stages_one_after_the_other_leave_nothing_out(make_place: MakePlace) -> None:
     """Captured in pieces, brought at once; a refresh by hand in between has seen some of it already."""
     place = make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     worker = Worker(place.replica.source, 11)
     for _ in range(3):
         worker.work(6)
@@ -85,8 +80,7 @@ def test_several_stages_one_after_the_other_leave_nothing_out(make_place: MakePl
 
 def test_a_run_that_is_too_late_writes_nothing(make_place: MakePlace) -> None:
     place = make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     with flow.open_channel(place.replica.file, InProcess()) as run:
         target = run.target("warehouse")
         before = target.state()
@@ -103,8 +97,7 @@ def test_a_run_that_is_too_late_writes_nothing(make_place: MakePlace) -> None:
 
 def test_what_is_left_for_the_repository_stays_until_it_is_acknowledged(make_place: MakePlace) -> None:
     place = make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     with flow.open_channel(place.replica.file, InProcess()) as run:
         target = run.target("warehouse")
         fence = Fence(target.state().epoch, target.state().token + 1)
@@ -118,8 +111,7 @@ def test_what_is_left_for_the_repository_stays_until_it_is_acknowledged(make_pla
 
 def test_a_target_that_knows_nothing_of_the_channel_says_so(make_place: MakePlace) -> None:
     place = make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     with flow.open_channel(place.replica.file, InProcess()) as run:
         target = run.target("warehouse")
         target.forget()
@@ -131,8 +123,7 @@ def test_a_target_that_knows_nothing_of_the_channel_says_so(make_place: MakePlac
 
 def test_compare_names_what_differs(make_place: MakePlace) -> None:
     place = make_place()
-    place.replica.at_source(*START)
-    place.replica.activate()
+    place.start()
     place.replica.check_equal()
     place.replica.at_source("insert into orders values (99, 'not replicated yet')", "delete from orders where id = 1")
     report = place.replica.compare()
