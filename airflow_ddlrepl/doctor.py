@@ -41,7 +41,7 @@ class Finding:
     def text(self) -> str:
         """Return the finding as lines for a person."""
         line = f"{'ok  ' if self.ok else 'BAD '} {self.what}: {self.detail}"
-        return line if self.ok or not self.fix else f"{line}\n       mend it: {self.fix}"
+        return line if self.ok or not self.fix else f"{line}\n       fix: {self.fix}"
 
 
 def run_doctor(channel: Channel | None = None) -> list[Finding]:

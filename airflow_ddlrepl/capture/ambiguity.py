@@ -28,12 +28,12 @@ def _why(change: SchemaChange, before: Table, now: Table) -> str:
     if isinstance(change, ChangeTypeDefinition | ReplaceType):
         return "a type changed at a moment that the log does not show"
     if isinstance(change, ChangeNullability) and change.nullable:
-        return f"column {change.name} takes NULL since a moment that the log does not show"
+        return f"column {change.name} allows NULL since a moment that the log does not show"
     if isinstance(change, ChangeKey) and change.old is not None:
         is_shown = before.identity is now.identity is Identity.DEFAULT
         return "" if is_shown else "the key changed at a moment that the log does not show"
     if isinstance(change, ChangeGenerated) and change.old.generated == "stored" and not change.generated:
-        return f"column {change.old.name} is computed no more, since a moment that the log does not show"
+        return f"column {change.old.name} is no longer computed, since a moment that the log does not show"
     return ""
 
 
@@ -42,4 +42,4 @@ def _mixed(found: tuple[SchemaChange, ...], before: Table) -> str:
     last = max((c.id for c in before.columns), default=0)
     has_gap = added != list(range(last + 1, last + 1 + len(added)))
     has_both = bool(added) and any(isinstance(c, DropColumn) for c in found)
-    return "columns came and went: rows may belong to either" if has_both or has_gap else ""
+    return "columns were added and dropped: a row's values may belong to either" if has_both or has_gap else ""

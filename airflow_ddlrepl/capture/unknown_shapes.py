@@ -41,7 +41,7 @@ def unknown_shapes(
             )
         elif (blind := _blind(changes, table_id, history)) is not None:
             found[table_id] = (
-                f"the schema change at {Position(blind.key.lsn)} did not see all that came before it: {later_on}"
+                f"the schema change at {Position(blind.key.lsn)} does not show everything before it: {later_on}"
             )
         elif later.is_ambiguous:
             found[table_id] = f"nothing in the log shows when it changed: {later_on}"

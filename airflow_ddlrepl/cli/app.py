@@ -67,7 +67,7 @@ Start = Annotated[
 ]
 Known = Annotated[
     Enrollment,
-    typer.Option(help="Keep the shapes that are known; inspect those that the log contradicts; or do only that."),
+    typer.Option(help="Keep the recorded shapes; or inspect every table again (regenerate); or do only that."),
 ]
 Repair = Annotated[
     bool, typer.Option("--repair", help="Write the rows that differ, and nothing else; then compare again.")

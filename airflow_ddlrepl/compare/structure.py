@@ -61,7 +61,7 @@ def _column(aspect: Aspect, wanted: Column, found: Column) -> str:
         return f"column {wanted.name} has type {found.type.text}, should be {wanted.type.text}"
     if aspect is Aspect.NULLABLE:
         return (
-            f"column {wanted.name} {'takes NULL and should not' if found.nullable else 'refuses NULL and should not'}"
+            f"column {wanted.name} {'allows NULL and should not' if found.nullable else 'refuses NULL and should not'}"
         )
     return f"column {wanted.name} is {found.generated or 'not'} generated, should be {wanted.generated or 'plain'}"
 

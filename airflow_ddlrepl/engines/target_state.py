@@ -163,9 +163,9 @@ class Placing:
 def forgotten(target: str, channel: str) -> TargetError:
     """Return the error for a target that knows nothing of the channel although it should. target: how it is named."""
     return TargetError(
-        f"{target} knows nothing of channel {channel}",
+        f"{target} has no state of channel {channel}",
         code="TGT-101",
-        hint="was it restored, its schema ddlrepl dropped, or does its location lead to another database now?"
+        hint="was it restored, was its schema ddlrepl dropped, or does its location lead to another database now?"
         " `ddlrepl activate` loads its tables again; where they hold rows still, set `existing_tables: replace` for it"
         " first",
     )

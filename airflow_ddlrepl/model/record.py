@@ -10,12 +10,12 @@ from typing import Any
 
 from airflow_ddlrepl.model.position import Position
 
-RELOADED = "the table is not in the source's log: it is loaded whole"
+RELOADED = "the table is not in the source's log: it is loaded in full"
 # Why a table waits for a refresh, as people read it.
 BY_HAND = "asked for by hand"
 JOINED = "the table joined the channel at activation"
 NEW_TRAIL = "the trail was lost, and a new one has begun"
-UNREADABLE = "rows came that the target can't read"  # no value of theirs is stored
+UNREADABLE = "the log has rows that the target can't read"  # no value of theirs is stored
 
 RELOAD = "reload"  # as the actions say, of a table that is loaded again and again because the log can't bring it
 FIRST_LOAD = "first"  # as the actions say, of a table whose rows the target could never have had

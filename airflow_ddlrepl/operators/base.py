@@ -196,7 +196,7 @@ class DdlReplSparkOperator(SparkSubmitOperator):
 def _skip_backfill(channel: Channel) -> None:
     if not channel.replays:
         raise ConfigError(
-            f"channel {channel.name} has no replay, and a backfill brings the past nowhere else",
+            f"channel {channel.name} has no replay, and a backfill goes only into a replay",
             code="CFG-133",
             hint="name another database under `replays` in the channel file, and set `rewind_horizon`",
         )

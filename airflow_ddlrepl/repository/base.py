@@ -42,7 +42,7 @@ def fenced(channel: str, token: int, newest: int, holder: str | None) -> Fenced:
     return Fenced(
         f"this run (token {token}) has lost channel {channel}: {now} (token {newest})",
         code="LCK-102",
-        hint="it was silent for longer than lock.lease_seconds; what it tried to write was refused. Run again",
+        hint="it did not renew its lock for longer than lock.lease_seconds; its writes were refused. Run again",
         retryable=True,
     )
 

@@ -82,7 +82,7 @@ class Channels(Base):
                     f"channel {channel} of this repository reads another database ({known}) than its location names"
                     f" now ({source}, as server/database)",
                     code="REP-107",
-                    hint="give the other database's channel another name or repository. When it is the same one, made"
+                    hint="give the other database's channel another name or repository. If it is the same one, created"
                     " again: `ddlrepl deactivate`, then `ddlrepl activate`, which loads its tables again",
                 )
 

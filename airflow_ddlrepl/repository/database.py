@@ -114,7 +114,7 @@ class Database:
         return DiskFull(
             f"the disk of repository {self.shown} is full: {reason}{room}",
             code="DSK-102",
-            hint="make room there. The unfinished write is undone, and the next run does it again",
+            hint="free space there. The unfinished write was rolled back, and the next run does it again",
             retryable=True,
         )
 

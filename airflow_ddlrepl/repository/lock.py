@@ -137,8 +137,8 @@ class Locks(Base):
 def _held(channel: str, row: Row[Any]) -> LockHeld:
     since, until = (moment.isoformat(timespec="seconds") for moment in (row.since, row.lease_until))
     return LockHeld(
-        f"channel {channel} is held by {row.holder} since {since}, at least until {until}",
+        f"channel {channel} is locked by {row.holder} since {since}, at least until {until}",
         code="LCK-101",
-        hint="wait for that run, or end it; when it is dead the channel is free at that moment",
+        hint="wait for that run, or end it; if it has ended, the lock expires at that time",
         retryable=True,
     )

@@ -180,7 +180,7 @@ def _continues(connection: Connection, channel: str, segment: SegmentFacts) -> b
     if high is not None or captured != segment.low or epoch != segment.epoch:
         position = "none" if captured is None else str(Position(captured))
         raise RepositoryError(
-            f"window {segment.low} to {segment.high} (epoch {segment.epoch}) doesn't continue channel {channel}, "
+            f"window {segment.low} to {segment.high} (epoch {segment.epoch}) does not continue channel {channel}, "
             f"whose captured position is {position} (epoch {epoch})",
             code="REP-104",
             at=segment.low,

@@ -35,10 +35,10 @@ class Reason(Enum):
 
     TAKEN = "taken"
     EXCLUDED = "the channel excludes the table by name"
-    SYSTEM = "the table is in a schema of the server's, or of ours"
+    SYSTEM = "the table is in a system schema, or in the schema ddlrepl"
     NOT_NAMED = "no pattern of the channel matches the table"
     NEGATIVE_RULE = "a negative rule discards the change"
-    NO_POSITIVE_RULE = "there are positive rules, and none is about the change"
+    NO_POSITIVE_RULE = "there are positive rules, and none matches the change"
 
 
 @dataclass(frozen=True, slots=True)

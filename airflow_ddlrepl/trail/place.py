@@ -45,7 +45,7 @@ class Place:
             self.fs, root = fsspec.core.url_to_fs(url, use_listings_cache=False)
         except (ImportError, ValueError) as error:
             raise TrailError(
-                f"the trail {redact(url)!r} has no file system here: {redact(str(error))}",
+                f"the trail {redact(url)!r} has no file system in this Python: {redact(str(error))}",
                 code="TRL-107",
                 hint="for s3:// install s3fs",
             ) from None
@@ -257,7 +257,7 @@ def _full(error: OSError) -> DiskFull:
     return DiskFull(
         f"the trail's disk is full: {error.strerror}",
         code="DSK-101",
-        hint="make room there, or let `retention` in the channel file remove what every target has. Nothing was"
+        hint="free space there, or let `retention` in the channel file remove older segments. Nothing was"
         " confirmed to the source: the next run reads the log again",
         retryable=True,
     )

@@ -65,7 +65,7 @@ class Trail(SegmentReader):
         """
         if segment.channel != self.channel:
             raise TrailError(
-                f"a segment of {segment.channel!r} does not belong into the trail of {self.channel!r}",
+                f"a segment of {segment.channel!r} does not belong to the trail of {self.channel!r}",
                 code="TRL-104",
                 hint="give each channel its own trail folder",
             )
@@ -78,7 +78,7 @@ class Trail(SegmentReader):
         winner = self.find(segment.epoch, segment.low)
         if winner is None:
             raise TrailError(
-                "a manifest vanished while it was published",
+                "a manifest disappeared while it was published",
                 code="TRL-101",
                 at=segment.low,
                 hint="run again, and let no other process delete files of the trail",

@@ -158,7 +158,7 @@ def _failed(transform: Transform, table: TableName, why: str) -> TargetError:
         f"the function {transform.function} of `transform` {why}",
         code="INT-114",
         table=table,
-        hint="nothing of it was applied; correct the function, and run again",
+        hint="no change was applied; correct the function, and run again",
     )
 
 

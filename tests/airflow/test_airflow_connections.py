@@ -113,6 +113,6 @@ def test_without_airflow_the_error_says_where_it_looked(monkeypatch: pytest.Monk
     file.write_text("{}")
     file.chmod(0o600)
     monkeypatch.setenv("DDLREPL_CONNECTIONS_FILE", str(file))
-    with pytest.raises(ConfigError, match=rf"the file {file} .* has none of that name") as caught:
+    with pytest.raises(ConfigError, match=rf"the file {file} .* has no connection of that name") as caught:
         resolve("shop_db")
     assert "airflow connections add shop_db" in caught.value.hint and "airflow ddlrepl" in caught.value.hint

@@ -20,7 +20,7 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.operators.controls import ExplainControlsOperator, RemoveControlsOperator
 from airflow_ddlrepl.operators.rewind import PlanRewindOperator
 from tests.airflow.support import shop
-from tests.airflow.test_operators import Task
+from tests.airflow.test_operators import RUN, Task
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_a_plan_of_a_rewind_that_fails_leaves_its_reason(replayable: Path, monke
         return outcome
 
     flow = ModuleType("airflow_ddlrepl.flow")
-    flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(), planned  # type: ignore[attr-defined]
+    flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(RUN), planned  # type: ignore[attr-defined]
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
     for code in ("REW-105", "CFG-132"):
         task = Task()

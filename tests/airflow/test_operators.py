@@ -21,6 +21,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 import airflow_ddlrepl
 from airflow_ddlrepl.config.sections.location import resolve
+from airflow_ddlrepl.engines.postgres.log.positions import LsnPositions
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, LockHeld, Unreachable
 from airflow_ddlrepl.flow.admin.asset_events import AssetEvents
 from airflow_ddlrepl.flow.rewind.preview import RewindPlan
@@ -38,6 +39,8 @@ from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.session.settings import CONF_FILE
 
 SECRET = "p@ss w0rd"
+RUN = SimpleNamespace(positions=LsnPositions())
+"""As much of a run as the operators use."""
 CHANNEL = """
 channel: shop
 source:
@@ -163,7 +166,7 @@ def test_what_a_statement_says_stays_in_its_place_in_a_plan(replayable: str, mon
     tables = [{**table, "changes": ["0/2 ALTER TABLE t ADD a int /* ``` # Approve */"]}]
     plan = RewindPlan("past", Position(1), Position(2), tables, 1, 1, [], "")
     flow = ModuleType("airflow_ddlrepl.flow")
-    flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(), lambda *_: plan  # type: ignore[attr-defined]
+    flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(RUN), lambda *_: plan  # type: ignore[attr-defined]
     monkeypatch.setattr(airflow_ddlrepl, "flow", flow, raising=False)
     task = Task()
     operator = PlanRewindOperator(task_id="plan", channel=replayable, to="0/2", into="past")
@@ -312,7 +315,7 @@ def test_a_refresh_that_is_asked_for_looks_for_no_work(
 @pytest.mark.parametrize("tables", ["orders", "public.a, public.b"])
 def test_a_table_that_is_no_pattern_fails_the_task_for_good(kind: Any, tables: str, replayable: str) -> None:
     flow = sys.modules["airflow_ddlrepl.flow"]
-    flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(), lambda *_: pytest.fail("planned")  # type: ignore[attr-defined]
+    flow.RunContext, flow.plan_rewind = lambda *_: nullcontext(RUN), lambda *_: pytest.fail("planned")  # type: ignore[attr-defined]
     where = {} if kind is RefreshOperator else {"to": "0/2", "into": "past"}
     operator = kind(task_id="stage", channel=replayable, tables=tables, **where)
     with pytest.raises(AirflowFailException, match=f"CFG-112: table '{tables}' is not of the form schema.table"):

@@ -47,8 +47,8 @@ def told(at: int, *events: Event) -> str:
     [
         ([FIRST, GAP, FOUND], "0/1E is not in the log (lock timeout)"),
         ([FIRST, GAP, WHOLE], "0/1E is not in the log (lock timeout)"),
-        ([FIRST, MORE, BLIND, WHOLE], "0/1E did not see all"),
-        ([FIRST, MORE, BLIND, FOUND], "0/1E did not see all"),
+        ([FIRST, MORE, BLIND, WHOLE], "0/1E does not show everything"),
+        ([FIRST, MORE, BLIND, FOUND], "0/1E does not show everything"),
         ([FIRST, OF_NO_TABLE, FOUND], "nothing in the log shows when it changed"),
     ],
 )

@@ -42,7 +42,7 @@ def test_missing_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "DRIVERS", {"no_such_driver": "psycopg"})
     found = bad(run_doctor())["psycopg"]
     assert "airflow-ddlrepl[postgres]" in found.fix
-    assert found.text().splitlines()[1].strip().startswith("mend it:")
+    assert found.text().splitlines()[1].strip().startswith("fix:")
 
 
 def test_servers_that_are_well(databases: Any) -> None:

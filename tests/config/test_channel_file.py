@@ -114,15 +114,15 @@ def test_all_problems_are_told_at_once_with_file_and_line() -> None:
         "shop.yaml:10: adapt_ddl[0].on_enroll_break: "
         "has to be 'REFRESH', 'FAIL_INTEG_JOB' or 'WARNING'; did you mean REFRESH?",
         "shop.yaml:11: lock.lease_seconds: has to be a whole number",
-        "shop.yaml:12: channel stands here for the second time",
+        "shop.yaml:12: channel is here for the second time",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "shop.yaml:1: has to hold keys"),
-        ("[1, 2]", "shop.yaml:1: has to hold keys"),
+        ("", "shop.yaml:1: must contain keys"),
+        ("[1, 2]", "shop.yaml:1: must contain keys"),
         ("channel: [\n", "shop.yaml:2: "),
         ("a: !!python/object/apply:os.system [ls]", "shop.yaml:1: could not determine a constructor"),
         ("a: &a [*a]", "too deeply nested"),
@@ -368,7 +368,7 @@ def test_an_action_as_one_line_of_text(line: str, mapping: str) -> None:
         ("x=1", "known: Table, AddTablePattern"),
         ("AddTablePattern", "AddTablePattern needs a value"),
         ("KeepExistingStructure=1", "takes no value, or false"),
-        ("OnDropTable=KEEP, OnDropTable=KEEP", "OnDropTable stands twice"),
+        ("OnDropTable=KEEP, OnDropTable=KEEP", "OnDropTable is given twice"),
         ('AddTablePattern="a', "can't be read: write Parameter=value"),
         ("OnDropTable=LEAVE", "adapt_ddl[0].on_drop_table: has to be"),
     ],

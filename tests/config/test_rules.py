@@ -65,7 +65,7 @@ def test_a_rule_may_be_about_one_kind_only() -> None:
     [
         ({"tables": []}, "at least 1 item"),
         ({"tables": ["nodot"]}, "schema.table"),
-        ({"tables": ["*.*"], "dml": False, "ddl": False}, "about nothing"),
+        ({"tables": ["*.*"], "dml": False, "ddl": False}, "has no effect"),
         ({"tables": ["*.*"], "dml": "no"}, "true or false"),
         ({"tables": ["*.*"], "delete": False}, "Extra inputs"),
     ],

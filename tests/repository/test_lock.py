@@ -42,7 +42,7 @@ def test_two_holders_at_once(repository: Repository, location: str) -> None:
     with Repository.open(location) as other, repository.lock("shop", "anna@host") as lock:
         with pytest.raises(LockHeld) as caught:
             other.lock("shop", "ben")
-        assert "held by anna@host since 20" in str(caught.value)
+        assert "locked by anna@host since 20" in str(caught.value)
         assert "at least until 20" in str(caught.value)
         assert (caught.value.code, caught.value.retryable) == ("LCK-101", True)
         with other.lock("another channel", "ben"):

@@ -48,7 +48,7 @@ def stage(replica: Replica, what: Callable[..., Any], runner: Runner) -> Any:
 
 
 def test_captured_on_another_machine(replica: Replica, tmp_path: Path) -> None:
-    with pytest.raises(TrailError, match=r"TRL-111: .*driver is not the same for Spark's workers") as caught:
+    with pytest.raises(TrailError, match=r"TRL-111: .*driver of this process is not the trail of Spark") as caught:
         stage(replica, flow.capture, Elsewhere(tmp_path / "worker"))
     assert "s3://" in caught.value.hint
     replica.settle()

@@ -35,6 +35,7 @@ from airflow_ddlrepl.ports.types import TypeSystem
 BY = "replay_ddl"
 NEW = "CREATE TABLE"
 HINT = "everything before the change is applied; name %s in `exclude` of replay_ddl: then the next run adapts it"
+_ALL_OR_NONE = "a statement is replayed for all its tables or for none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +109,15 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
         return "ADP-150", f"what was run on {name} is not known: the change was found by inspection only"
     if event.statement is None and not reading.local:
         return "ADP-150", (
-            f"the text of this {event.tag} is not known: it stood with others in a query string that can't be cut, in a"
-            " function that does not tell it, or with a password"
+            f"the text of this {event.tag} is not known: it is one of several in a query string that can't be split, it"
+            " ran inside a function, or it has a password"
         )
     if of.adapted and not reading.local:
         others = ", ".join(map(str, of.adapted))
-        return "ADP-152", f"`{_line(event)}` is about {others} as well, not replayed here: a text runs for all or none"
+        return "ADP-152", f"`{_line(event)}` also changes {others}, not replayed here: {_ALL_OR_NONE}"
     if of.loaded and not reading.local:
         others = ", ".join(map(str, of.loaded))
-        return "ADP-152", f"{others} was loaded after `{_line(event)}` had run: a text runs for all its tables or none"
+        return "ADP-152", f"{others} was loaded after `{_line(event)}` had run: {_ALL_OR_NONE}"
     if reading.refused:
         return "ADP-151", f"`{_line(event)}` can't be replayed: {reading.refused}"
     if reading.local:
@@ -127,9 +128,9 @@ def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, st
     if of.after is not None and found.target != of.after.name:
         return "ADP-151", f"{of.after.name} is called {found.target} at the target: a text can't be renamed"
     if of.in_the_way:
-        return "ADP-153", f"another table stands under the name {found.target} at the target"
+        return "ADP-153", f"another table has the name {found.target} at the target"
     if of.table_state is not None and of.was is not None and (other := ", ".join(_other(of.table_state, of.was))):
-        return "ADP-153", f"before `{_line(event)}` the target's table was not as the source's: {other}"
+        return "ADP-153", f"before `{_line(event)}` the target's table differed from the source's: {other}"
     return "", ""
 
 

@@ -41,7 +41,7 @@ def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
         steps.append(
             Step(StepKind.WARN, f"{old.name} was dropped at the source and stays in the channel", policy=decided)
         )
-    stays = () if removes else (f"{held.name} stays at the target as it was",)
+    stays = () if removes else (f"{held.name} stays at the target unchanged",)
     return TablePlan(
         name=old.name,
         target=held.name,

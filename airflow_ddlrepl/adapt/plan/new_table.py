@@ -51,7 +51,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
     except Unsupported as refusal:
         steps = [Step(StepKind.REFUSE, refusal.message, code=refusal.code, hint=refusal.hint)]
     for column in hides_values(new, held, facts):
-        why = f"column {column.name}: the target can't compute it and the log doesn't carry it"
+        why = f"column {column.name}: the target can't compute it and its values are not in the log"
         steps.append(
             Step(StepKind.REFUSE, why, code="ADP-103", hint="publish_generated_columns = stored (PostgreSQL 18)")
         )

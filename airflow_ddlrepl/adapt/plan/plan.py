@@ -37,7 +37,7 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.table import Column, Table
 
-CHANGED = "the channel file says otherwise of the table at this target"
+CHANGED = "the channel file has other settings for the table at this target"
 
 
 def plan(
@@ -187,7 +187,7 @@ def _is_new_expression(column: Column, was: Table) -> bool:
     return bool(was.column(column.id).generated)
 
 
-_UNFILLED = "the target can't compute the generated column, and the log doesn't carry its values"
+_UNFILLED = "the target can't compute the generated column, and its values are not in the log"
 _PUBLISH = "use PostgreSQL 18 with publish_generated_columns = stored, or leave the column out of the publication"
 
 

@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.names import TableName, shortened
 from airflow_ddlrepl.model.table import Table
 
 POLICY = "on_preserve_alter_table_fail"
-MEND = "mend what stands in the way at the target and run again, or refresh this table: ddlrepl refresh --table"
+MEND = "remove what is in the way at the target and run again, or refresh this table: ddlrepl refresh --table"
 
 
 def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
@@ -32,7 +32,7 @@ def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
     if policy is OnPreserveAlterTableFail.FAIL_INTEG_JOB:
         return (Step(StepKind.CONTROL, refusal.why, policy=said, hint=LOOK),)
     if policy is OnPreserveAlterTableFail.WARNING:
-        left = "the target's table is left as it is, and its rows may differ from the source"
+        left = "the target's table is not changed, and its rows may differ from the source"
         return (Step(StepKind.WARN, f"{refusal.why}: {left}", policy=said, omits=Omission.ROWS),)
     if not case.is_in_tree and not waits:
         if policy is OnPreserveAlterTableFail.CREATE_AS_SELECT:

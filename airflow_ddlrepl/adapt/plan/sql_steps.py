@@ -111,7 +111,7 @@ class Rendering:
             return
         if not self.case.facts.is_orphaned and not self.case.facts.is_renamed:
             raise Unsupported(
-                f"another table stands under the new name {change.new}",
+                f"another table has the new name {change.new}",
                 code="ADP-104",
                 table=self.case.source.name,
                 hint="rename or drop that table at the target",

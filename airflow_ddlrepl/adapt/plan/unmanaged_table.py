@@ -15,7 +15,7 @@ from airflow_ddlrepl.ddl.tables.create_table import CreateTable
 from airflow_ddlrepl.ddl.tables.drop_table import DropTable
 from airflow_ddlrepl.model.table import Table
 
-WHY = "no AdaptDDL action on both sides: the target is left as it is"
+WHY = "no AdaptDDL action on both sides: the target is not changed"
 
 
 def left_alone(

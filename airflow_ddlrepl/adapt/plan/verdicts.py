@@ -97,7 +97,7 @@ def judge(change: SchemaChange, case: Case) -> Iterator[Verdict]:
     """
     rule = JUDGE.get(type(change))
     if rule is None:
-        raise Unsupported(f"nobody knows what {change.kind} does to rows", code="ADP-100", table=case.source.name)
+        raise Unsupported(f"it is not known what {change.kind} does to rows", code="ADP-100", table=case.source.name)
     verdict: Verdict = rule(change, case)
     yield verdict
     if verdict.is_carried or verdict.by is By.ADD_COLUMN:
@@ -171,7 +171,7 @@ def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
         yield Verdict(True, f"other values by `transform`: {name}", By.NONE)
 
 
-REWRITTEN = Verdict(True, "the server wrote the rows anew, with values that the log does not tell")
+REWRITTEN = Verdict(True, "the server rewrote the rows, with values that are not in the log")
 
 
 def is_rewritten(case: Case, found: Collection[SchemaChange]) -> bool:
@@ -217,7 +217,7 @@ def _add_column(change: AddColumn, case: Case) -> Verdict:
     return Verdict(True, f"column {column.name}: {_OLD_ROWS}", by)
 
 
-_OLD_ROWS = "the rows that stand got a value that the log does not carry"
+_OLD_ROWS = "the existing rows got a value that is not in the log"
 
 
 def _has_domain_default(column: Column, table: Table) -> bool:
@@ -266,7 +266,7 @@ def _change_logging(change: ChangeLogging, case: Case) -> Verdict:
 
 
 def _replace_type(change: ReplaceType, case: Case) -> Verdict:
-    return Verdict(True, f"labels of {change.new.name} are gone or renamed")
+    return Verdict(True, f"labels of {change.new.name} were removed or renamed")
 
 
 def _partition_key(change: ChangePartitionKey, case: Case) -> Verdict:

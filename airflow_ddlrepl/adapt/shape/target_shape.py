@@ -131,7 +131,7 @@ def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: TakeNote) -> 
     plain = tuple(c for c in checks if table_state(c[1], known) is Standing.PLAIN)
     for constraint in checks:
         if constraint not in plain:
-            why = f"domain {of.name}: the check {constraint[0]} uses functions of the user's; it stays at the source"
+            why = f"domain {of.name}: the check {constraint[0]} uses user-defined functions; it is not replicated"
             note(Note(why, is_left=True))
     default = of.default if of.default and table_state(of.default, known) is Standing.PLAIN else None
     return replace(of, constraints=plain, default=default)

@@ -75,7 +75,7 @@ def condition(text: str) -> Part:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not found.names():
-        raise ValueError("it names no column: leave the entry out, or use `rules` for a table that is not wanted")
+        raise ValueError("it names no column: leave the entry out, or use `rules` to exclude a table")
     return found
 
 
@@ -226,13 +226,13 @@ class _Reader:
             if token.text in _RESERVED:
                 raise ValueError(f"{token.text} can't be there (a column of that name: in double quotes); {_KNOWN}")
             if not token.text.isascii():
-                raise ValueError(f"{token.text} has to stand in double quotes, as the source spells it")
+                raise ValueError(f"{token.text} must be in double quotes, spelled as at the source")
         elif not token.text:
             raise ValueError("an empty name")
         if after == "(":
             raise ValueError(f"{token.text}(…): there are no functions; {_KNOWN}")
         if after == ".":
-            raise ValueError(f"{token.text}.…: a column stands there by its name alone")
+            raise ValueError(f"{token.text}.…: write the column's name alone")
         if self.at < len(self.found) and self.found[self.at].kind is Kind.STRING:
             raise ValueError(f"{token.text} '…': write '…'::type")
         return token.text
@@ -291,7 +291,7 @@ def _value(part: Part) -> Part:
 
 def _text(spelled_so: str) -> str:
     if not re.fullmatch(r"'(?:[^']|'')*'", spelled_so) or "\0" in spelled_so:
-        raise ValueError(f"{spelled_so}: a text stands in plain single quotes, a quote in it twice")
+        raise ValueError(f"{spelled_so}: write a text in single quotes, and double a quote inside it")
     return spelled_so[1:-1].replace("''", "'")
 
 

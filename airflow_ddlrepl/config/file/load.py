@@ -43,8 +43,8 @@ def read_channel(text: str, name: str = "channel") -> Channel:
     except NotYaml as error:
         raise _refused([(error.line, error.message)], name) from None
     if not isinstance(document.data, dict):
-        raise _refused([(1, "has to hold keys and values, at least channel, source and targets")], name)
-    found = [(line, f"{_path_text(place)} stands here for the second time") for place, line in document.duplicates]
+        raise _refused([(1, "must contain keys and values, at least channel, source and targets")], name)
+    found = [(line, f"{_path_text(place)} is here for the second time") for place, line in document.duplicates]
     found += [
         (document.line(place), f"{_path_text(place)}: {problem}")
         for place, problem in _variable_problems(document.data, ())

@@ -61,7 +61,7 @@ def read_action(text: str, parameters: Parameters = PARAMETERS) -> dict[str, Any
             known = f"did you mean {close[0]}?" if close else f"known: {', '.join(parameters)}"
             raise ValueError(f"there is no parameter {name}; {known}")
         if parameters[name] in found:
-            raise ValueError(f"{name} stands twice")
+            raise ValueError(f"{name} is given twice")
         found[parameters[name]] = _flag(name, value) if name in FLAGS else _value(name, value)
         place = part.end()
     return found

@@ -46,7 +46,7 @@ from airflow_ddlrepl.model.names import TableName
 
 def _without_spaces(location: str) -> str:
     if "://" in location and re.search(r"\s", location.strip()):
-        raise ValueError("a URL holds no spaces: write %20 for each")  # a password with one would show
+        raise ValueError("a URL can't contain spaces: write %20 for each")  # a password with one would show
     return location
 
 
@@ -87,7 +87,7 @@ class Target(Section):
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$", description="unique in the channel, never changed")
     location: Location
-    schemas: dict[str, str] = Field({}, description="source schema: target schema; others keep their name")
+    schemas: dict[str, str] = Field({}, description="source schema: target schema; others have the same name")
     existing_tables: ExistingTables = Field(
         ExistingTables.REFUSE, description="what to do when the target already has a table of that name with rows"
     )
@@ -318,7 +318,7 @@ def _require_no_table_twice(entries: tuple[ReplayEntry, ...], data: dict[str, An
     """Raise ValueError when a replayed table may also be adapted or renamed. data: the fields read so far."""
     source: Source | None = data.get("source")
     if entries and source is not None and source.ddl is DdlCapture.RELATIONS:
-        raise ValueError("without event triggers (source.ddl: relations) no statement's text is known")
+        raise ValueError("without event triggers (source.ddl: relations) the text of statements is not known")
     lists = {"adapt_ddl": data.get("adapt_ddl", ()), "source.adapt_ddl": source.adapt_ddl if source else ()}
     lists |= {f"{place}.adapt_ddl": target.adapt_ddl for place, target in _numbered(data)}
     named = {key: data.get(key, ()) for key in PROPERTIES}

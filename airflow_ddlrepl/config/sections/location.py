@@ -128,7 +128,7 @@ def _only(scheme: str) -> str:
     if profile is None:
         return hint
     refused = "; ".join(note.text for note in profile.refusals)
-    page = f"docs/databases.md tells what HVR's AdaptDDL does with {profile.title}"
+    page = f"docs/databases.md says what HVR's AdaptDDL does with {profile.title}"
     return f"{hint}\n        {page}{f' ({refused})' if refused else ''}"
 
 
@@ -143,7 +143,7 @@ def _no_connection(name: str) -> ConfigError:
     if named and _airflow_has_no(name, Path(named)):
         where, hint = "in its secrets backends, the environment and its metadata database", add
         return ConfigError(f"there is no connection {name!r}: Airflow has none {where}", code="CFG-103", hint=hint)
-    file = f"the file {named} ({VARIABLE}) has none of that name" if named else f"{VARIABLE} names no file"
+    file = f"the file {named} ({VARIABLE}) has no connection of that name" if named else f"{VARIABLE} names no file"
     return ConfigError(
         f"there is no connection {name!r}: {_variable(name)} is not set, and {file}",
         code="CFG-103",

@@ -57,7 +57,7 @@ BULK = RefreshOptions()
 BY_ROW = RefreshOptions(Granularity.ROW)
 _KNOWN = "-gb, -gr, -v, -f, -m with letters of diu, -p with a number"
 _ISOLATES = (
-    "-inow is not offered: a refresh isolates its tables in no other way than by being a stage of its own. Capture and"
+    "-inow is not supported: a refresh isolates its tables by being a stage of its own. Capture and"
     " the integration of other tables wait for it in this cycle and catch up in the same one; leave the option out"
 )
 
@@ -74,7 +74,7 @@ def read_options(text: str) -> RefreshOptions:
             raise ValueError(f"there is no refresh option {word}; known: {_KNOWN}")
         key, read = _READ[letter]
         if key in found:
-            raise ValueError(f"refresh option {letter} stands twice")
+            raise ValueError(f"refresh option {letter} is given twice")
         found[key] = read(word, value)
     if found.get("granularity") is not Granularity.ROW:
         for letter in ("-v", "-f", "-m"):
@@ -115,18 +115,18 @@ def _flag(word: str, value: str) -> bool:
 
 def _mask(word: str, value: str) -> frozenset[Difference]:
     if not value or set(value) - set(Difference) or len(set(value)) < len(value):
-        raise ValueError(f"{word} masks nothing: -m takes each of d, i, u (deletes, inserts, updates) at most once")
+        raise ValueError(f"{word} is not a mask: -m takes each of d, i, u (deletes, inserts, updates) at most once")
     return frozenset(Difference(letter) for letter in value)
 
 
 def _targets(word: str, value: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,3}", value):
-        raise ValueError(f"{word} says no number of targets: write -p2, up to 9999")
+        raise ValueError(f"{word} is not a number of targets: write -p2, up to 9999")
     return int(value)
 
 
 def _isolate(word: str, value: str) -> None:
-    raise ValueError(_ISOLATES if value in ("", "now") else f"{word}: isolation begins now or not at all. {_ISOLATES}")
+    raise ValueError(_ISOLATES if value in ("", "now") else f"there is no option {word}. {_ISOLATES}")
 
 
 _READ = {

@@ -26,7 +26,7 @@ class HoldLog(Section):
     @model_validator(mode="after")
     def _has_an_end(self) -> HoldLog:
         if self.age is None and self.size is None:
-            raise ValueError("needs age or size: the disk of a source has an end")
+            raise ValueError("needs age or size, so that the source's disk can't fill up")
         return self
 
 

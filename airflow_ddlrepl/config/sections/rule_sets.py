@@ -21,7 +21,7 @@ class Rule(Section):
     @model_validator(mode="after")
     def _is_about_something(self) -> Rule:
         if not self.dml and not self.ddl:
-            raise ValueError("is about nothing: dml and ddl are both false")
+            raise ValueError("has no effect: dml and ddl are both false")
         return self
 
 

@@ -15,7 +15,7 @@ class Standing(StrEnum):
 
     PLAIN = "plain"
     SEQUENCE = "draws from a sequence"
-    FOREIGN = "uses a function, operator or type of the user's"
+    FOREIGN = "uses a user-defined function, operator or type"
 
 
 def table_state(expression: str, types: Collection[tuple[str, str]] = ()) -> Standing:

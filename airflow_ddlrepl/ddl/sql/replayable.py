@@ -55,7 +55,7 @@ def read(statement: str, tag: str) -> Reading:
     if _MASKED in statement:
         return Reading(refused="a password in it was left out")
     if is_doubtful(statement) or _UNICODE_NAME.search(statement):
-        return Reading(refused="it has backslashes or Unicode escapes, which may read otherwise at the target")
+        return Reading(refused="it has backslashes or Unicode escapes, which may have another meaning at the target")
     if len(list(statements(statement))) != 1:
         return Reading(refused="it is more than one statement")
     words = [word for word in tokens(statement) if word != Token(Kind.SIGN, ";")]
@@ -75,9 +75,9 @@ def _alter_table(words: Words, kind: str) -> Reading:
     actions = parts(words[1:] if _texts(words, 1) == ["*"] else words)
     local = [any(_texts(action, len(start)) == list(start) for start in _LOCAL) for action in actions]
     if all(local):
-        return Reading((name,), local="it is about the source's own affairs (owner, place, rights, triggers, log)")
+        return Reading((name,), local="it concerns the source alone (owner, storage, privileges, triggers, log)")
     if any(local):
-        return Reading((name,), refused="it does other things beside what is about the source's own affairs")
+        return Reading((name,), refused="it also does things that concern the source alone")
     partition = next((a[2:] for a in actions if _texts(a, 2) in (["attach", "partition"], ["detach", "partition"])), [])
     if Token(Kind.WORD, "concurrently") in partition:
         return Reading((name,), refused="CONCURRENTLY can't run together with the rows")
@@ -132,7 +132,7 @@ def _alter_type(words: Words, kind: str) -> Reading:
     if name is None:
         return _UNKNOWN
     if _texts(rest, 2) == ["owner", "to"]:
-        return Reading(local="it is about the source's own affairs (owner)")
+        return Reading(local="it concerns the source alone (owner)")
     return Reading(type=name)
 
 

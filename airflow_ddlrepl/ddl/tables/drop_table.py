@@ -28,7 +28,7 @@ class DropTable(SchemaChange):
     @property
     def hazards(self) -> tuple[str, ...]:
         """Return the warning that all rows are gone at the source."""
-        return (f"{self.table.name} is gone at the source with all its rows",)
+        return (f"{self.table.name} was dropped at the source, with all its rows",)
 
 
 def spot(old: Table | None, new: Table | None) -> Iterator[DropTable]:

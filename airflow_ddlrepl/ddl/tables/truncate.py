@@ -26,5 +26,5 @@ class Truncate(TableChange):
 
     @property
     def hazards(self) -> tuple[str, ...]:
-        """Return the warning that all rows of the table go."""
-        return ("all rows of the table go",)
+        """Return the warning that all rows of the table are deleted."""
+        return ("all rows of the table are deleted",)

@@ -93,14 +93,14 @@ def remove_seen(channel: Channel, seen: Sequence[Mapping[str, Any]]) -> list[Con
                 raise ConfigError(
                     f"control {one['id']} of channel {channel.name} is not the one that was shown",
                     code="CTL-104",
-                    hint="nothing was removed; look again: the channel was activated anew in between",
+                    hint="nothing was removed: the channel was activated again in between. Look at its controls again",
                 )
         return [repository.remove_control(channel.name, one["id"]) for one in seen]
 
 
 def _those(rows: Sequence[ControlRow]) -> str:
     holding = ", ".join(str(row.id) for row in rows if row.removed is None)
-    return f"those that hold: {holding}" if holding else "nothing has to be removed: the next run goes on"
+    return f"controls that stop a target: {holding}" if holding else "no control stops a target: the next run goes on"
 
 
 def _changes(histories: Mapping[int, Sequence[Revision]], row: ControlRow, types: TypeSystem) -> Iterator[HeldChange]:

@@ -140,7 +140,7 @@ def _advance(
                 if nearest is None:
                     raise
                 continue
-            log.warning("%s waits to be loaded anew: %s: %s", error.table, error.code, error.message)
+            log.warning("%s waits to be loaded again: %s: %s", error.table, error.code, error.message)
         except TargetError as error:
             nearest = _nearest_change(program)
             if error.code != FOREIGN_KEY_BROKEN or nearest is None:

@@ -80,7 +80,7 @@ def raise_stop(context: RunContext, target: str, program: Program) -> None:
         code="CTL-101",
         table=program.stop.name,
         at=program.high,
-        hint="everything before it is applied; deal with it, then in Airflow the DAG"
+        hint="everything before it is applied. Solve the problem, then remove the control: in Airflow the DAG"
         f" ddlrepl__{context.channel.name}__controls, or `ddlrepl controls remove CHANNEL.yaml {row.id}`",
     )
 

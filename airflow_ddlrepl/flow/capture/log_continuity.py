@@ -108,6 +108,6 @@ def _lost(before: Lineage, now: Lineage, at: Position) -> SourceError:
         f" (timelines and their ends: {now})",
         code=LOST,
         at=at,
-        hint="`ddlrepl activate` makes it good: every table is loaded anew. If the location still leads to a wrong"
+        hint="run `ddlrepl activate`, which loads every table again. If the location still leads to a wrong"
         " server, correct it first",
     )

@@ -52,7 +52,7 @@ def require_held(run: RunContext, start: Until | Literal["oldest"]) -> list[Segm
     since = run.source.retained_log.held_from()
     if since is None:
         raise ConfigError(
-            "the source does not hold log that is captured: capture can't start again in the past",
+            "the source does not hold the captured log: capture can't start again in the past",
             code="CFG-134",
             hint="set `hold_log` under `rewind_horizon` in the channel file and activate: from then on it is held",
         )
@@ -125,10 +125,10 @@ def _require_same(run: RunContext, row: SegmentRow, segment: Segment) -> None:
     events = sum(event.kind in STORED and touches(event, ours) for event in run.trail.events(segment))
     if segment.rows != row.rows or events < row.events:
         raise TrailError(
-            f"the log that the source holds tells {segment.rows} row changes and {events} schema changes up to"
+            f"the log that the source holds has {segment.rows} row changes and {events} schema changes up to"
             f" {row.high}; {row.rows} and {row.events} were captured",
             code="TRL-112",
             at=row.low,
-            hint="the trail is left as it is: restore the files of this segment. Shapes that were inspected, for no DDL"
-            " record told of them, are in the trail only",
+            hint="the trail was not changed: restore the files of this segment. Shapes that no DDL record describes"
+            " are only in the trail",
         )

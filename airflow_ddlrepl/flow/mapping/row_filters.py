@@ -38,14 +38,14 @@ def require_whole_rows(channel: Channel, table: Table, section: str, why: str) -
     if table.is_partitioned or table.identity is Identity.FULL:
         return
     raise Unsupported(
-        f"`{section}` has {why}: the log does not tell its whole old rows",
+        f"`{section}` has {why}: the log does not contain its whole old rows",
         code="ADP-154",
         table=table.name,
         hint=source_engine(channel).whole_rows_hint(table, section),
     )
 
 
-_IN_OR_OUT = "a condition for its rows, and which of them come into it and go out of it would not be known"
+_IN_OR_OUT = "a condition for its rows, and which rows begin or cease to match it would not be known"
 
 
 def require_restrictable(channel: Channel, target: str, tables: Iterable[Table], check: Check) -> None:

@@ -48,7 +48,7 @@ def require_transformable(channel: Channel, target: str, tables: Iterable[Table]
         require_whole_rows(channel, table, "transform", _LOOKED_AT)
 
 
-_LOOKED_AT = "a function that looks at its values, and those that an update leaves alone might be missing"
+_LOOKED_AT = "a function that reads its values, and those that an update does not change might be missing"
 
 
 def require_one_function(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
@@ -77,12 +77,12 @@ def require_still_given(before: TableState | None, source_before: Table | None, 
         called = next((one.name for one in new.columns if one.id == column.id), None)
         if called is not None and column.id not in now:
             raise Unsupported(
-                f"`transform` gives the values of column {column.name}, which is called {called} now: by the file it"
-                " would come as it is at the source",
+                f"`transform` gives the values of column {column.name}, which is called {called} now: with this file"
+                " it would be replicated as it is at the source",
                 code="ADP-157",
                 table=new.name,
-                hint=f"write {called} in `columns` of the entry, or another `version` where that is wanted, and run"
-                " again: the table is loaded anew",
+                hint=f"write {called} in `columns` of the entry, or another `version` if that is intended, and run"
+                " again, which loads the table",
             )
 
 

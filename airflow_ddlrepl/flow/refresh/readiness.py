@@ -32,7 +32,7 @@ def in_step(
         other = taken.get(run.channel.target_name(target, table.name))
         stands = other is not None and other.table_id != table.id and not namesake(run, target, table, other)
         if stands or (before and (has_other_types(before, table) or (shares and has_other_columns(before, table)))):
-            log.warning("%s goes on waiting at %s: the next cycle brings what has changed since", table.name, target)
+            log.warning("%s still waits at %s: the next cycle brings what has changed since", table.name, target)
         else:
             yield table
 

@@ -196,9 +196,9 @@ def _unsafe(way: RewindRoute, table_states: Mapping[int, TableState], why: Mappi
     for table_id in way.names:
         table_state = table_states.get(table_id)
         if table_state is None:
-            found[table_id] = "nothing that is kept brings it"
+            found[table_id] = "no archived rows and no log contain it"
         elif table_state.state in (TableStatus.PENDING, TableStatus.NEW) and not table_state.shape.is_partitioned:
-            told = why.get(table_id, "its rows are not kept up to this position")
+            told = why.get(table_id, "its archived rows do not reach this position")
             found[table_id] = f"{told}{_known_from(way, table_id)}"
     return _with_relatives(way, found)
 

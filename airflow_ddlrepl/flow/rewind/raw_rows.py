@@ -34,7 +34,7 @@ def require_archived(table: Table, reads: Sequence[str], columns: Sequence[str])
     """Raise CannotAdapt REW-103 where a column that a function looks at was not archived."""
     if lacking := [name for name in reads if name not in columns]:
         raise CannotAdapt(
-            f"a function of `transform` looks at {', '.join(lacking)}, which the trail has not archived",
+            f"a function of `transform` reads {', '.join(lacking)}, which the trail does not contain",
             code="REW-103",
             table=table.name,
             hint="leave the column out of `reads` of the entry, or go to a position after a later refresh",

@@ -99,11 +99,11 @@ def _finish(run: RunContext, into: str, way: RewindRoute, made_as: str) -> None:
         if table_id in way.names and table_state.state in WAITING and not table_state.shape.is_partitioned:
             raise CannotAdapt(
                 f"the rows of {table_state.name} are not known at {way.high}:"
-                " a change on the way could not be made here, or its rows could not be read",
+                " an earlier schema change could not be applied here, or rows could not be read",
                 code="REW-109",
                 table=way.names[table_id],
                 at=way.high,
-                hint="the log of this run says which, and why; go to a position before it, or past the table's next"
+                hint="the log of this run says which, and why; choose a position before it, or after the table's next"
                 " refresh, or leave the table out with --table",
             )
     others = {i: one for i, one in there.table_states.items() if not way.ends_with(i)}
@@ -154,7 +154,7 @@ def _taken_over(run: RunContext, into: str, low: Position) -> TargetState:
     run.check_lock()  # a run of our own repository was not there later than this one
     if run.channel.target(into).existing_tables is not ExistingTables.REPLACE:
         raise TargetError(
-            f"replay {into} holds what a channel called {run.channel.name} made with another repository",
+            f"replay {into} contains tables that a channel called {run.channel.name} created with another repository",
             code="TGT-103",
             hint="call this channel something else; or, if that repository is lost, set `existing_tables: replace` for"
             " the replay: what is there is removed",

@@ -141,7 +141,7 @@ def _captured(run: RunContext, to: Until) -> Position:
             hint="run `ddlrepl replicate` first",
         )
     if not is_held(run, to):
-        raise out_of_reach(run, to, "it is before all that the trail holds")
+        raise out_of_reach(run, to, "it is before the beginning of the trail")
     return high
 
 

@@ -164,7 +164,7 @@ def _starts(
         elif table_id in joined:
             start = joined[table_id].position
         else:
-            unsafe[table_id] = "the trail does not have the rows that it held before"
+            unsafe[table_id] = "the trail no longer has its rows from before"
             continue
         if start < begins:
             unsafe[table_id] = f"its log is needed from {start} on, the trail begins at {begins}"

@@ -39,7 +39,7 @@ def position_of_target(run: RunContext, target: str, moment: Position) -> Positi
     high = run.target(target).state().lsn
     if high < moment:
         raise DdlReplError(
-            f"target {target} has not come to {moment} yet: it is at {high}",
+            f"target {target} has not reached {moment} yet: it is at {high}",
             code="REW-106",
             at=high,
             hint="run `ddlrepl replicate` first; a control may stop it (`ddlrepl controls`)",

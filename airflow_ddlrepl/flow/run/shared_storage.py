@@ -16,7 +16,7 @@ def check_arrived(trail: Trail, parts: Sequence[Part]) -> None:
     for part in parts:
         for blob in part.blobs():
             if trail.place.size(blob.path) is None:
-                raise _not_shared(trail, f"tasks have written {blob.path}, it is not here")
+                raise _not_shared(trail, f"tasks wrote {blob.path}, this process does not find it")
 
 
 @contextmanager
@@ -26,13 +26,13 @@ def seen_by_tasks(trail: Trail, blobs: Iterable[Blob]) -> Iterator[None]:
         yield
     except TrailError as error:
         if error.code == "TRL-101" and all(trail.place.size(blob.path) is not None for blob in blobs):
-            raise _not_shared(trail, f"{error.message} for a task, here it is not") from None
+            raise _not_shared(trail, f"{error.message} for a task, but not for this process") from None
         raise
 
 
 def _not_shared(trail: Trail, what: str) -> TrailError:
     return TrailError(
-        f"the trail {redact(trail.url)} is not the same for Spark's workers as for this process: {what}",
+        f"the trail {redact(trail.url)} of this process is not the trail of Spark's workers: {what}",
         code="TRL-111",
         hint="set `trail` to an object store (s3://…), or to a folder that every machine mounts at the same path",
     )

@@ -31,12 +31,12 @@ def save(run: RunContext, source: SourceSnapshot, position: Position, why: str, 
     name = load_name(position, run.token, why)
     size = sum(source.sizes[table.id] for table in tables if not table.is_partitioned)
     place = ArchivePlace(run.channel.trail, run.channel.name, load_folder(run.epoch, name))
-    with needing(size, "of the source's tables are kept in the trail"):
+    with needing(size, "of the source's tables are archived in the trail"):
         found = source.archive(tables, place, run.runner)
     reach("save.written")
     run.check_lock()
     publish(run.trail, Load(run.epoch, name, position, source.snapshot, taken, found))
-    log.info("kept %d tables in the trail, to go back to", len(found))
+    log.info("archived %d tables in the trail, for rewinds", len(found))
 
 
 def renew(run: RunContext) -> None:
@@ -58,7 +58,7 @@ def renew(run: RunContext) -> None:
     except SourceError as error:
         if not error.retryable:
             raise
-        log.warning("the tables are not kept anew for rewinds in this cycle: %s", error.message)
+        log.warning("the tables are not archived again for rewinds in this cycle: %s", error.message)
 
 
 def is_whole(run: RunContext, load: Load) -> bool:

@@ -149,7 +149,7 @@ def _out_of_the_way(run: RunContext, target: str, begins: Beginning, pending: Ma
         if table_state.state is TableStatus.PENDING and owners.get(table_state.name, table_id) != table_id:
             shape = table_state.shape.with_(name=table_state.name)
             away = shape.with_(name=kept_aside(shape))
-            found.sql += makes_way(shape, "its name is another table's", render).sql
+            found.sql += makes_way(shape, "another table has its name", render).sql
             found.table_states[table_id] = replace(table_state, name=away.name, shape=away)
     return found
 

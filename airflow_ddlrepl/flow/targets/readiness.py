@@ -94,7 +94,7 @@ def what_is_missing(run: RunContext, target: str) -> str:
         return ""
     if (error := _refusal(run, target, found)) is not None:
         return f"{error.message}: {error.hint}"
-    why = "it is new" if found is not Readiness.OUTDATED else "the trail no longer has what it lacks"
+    why = "it is new" if found is not Readiness.OUTDATED else "the trail no longer has the log that it needs"
     if _waits(run, target):
         return f"{why} and waits for `ddlrepl activate` (new_targets: wait)"
     return f"{why}: the next cycle prepares it and loads its tables"
@@ -106,7 +106,7 @@ def foreign(target: str, channel: str) -> TargetError:
         f"target {target} already holds a channel called {channel}, of another repository",
         code="TGT-103",
         hint="call this channel something else; or, if that repository is lost, set `existing_tables: replace` for the"
-        " target: its tables are loaded anew",
+        " target: its tables are loaded again",
     )
 
 
@@ -169,7 +169,7 @@ def _refusal(run: RunContext, target: str, found: Readiness) -> TargetError | No
         return foreign(target, run.channel.name)
     if found is Readiness.AHEAD:
         return TargetError(
-            f"target {target} has started over, but the activation that did it was ended half way",
+            f"target {target} has started over, but the activation that began it was interrupted",
             code="TGT-107",
             hint="`ddlrepl activate` goes on with it: every table is loaded again",
         )

@@ -24,7 +24,7 @@ def require_past(run: RunContext, until: Until) -> None:
     now: Any = run.source.stable_end() if isinstance(until, Position) else run.source.clock()
     if until > now:
         raise DdlReplError(
-            f"the source has not come to {until} yet: it is at {now}",
+            f"the source has not reached {until} yet: it is at {now}",
             code="CTL-110",
             hint="wait for it; without --until a cycle goes up to now",
         )
@@ -54,7 +54,7 @@ def limit(run: RunContext, until: Until) -> Position:
                     f"{what} {at}, past {until}",
                     code="CTL-111",
                     at=high,
-                    hint="a target only goes on: choose a later moment or position, or leave --until out",
+                    hint="a target can't go back: choose a later moment or position, or leave --until out",
                 )
     return high
 

@@ -90,5 +90,5 @@ def version_mismatch(payload: bytes) -> DdlReplError:
     return DdlReplError(
         f"the Python of Spark's workers ({python}) {what}",
         code="SPK-102",
-        hint=f"install airflow-ddlrepl[postgres]=={__version__} there, or let spark.pyspark.python be a Python with it",
+        hint=f"install airflow-ddlrepl[postgres]=={__version__} there, or set spark.pyspark.python to such a Python",
     )

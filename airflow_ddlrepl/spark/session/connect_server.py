@@ -45,7 +45,7 @@ def connect(url: str) -> SparkSession:
         raise DdlReplError(
             f"the Spark Connect server {redact(url)} runs Spark {theirs}, here is {ours}",
             code="SPK-103",
-            hint="let both be of the same minor version",
+            hint="use the same minor version for both",
         )
     return spark  # type: ignore[return-value]
 

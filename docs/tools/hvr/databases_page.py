@@ -20,24 +20,25 @@ from docs.tools.hvr.occurrence import example
 INTRODUCTION = """\
 # Schema changes by database
 
-We replicate from PostgreSQL, versions 15 to 18; that is the column **PostgreSQL**. The others tell what HVR's AdaptDDL
-does when such a database is the source: for a reader who comes from there, and because a decision is made by the same
-code (`docs/tools/hvr/decision.py`) from what a database shows of its DDL
-(`airflow_ddlrepl/config/profiles/`) and from the policies of a channel. A location of such a type is refused: CFG-104.
+The product replicates from PostgreSQL, versions 15 to 18: the column **PostgreSQL**. The other columns describe what
+HVR's AdaptDDL does when such a database is the source, for readers who know HVR. A location of such a type is refused:
+CFG-104.
 
-The table says what becomes of a statement at a target when every setting has its first value and no policy is named:
+The table says what happens at a target after a statement, with the first value of every setting and without policies:
 with `defaults: own` for PostgreSQL, with `defaults: hvr` and an action on both sides for the others. *Without* is what
-becomes of it without AdaptDDL; a database in brackets differs. [hvr.md](hvr.md) has the policies.
+happens without AdaptDDL; a database in brackets differs. [hvr.md](hvr.md) has the policies.
 
-- **altered**: the target's table follows. **refreshed**: its rows come anew. `on_enroll_break` rules over a refresh,
-  except a new table's.
-- **enrolled**: the new layout is noted, so that rows can be read; nothing happens at the target.
-- **leaves the channel**: `on_drop_table` rules over it. **applied as data**: it arrives in order, between the rows.
-- **+**: two statements, each handled on its own. **(later)**: noticed at a later event only, before the first row in
-  the new layout. **–**: there is no such statement.
+- **altered**: the target's table gets the new layout. **refreshed**: its rows are loaded again; `on_enroll_break` can
+  change that, except for a new table.
+- **enrolled**: the new layout is recorded, so that rows can be read; nothing happens at the target.
+- **leaves the channel**: as `on_drop_table` says. **applied as data**: it is applied in order, between the rows.
+- **+**: two statements, each handled separately. **(later)**: detected only at a later event, before the first row in
+  the new layout. **–**: the database has no such statement.
 
-Below the table stand the settings of each database and its notes, each with the line of HVR's page on AdaptDDL that it
-comes from (002:…, as in the table), or with another page.
+Below the table are the settings of each database and notes, each with its source: a line of HVR's page on AdaptDDL
+(002:…, as in the table), or another page. The decisions are made by the planner's own rules
+(`docs/tools/hvr/decision.py`) from the policies of a channel and from what a database shows of its DDL
+(`airflow_ddlrepl/config/profiles/`).
 """
 
 

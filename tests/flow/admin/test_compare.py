@@ -143,7 +143,7 @@ def test_the_shape_is_compared(databases: Any) -> None:
     assert compared(databases, "t").structure == (
         "column a is missing at the target",
         "column b has type text, should be character varying(9)",
-        "column c takes NULL and should not",
+        "column c allows NULL and should not",
         "column own is only at the target",
         "key is (none), should be (id)",
     )

@@ -120,7 +120,7 @@ def test_a_column_with_a_default(begin: Begin, policy: str | None) -> None:
         assert replica.rows("SELECT id FROM t ORDER BY 1") == [(1,), (2,), (3,)]
         return
     told = replica.replicate()
-    new = [w for w in told.adapt.warnings if "the rows that stand got a value" in w]
+    new = [w for w in told.adapt.warnings if "the existing rows got a value" in w]
     assert len(new) == (1 if policy == "WARNING" else 0)
     assert told.refresh.tables == ({"public.t": 4} if policy == "REFRESH" else {})
     old = 7 if policy == "REFRESH" else 0

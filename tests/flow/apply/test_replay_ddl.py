@@ -253,7 +253,7 @@ def test_a_text_that_is_not_known_is_refused_then_adapted(replica: Replica) -> N
     ("statement", "why"),
     [
         ("ALTER TABLE t DROP b CASCADE", "CASCADE"),
-        ("ALTER TABLE t ADD c text, OWNER TO CURRENT_USER", "own affairs"),
+        ("ALTER TABLE t ADD c text, OWNER TO CURRENT_USER", "the source alone"),
         ("CREATE UNIQUE INDEX CONCURRENTLY i ON k (x)", "CONCURRENTLY"),
         ("CREATE TABLE child () INHERITS (t)", "inherit"),
     ],
@@ -296,7 +296,7 @@ def test_names_mean_the_same_tables(databases: Databases, tmp_path: Path) -> Non
     replica = begin(databases, tmp_path, *T, "CREATE SCHEMA first")
     replica.at_target("CREATE SCHEMA first", "CREATE TABLE first.t (id int)")
     run(f"{replica.source}?options=-csearch_path%3Dfirst,public", "CREATE INDEX i ON t (a)")
-    assert "does not mean public.t" in refused(replica, "ADP-153")
+    assert "does not refer to public.t" in refused(replica, "ADP-153")
     assert replica.rows("SELECT count(*) FROM pg_index WHERE indrelid = 'first.t'::regclass") == [(0,)]
 
 

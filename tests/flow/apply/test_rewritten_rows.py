@@ -74,7 +74,7 @@ def test_a_warning_leaves_the_rows(make: Make) -> None:
     replica.settle()
     replica.at_source("ALTER TABLE t ALTER v TYPE int USING 6", "INSERT INTO t VALUES (2, 7)")
     result = replica.replicate()
-    assert "public.t: the server wrote the rows anew" in "\n".join(result.adapt.warnings)
+    assert "public.t: the server rewrote the rows" in "\n".join(result.adapt.warnings)
     assert result.refresh.tables == {}
     assert replica.rows("SELECT * FROM t ORDER BY id") == [(1, 5), (2, 7)]
 
@@ -85,6 +85,6 @@ def test_a_breakpoint_stands_before_the_new_values(make: Make) -> None:
     replica.settle()
     replica.at_source("INSERT INTO t VALUES (2, 7)", "ALTER TABLE t ALTER v TYPE int USING 6")
     replica.at_source("INSERT INTO t VALUES (3, 8)")
-    with pytest.raises(ControlStop, match="the server wrote the rows anew"):
+    with pytest.raises(ControlStop, match="the server rewrote the rows"):
         replica.replicate()
     assert replica.rows("SELECT * FROM t ORDER BY id") == [(1, 5), (2, 7)]

@@ -13,6 +13,6 @@ from airflow_ddlrepl.model.table import Table
 def test_a_column_that_a_function_reads_must_have_been_kept() -> None:
     table = Table(1, TableName("public", "t"), ())
     require_archived(table, ["a"], ["a", "b"])
-    with pytest.raises(CannotAdapt, match=r"REW-103.*looks at c.*public\.t") as caught:
+    with pytest.raises(CannotAdapt, match=r"REW-103.*reads c.*public\.t") as caught:
         require_archived(table, ["a", "c"], ["a", "b"])
     assert "reads" in caught.value.hint

@@ -131,7 +131,7 @@ def test_what_can_not_be_gone_back_to_is_refused(replica: Replica, past: str) ->
     refusals = {
         (start, "past", ()): r"CFG-131|REW-101",
         (later, "past", ()): r"CTL-110: .* is not captured yet",
-        ("FFFF/0", "past", ()): r"CTL-110: the source has not come to FFFF/0 yet",
+        ("FFFF/0", "past", ()): r"CTL-110: the source has not reached FFFF/0 yet",
         ("2999-01-01T00:00:00Z", "past", ()): r"CTL-110",
         ("2026-11-21 08:00", "past", ()): r"CFG-111",
         (now, "elsewhere", ()): r"(?s)CFG-132: .*elsewhere.*name one of warehouse, past",

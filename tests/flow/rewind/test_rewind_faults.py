@@ -137,7 +137,7 @@ def test_what_is_asked_for_wrongly(replica: Replica, past: str) -> None:
     before = everything(past, replica.target)
     asked: list[tuple[str, tuple[str, ...], str]] = [
         (position, (), "REW-101: .*oldest position that works"),
-        (moment, (), "REW-101: .*before all that the trail holds.*oldest position that works"),
+        (moment, (), "REW-101: .*before the beginning of the trail.*oldest position that works"),
         ("2026-11-21T08:00:00", (), "CFG-111: .*with its offset"),
         (now, ("public.nothing",), r"CFG-131: .*public\.nothing"),
     ]

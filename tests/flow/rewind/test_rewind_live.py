@@ -273,7 +273,7 @@ def test_what_can_not_go_back_is_refused(replica: Replica, past: str) -> None:
     ahead = read(replica.source, "SELECT pg_current_wal_flush_lsn()::text")[0][0]
     replica.at_source("INSERT INTO t VALUES (2)")
     replica.capture()
-    with pytest.raises(DdlReplError, match="REW-106: target warehouse has not come to"):
+    with pytest.raises(DdlReplError, match="REW-106: target warehouse has not reached"):
         replica.rewind(ahead, LIVE)
     channel_file(replica.file.parent, replica.source, replica.target, rewind_horizon=HORIZON)
     with pytest.raises(ConfigError, match="CFG-133"):

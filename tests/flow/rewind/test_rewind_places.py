@@ -25,7 +25,7 @@ def test_a_table_of_somebody_else_is_in_the_way(databases: Any, past: str, tmp_p
         connection.execute("INSERT INTO t VALUES ('precious')")
     plan = replica.plan_rewind(now)
     assert not plan.is_possible and plan.to_json()["in_the_way"] == ["table public.t"]
-    with pytest.raises(CannotAdapt, match=r"REW-105: what the rewind did not make .*: table public\.t\n"):
+    with pytest.raises(CannotAdapt, match=r"REW-105: objects that the rewind did not create .*: table public\.t\n"):
         replica.rewind(now)
     assert read(past, "SELECT * FROM t") == [("precious",)]
 

@@ -164,7 +164,7 @@ def test_a_column_that_a_transaction_dropped_without_seeing_it(replica: Replica,
     captured(replica)
     told = unsafe(replica, between)
     assert list(told) == ["public.t"]
-    assert "did not see all that came before it" in told["public.t"]
+    assert "does not show everything before it" in told["public.t"]
     replica.rewind(after)
     columns = "SELECT column_name::text FROM information_schema.columns WHERE table_name = 't' ORDER BY 1"
     assert read(past, columns) == [("id",), ("z",)]

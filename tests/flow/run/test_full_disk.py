@@ -110,7 +110,7 @@ def test_the_repository_is_full(databases: Any, tmp_path: Path) -> None:
                 continue
             errors.append(error)
             assert isinstance(error, DiskFull) and error.code == "DSK-102" and error.retryable
-            assert str(disk.folder) in error.message and "are free" in error.message and "make room" in error.hint
+            assert str(disk.folder) in error.message and "are free" in error.message and "free space" in error.hint
             if pages == 0:
                 assert confirmed(replica) == before
         assert len(errors) >= 3
@@ -167,7 +167,7 @@ def _full(replica: Replica, stage: str, needed: str = "") -> None:
     error = caught(replica, stage)
     assert isinstance(error, DiskFull) and error.code == "DSK-103" and error.retryable, error
     assert "the target" in error.message and "No space left on device" in error.message and needed in error.message
-    assert "make room" in error.hint
+    assert "free space" in error.hint
 
 
 def _position(replica: Replica) -> list[tuple[Any, ...]]:

@@ -51,7 +51,7 @@ def test_a_replay_of_an_earlier_life_is_replaced_where_that_is_allowed(
     replica.activate()
     replica.at_source("INSERT INTO t VALUES (4)")
     to = captured(replica)
-    with pytest.raises(TargetError, match="replay past holds what a channel called shop made") as refused:
+    with pytest.raises(TargetError, match="replay past contains tables that a channel called shop created") as refused:
         replica.rewind(to, onward=onward)
     assert refused.value.code == "TGT-103"
     assert replica.rows("SELECT id FROM past.t ORDER BY 1") == [(1,), (2,), (3,)]

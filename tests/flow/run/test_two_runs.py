@@ -145,7 +145,7 @@ def test_who_holds_the_channel_is_told(replica: Replica) -> None:
         error = Attempt(stage, replica.file, name).end()
         assert isinstance(error, LockHeld) and error.retryable
         assert re.search(
-            rf"held by \S+@{os.uname().nodename} \(process {pid}\), replicate since 20..-..-..T", str(error)
+            rf"locked by \S+@{os.uname().nodename} \(process {pid}\), replicate since 20..-..-..T", str(error)
         )
         assert "at least until 20" in error.message
     shell = subprocess.run(_command(replica), check=False, capture_output=True, text=True)

@@ -258,7 +258,7 @@ def test_back_again_when_the_trail_has_let_go_what_it_lacks(replica: Replica, pa
     replica.at_source("insert into u values (2)")
     replica.settle()
     targets(replica, second, retention={"size": 0}, new_targets="wait")
-    assert "the trail no longer has what it lacks" in seen(replica)[0].text()
+    assert "the trail no longer has the log that it needs" in seen(replica)[0].text()
     targets(replica, second, retention={"size": 0})
     result = replica.settle()
     assert "4 tables wait" in result.adapt.new_targets["second"]
@@ -271,11 +271,11 @@ def test_one_that_forgot_us_is_told_by_name(replica: Replica, past: str) -> None
     replica.settle()
     run(past, "drop schema ddlrepl cascade", "drop table t, parts")
     replica.at_source("insert into t values (3, 'c')")
-    with pytest.raises(TargetError, match="TGT-101: target second knows nothing of channel shop"):
+    with pytest.raises(TargetError, match="TGT-101: target second has no state of channel shop"):
         replica.replicate()
     assert ask(replica.target, "select count(*) from t") == [(3,)]
     status, plan = seen(replica)
-    assert "target second knows nothing" in status.text() and "target second knows nothing" in plan.text()
+    assert "target second has no state" in status.text() and "target second has no state" in plan.text()
     replica.activate()
     replica.settle()
 
@@ -330,4 +330,4 @@ def test_doctor_tells_of_it(replica: Replica, past: str, caplog: pytest.LogCaptu
     replica.settle()
     run(past, "drop schema ddlrepl cascade")
     told = run_doctor(load_channel(replica.file))
-    assert "BAD  target second: target second knows nothing of channel shop" in "\n".join(one.text() for one in told)
+    assert "BAD  target second: target second has no state of channel shop" in "\n".join(one.text() for one in told)

@@ -192,6 +192,6 @@ def _unreachable(place: str, detail: str) -> Unreachable:
     return Unreachable(
         f"{place} does not answer: {detail}",
         code="CON-101",
-        hint="is the server running, are host and port right, does a firewall stand between?",
+        hint="check that the server is running, host and port, and firewalls",
         retryable=True,
     )

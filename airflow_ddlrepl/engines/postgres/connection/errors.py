@@ -38,17 +38,15 @@ def explained(error: BaseException) -> DdlReplError | None:
         return known
     if state in CONTENTION:
         return ServerRefusal(
-            f"a lock can't be had in time: {text}",
+            f"a lock was not granted in time: {text}",
             code="SQL-102",
-            hint="a long query or an idle transaction holds it (pg_stat_activity, pg_blocking_pids); run again",
+            hint="a long query or an idle transaction blocks it (pg_stat_activity, pg_blocking_pids); run again",
             retryable=True,
         )
     if state == "42501":
-        hint = "give it to the role of the location, at the source or the target; `ddlrepl doctor` looks for more"
+        hint = "grant it to the role of the location, at the source or the target; `ddlrepl doctor` looks for others"
         return ServerRefusal(f"a right is missing: {text}", code="SQL-101", hint=hint)
-    return ServerRefusal(
-        f"the source or a target refuses: {text}", code="SQL-100", hint="its log tells more; run again"
-    )
+    return ServerRefusal(f"the source or a target refuses: {text}", code="SQL-100", hint="see its log; run again")
 
 
 def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:
@@ -64,7 +62,7 @@ def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:
         return DiskFull(
             f"a disk of {place} is full: {text}",
             code="DSK-103",
-            hint="make room on that server; what was not committed is undone, and the next run does it again",
+            hint="free space on that server; uncommitted work was rolled back, and the next run does it again",
             retryable=True,
         )
     is_lost = isinstance(error, psycopg.OperationalError) or _LOST.search(text)
@@ -72,7 +70,7 @@ def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:
         return Unreachable(
             f"a connection to {place} broke: {text}",
             code="CON-104",
-            hint="is the server still running? What was not committed is undone; run again",
+            hint="is the server still running? Uncommitted work was rolled back; run again",
             retryable=True,
         )
     return None

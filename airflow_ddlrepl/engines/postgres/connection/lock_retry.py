@@ -69,14 +69,14 @@ def _is_contention(error: BaseException) -> bool:
 
 
 def _given_up(error: BaseException, blockers: dict[int, str]) -> TargetError:
-    who = "; ".join(blockers.values()) or "somebody who is gone by now"
+    who = "; ".join(blockers.values()) or "a session that has ended by now"
     end = " ".join(f"SELECT pg_terminate_backend({pid});" for pid in blockers)
     reason = " ".join(str(getattr(error, "message", error)).split())
     return TargetError(
-        f"a lock at the target can't be had ({reason}); it is held by {who}",
+        f"a lock at the target was not granted ({reason}); it is held by {who}",
         code="TGT-110",
         hint=f"wait for it or end it{': ' + end if end else ''}; the next run tries again."
-        " `lock_timeout` of the target says how long one try waits",
+        " `lock_timeout` of the target is how long one try waits",
         retryable=True,
     )
 

@@ -40,7 +40,7 @@ def unreadable(place: str, table: TableName, error: BaseException) -> DdlReplErr
     is_locked = any(state in CONTENTION for state in states)
     said = " ".join(str(error).split())
     if is_locked:
-        hint = "a schema change that is not committed holds it; run again when it is"
+        hint = "an uncommitted schema change locks it; run again when it has ended"
     elif any((state or "").startswith(OTHER_TYPE) for state in states):
         said = f"values of the source do not fit the types of the target's columns: {said}"
         hint = (

@@ -40,8 +40,8 @@ def require_trusted(connection: Connection[Any], tables: tuple[str, ...], kind: 
         return
     place, owner, me = row
     raise kind(
-        f"{place} belongs to {owner}: what stands in it could run with the rights of {me}",
+        f"{place} belongs to {owner}: functions in it could run with the rights of {me}",
         code=code,
-        hint="look what it is; then DROP SCHEMA ddlrepl CASCADE, or where it holds our state"
+        hint="look what is in it; then DROP SCHEMA ddlrepl CASCADE, or if it has the state of channels"
         f" ALTER SCHEMA ddlrepl OWNER TO {quote(me)}; GRANT USAGE, CREATE ON SCHEMA ddlrepl TO {quote(owner)}",
     )

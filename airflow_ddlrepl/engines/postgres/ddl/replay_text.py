@@ -32,7 +32,7 @@ def _meant(look: str, kind: str, names: tuple[tuple[str, TableName], ...]) -> It
     for name, wanted in names:
         here = f"pg_catalog.{look}({literal(quote(name)).strip()})"
         there = f"pg_catalog.{look}({literal(qualified(wanted)).strip()})"
-        says = literal(f"{name} does not mean {wanted} at the target").strip()
+        says = literal(f"{name} does not refer to {wanted} at the target").strip()
         yield block(
             f"BEGIN IF {here} IS NULL OR {there} IS NULL OR {here} OPERATOR(pg_catalog.<>) {there} THEN"
             f" RAISE EXCEPTION USING MESSAGE = {says}; END IF; END"

@@ -62,7 +62,7 @@ def archive(
     tasks.sort(key=lambda task: -task[1].rows.size)
     groups = group_chunks([task.rows.size for _, task in tasks], runner.parallelism)
     work = [tuple(tasks[at][1] for at in group) for group in groups]
-    results = runner.map(archive_chunks, work, "keep the rows", size=sum(sizes.values()))
+    results = runner.map(archive_chunks, work, "archive the rows", size=sum(sizes.values()))
     done: dict[int, list[tuple[int, tuple[Blob, ...]]]] = {table.id: [] for table in tables}
     for group, found in zip(groups, results, strict=True):
         for at, one in zip(group, found, strict=True):
@@ -89,9 +89,9 @@ def require_labels(connection: Connection[Any], tables: Sequence[Table]) -> None
         for of in table.types:
             if now.get(of.oid, of).labels != of.labels:
                 raise SourceError(
-                    f"the labels of {of.schema}.{of.name} were changed while its rows were kept",
+                    f"the labels of {of.schema}.{of.name} were changed while its rows were archived",
                     code="SRC-172",
                     table=table.name,
-                    hint="nothing is kept of them; the next run does it anew",
+                    hint="none of its rows were archived; the next run archives them again",
                     retryable=True,
                 )

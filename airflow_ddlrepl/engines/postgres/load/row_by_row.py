@@ -181,7 +181,7 @@ class _RowByRow:
         self._run([SAFE_PATH.replace("SET ", "SET LOCAL ", 1)])
 
     def _explain(self, kind: Difference, wanted: int, written: int) -> None:
-        told = f"{written} of {wanted} rows were {_DONE[kind]}, a trigger or rule of the table kept the others from it"
+        told = f"{written} of {wanted} rows were {_DONE[kind]}, a trigger or rule of the table prevented the others"
         if not self.options.fires:
             raise NotByRow(told)
         log.warning("%s: %s", self.name, told)

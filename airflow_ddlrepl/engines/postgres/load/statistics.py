@@ -31,5 +31,5 @@ def gather_statistics(connection: Connection[Any], table: TableName) -> str:
             raise
         text = " ".join(str(error).split())
         shown = text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
-        return f"the server can't gather statistics, so its plans for this table are guesses: {shown}"
+        return f"the server can't gather statistics, so its query plans for this table are guesses: {shown}"
     return ""

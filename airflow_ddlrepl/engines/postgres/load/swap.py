@@ -101,7 +101,7 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
             if (trouble := passing(error, "the target")) is not None:
                 raise trouble from None
             refused = TargetError(
-                f"the loaded rows take no key: {' '.join(str(error).split())}",
+                f"the key can't be created on the loaded rows: {' '.join(str(error).split())}",
                 code="TGT-121",
                 table=task.table,
                 hint="the target's table is as it was; the next run starts this refresh over",
@@ -166,7 +166,7 @@ def _by_row(
     except NotByRow as refusal:
         if not options.mask and not options.fires:
             return None, str(refusal)
-        broken = "overwrite what the mask keeps" if options.mask else "not fire the table's triggers"
+        broken = "overwrite rows that the mask protects" if options.mask else "not fire the table's triggers"
         raise CannotAdapt(
             f"the table can't be refreshed row by row ({refusal}), and a bulk load would {broken}",
             code="ADP-140",
@@ -195,7 +195,7 @@ def place_parent(
                 "the target's table is partitioned in another way",
                 code="ADP-107",
                 table=table_state.name,
-                hint="drop or rename the target's table; the next run creates it anew",
+                hint="drop or rename the target's table; the next run creates it again",
             )
         else:
             with _refusals(table_state.name, dependants(connection, found)):
@@ -244,7 +244,7 @@ def _make_way(cursor: Any, channel: str, table_state: TableState) -> None:
     )
     if not cursor.rowcount:
         raise CannotAdapt(
-            f"another table stands under the name {table_state.name}",
+            f"another table has the name {table_state.name}",
             code="ADP-104",
             table=table_state.name,
             hint="rename or drop that table at the target",
@@ -311,13 +311,14 @@ def _refusals(table: TableName, hanging: list[str]) -> Iterator[None]:
             raise
         if (trouble := passing(error, "the target")) is not None:
             raise trouble from None
-        hint = f"nothing was changed; on the table hang: {'; '.join(hanging)}. " if hanging else "nothing was changed. "
+        hint = "nothing was changed"
+        hint += f"; these objects depend on the table: {'; '.join(hanging)}. " if hanging else ". "
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             hint += "The role of the target's location must own the table and may need CREATE in its schema"
         elif isinstance(error, psycopg.errors.ObjectInUse):
-            hint += f"Let the target's foreign keys rest: {GRANT}"
+            hint += f"Let ddlrepl skip the target's foreign keys while it writes: {GRANT}"
         else:
-            hint += "Drop what is in the way, run again, create it anew"
+            hint += "Drop the objects that are in the way, run again, and create them again"
         raise CannotAdapt(
             f"the target's table can't take the new rows: {' '.join(str(error).split())}",
             code="ADP-131",

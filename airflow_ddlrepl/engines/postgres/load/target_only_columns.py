@@ -109,7 +109,7 @@ def _refuse_keyless(cursor: Any, old: Table, wanted: Table, columns: Sequence[st
 
 def _keyless(table: Table, column: str) -> CannotAdapt:
     return CannotAdapt(
-        f"the target's table has columns of its own, and no key to keep their values by: {column}",
+        f"the target's table has columns of its own, and no key by which their values could be preserved: {column}",
         code="ADP-132",
         table=table.name,
         hint="move those columns to a table beside it, or drop them, and run again",

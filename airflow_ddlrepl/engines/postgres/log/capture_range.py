@@ -250,7 +250,7 @@ def _source_error(error: BaseException, task: RangeTask) -> SourceError:
         return slots.none_free()
     code, hint, retryable = {
         NO_RIGHT: ("SRC-105", "ALTER ROLE … REPLICATION for the capture user, and see docs/postgresql.md", False),
-        FULL: ("SRC-151", "make room on the source's disk: decoding large transactions needs temporary files", True),
+        FULL: ("SRC-151", "free space on the source's disk: decoding large transactions needs temporary files", True),
     }.get(state, ("SRC-146", "see the source's log; the next run reads the window again", True))
     return SourceError(f"reading the log failed: {text}", code=code, at=task.low, hint=hint, retryable=retryable)
 

@@ -12,7 +12,7 @@ from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.position import Position
 
 OLDEST_VERSION = 150000
-AGAIN = "`ddlrepl activate` makes it anew: what was missed comes by a refresh"
+AGAIN = "`ddlrepl activate` creates it again; what was missed is loaded by a refresh"
 
 
 def require_server(ask: Ask) -> None:
@@ -28,10 +28,10 @@ def require_server(ask: Ask) -> None:
             f"PostgreSQL {spelled} is too old", code="SRC-112", hint="the source must be version 15 or newer"
         )
     if standby:
-        raise SourceError("the source is a standby", code="SRC-113", hint="let the location name the primary server")
+        raise SourceError("the source is a standby", code="SRC-113", hint="change the location to the primary server")
     if level != "logical":
         raise SourceError(
-            f"the source's wal_level is {level}: its log does not have the rows",
+            f"the source's wal_level is {level}: its log does not contain the rows",
             code="SRC-101",
             hint="ALTER SYSTEM SET wal_level = 'logical'; and restart the server",
         )
@@ -55,7 +55,8 @@ def require_slot(ask: Ask, name: str, at: Position | None = None) -> slots.Slot:
         raise slot_missing(name, at)
     if not slot.is_ours:
         raise SourceError(
-            f"the replication slot {name} is not ours: plugin {slot.plugin or 'none'}, database {slot.database}",
+            f"the replication slot {name} was not created by ddlrepl: plugin {slot.plugin or 'none'}, database"
+            f" {slot.database}",
             code="SRC-107",
             hint="give the channel another name in source.slot",
         )
@@ -63,10 +64,10 @@ def require_slot(ask: Ask, name: str, at: Position | None = None) -> slots.Slot:
         raise slots.lost(name, slot.invalid, at)
     if at is not None and slot.confirmed > at:
         raise SourceError(
-            f"the replication slot {name} stands at {slot.confirmed}: what committed before it can't be read",
+            f"the replication slot {name} is at {slot.confirmed}: what committed before it can't be read",
             code="SRC-141",
             at=at,
-            hint="somebody read it or created it anew. `ddlrepl activate`: what was missed comes by a refresh",
+            hint=f"another process read it or created it again. {AGAIN}",
         )
     return slot
 
@@ -90,7 +91,7 @@ def require_publication(ask: Ask, name: str, known: int | None = None, at: Posit
     found, is_complete, via_root = row
     if not is_complete or via_root:
         raise SourceError(
-            f"the publication {name} does not publish everything we need",
+            f"the publication {name} does not publish everything that the channel needs",
             code="SRC-108",
             at=at,
             hint=f"ALTER PUBLICATION {quote(name)} SET (publish = 'insert, update, delete, truncate',"

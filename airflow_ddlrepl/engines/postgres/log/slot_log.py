@@ -107,8 +107,8 @@ class SlotLog:
         end = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
         if end < low:
             raise SourceError(
-                f"the source's log ends at {end}, and the channel has captured more: the server was set back to an"
-                " earlier state, or another one has taken its place",
+                f"the source's log ends at {end}, and the channel has captured more: the server was restored to an"
+                " earlier state, or another server has replaced it",
                 code="SRC-115",
                 at=low,
                 hint="`ddlrepl deactivate`; then `ddlrepl activate` with `existing_tables: replace` for the targets:"

@@ -198,7 +198,7 @@ def _blocked(connection: Connection[Any], name: str) -> SourceError:
     return SourceError(
         f"the slot {name} can't be created while transactions are open that began before it: {who}",
         code="SRC-110",
-        hint="end them and try again, for example: " + " ".join(sql for _, sql in rows),
+        hint="end them and run again, for example: " + " ".join(sql for _, sql in rows),
         retryable=True,
     )
 

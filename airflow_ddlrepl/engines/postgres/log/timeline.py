@@ -42,9 +42,9 @@ def require_timeline(connection: Connection[Any], timeline: int) -> None:
 def changed(before: int, now: int) -> SourceError:
     """Return SRC-117: another server answers than when the run began. before, now: timelines; 0: a standby."""
     return SourceError(
-        "another server answers than when the run began: its log is on"
+        "the location now leads to another server than when the run began: its log is on"
         f" {f'timeline {now}' if now else 'no timeline of its own, for it is a standby'}, and was on timeline {before}",
         code="SRC-117",
-        hint="run again: a run begins by finding out whether a fail-over has lost anything",
+        hint="run again: a run first checks whether a fail-over has lost any log",
         retryable=True,
     )

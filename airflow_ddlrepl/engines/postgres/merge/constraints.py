@@ -124,7 +124,7 @@ def refuse_cascades(cursor: Any, name: TableName, session: Session) -> None:
             f"keys change in a table whose deletes cascade ({', '.join(found)})",
             code="INT-106",
             table=name,
-            hint=f"let the target's foreign keys rest: {GRANT}",
+            hint=f"let ddlrepl skip the target's foreign keys while it writes: {GRANT}",
         )
 
 

@@ -57,7 +57,7 @@ def loading(dsn: str, table: Callable[[], TableName], name: str = "ddlrepl integ
             f"the target does not take the staged rows: {' '.join(str(error).split())}",
             code="INT-120",
             table=table(),
-            hint="the target's log tells more; the task can be run again",
+            hint="see the target's log; the task can be run again",
             retryable=True,
         ) from None
     finally:

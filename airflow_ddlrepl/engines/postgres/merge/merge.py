@@ -30,7 +30,7 @@ from airflow_ddlrepl.model.names import TableName
 
 UNIQUE, EXCLUSION, FOREIGN_KEY = "23505", "23P01", "23503"
 NO_RIGHT, CHECK, BY_TRIGGER = "42501", "23514", "P0001"
-REPAIR = "see what differs: ddlrepl compare --repair; or load the table again: ddlrepl refresh --table"
+REPAIR = "compare and repair: ddlrepl compare --repair; or load the table again: ddlrepl refresh --table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class _Merge:
             raise TargetError(
                 f"rows are missing in the target: {rows} to {verb}, {found} found"
                 if found < rows
-                else f"rows are there more than once: {rows} to {verb}, {found} found",
+                else f"rows exist more than once: {rows} to {verb}, {found} found",
                 code="INT-101",
                 table=self.name,
                 hint=REPAIR,
@@ -226,13 +226,13 @@ def _refused(name: TableName | None, error: Any) -> DdlReplError:
             f"a foreign key of the target does not allow the change: {detail}",
             code="INT-104",
             table=name,
-            hint=f"replicate both tables, or let the target's foreign keys rest: {GRANT}",
+            hint=f"replicate both tables, or let ddlrepl skip the target's foreign keys while it writes: {GRANT}",
         )
     return (UnreadableRows if is_unreadable(error) else TargetError)(
         f"the target refuses rows: {detail}",
         code="INT-105",
         table=name,
-        hint=MISSING_HERE if is_unreadable(error) and state != NOT_A_VALUE else _mend(state),
+        hint=MISSING_HERE if is_unreadable(error) and state != NOT_A_VALUE else _remedy(state),
         retryable=state.startswith(("08", "40", "53", "55", "57")),
     )
 
@@ -245,15 +245,15 @@ def _named(error: Any) -> TableName | None:
     return TableName(diagnosis.schema_name or "", diagnosis.table_name)
 
 
-def _mend(state: str) -> str:
+def _remedy(state: str) -> str:
     """What helps where the target refuses rows."""
     if state == NO_RIGHT:
         return "give the role of the target's location its rights on the table again"
     if state in (CHECK, BY_TRIGGER):
-        return "drop the constraint or trigger that somebody made there, and run again"
+        return "drop the constraint or trigger that was added at the target, and run again"
     return (
-        "was the target's table changed by hand? ddlrepl compare CHANNEL.yaml --repair gives it its columns and rows"
-        " again; where a column has another type: ddlrepl refresh CHANNEL.yaml --table schema.table"
+        "was the target's table changed by hand? ddlrepl compare CHANNEL.yaml --repair restores its columns and rows;"
+        " where a column has another type: ddlrepl refresh CHANNEL.yaml --table schema.table"
     )
 
 

@@ -36,7 +36,7 @@ def restricted(
     op = changes["op"].to_numpy()
     if ((op != Op.INSERT) & (changes["before"].to_numpy() != 2)).any():
         raise TargetError(
-            "an update or delete of a table with a condition (`restrict`) came without the whole old row: whether the"
+            "an update or delete of a table with a condition (`restrict`) came without its whole old row: whether the"
             " target has the row is not known",
             code="INT-112",
             table=table.name,
@@ -48,7 +48,7 @@ def restricted(
             f"the log does not carry {', '.join(lacking)}, which a condition (`restrict`) names",
             code="INT-113",
             table=table.name,
-            hint="publish the column, or change the condition: the table is loaded anew",
+            hint="publish the column, or change the condition: the table is loaded again",
         )
     new_at, old_at = key_rows(changes)
     rows = pa.table({c: key_values(changes, c, new_at, old_at) for c in condition.names()})
@@ -74,5 +74,5 @@ def _answers(
                 f"a row has no answer to the condition {spelled(condition)}: {' '.join(str(error).split())}",
                 code="INT-113",
                 table=table,
-                hint="correct the condition in `restrict`: the table is loaded anew",
+                hint="correct the condition in `restrict`: the table is loaded again",
             ) from None

@@ -158,7 +158,7 @@ class _Plan:
                 f"the log has no values of {', '.join(hidden)}, which only the source can compute",
                 code="INT-105",
                 table=self.task.target_name,
-                hint="refresh the table; from version 18 on `ddlrepl activate` lets the log carry stored ones",
+                hint="refresh the table; from version 18 on `ddlrepl activate` lets the log contain stored ones",
             )
 
     def _loose_keys(self) -> tuple[int, ...]:

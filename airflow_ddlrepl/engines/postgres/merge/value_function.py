@@ -47,10 +47,10 @@ def transformed(
     """
     if lacking := [column for column in transform.reads if column not in encodings]:
         raise TargetError(
-            f"the log does not carry {', '.join(lacking)}, which a function of `transform` looks at",
+            f"the log does not carry {', '.join(lacking)}, which a function of `transform` reads",
             code="INT-113",
             table=table.name,
-            hint="publish the column, or leave it out of `reads` of the entry: the table is loaded anew",
+            hint="publish the column, or leave it out of `reads` of the entry: the table is loaded again",
         )
     _require_whole(changes, transform, list(encodings), table)
     new_at, old_at = key_rows(changes)
@@ -69,7 +69,7 @@ def _require_whole(changes: pa.Table, transform: Transform, layout: Sequence[str
     absent = absent_columns(changes["absent"], layout)
     if left_out := [name for name in transform.reads if name in absent]:
         raise TargetError(
-            f"an update came without the value of {', '.join(left_out)}, which a function of `transform` looks at",
+            f"an update came without the value of {', '.join(left_out)}, which a function of `transform` reads",
             code="INT-112",
             table=table.name,
             hint=f"at the source: {full(table.name)}; then `ddlrepl refresh --table` with this table",

@@ -76,7 +76,7 @@ def _strings(data: Messages, field: Field, kind: pa.DataType) -> pa.Array:
         return pa.nulls(total, kind)
     end = start + length
     if (end < start).any() or end[-1] > len(data.bytes) or (start[1:] < end[:-1]).any():
-        raise IndexError("a value runs over its message")
+        raise IndexError("a value is longer than its message")
     offsets = np.empty(2 * len(start), np.int32)
     offsets[0::2], offsets[1::2] = start, end
     source = pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(offsets), data.data])

@@ -145,7 +145,7 @@ def message_event(message: LogicalMessage, at: Stamp, encoding: str, key: bytes 
         if data["kind"] == "gap":
             return Event(EventKind.GAP, *_place(at), statement=data.get("statement"))
         if not (is_ours and is_of(data.get("xid"), at.xid)):
-            raise ValueError("it is forged: it does not have our signature")
+            raise ValueError("it is forged: its signature is not ddlrepl's")
         return Event(
             EventKind.DDL,
             *_place(at),

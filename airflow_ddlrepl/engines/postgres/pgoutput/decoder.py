@@ -215,7 +215,7 @@ class Decoder:
     def _rows(self, one: _Batch) -> list[tuple[Layout, pa.RecordBatch]]:
         is_row = _ROW[one.tags]
         if self._open is None and bool((is_row & (one.number == 0)).any()):
-            raise Malformed("a row stands outside of a transaction")
+            raise Malformed("a row is outside of a transaction")
         index = np.flatnonzero(is_row & one.inside[one.number])
         if not len(index):
             return []
@@ -266,7 +266,7 @@ class Decoder:
             f"the source's change stream can't be decoded: {why}",
             code="SRC-160",
             at=Position(self._at),
-            hint="nothing was stored; run the cycle again, and report this if it stays",
+            hint="nothing was stored; run the cycle again, and report this if it happens again",
         )
 
 

@@ -39,7 +39,7 @@ def read_key(ask: Callable[[str], Sequence[Any] | None], publication: str) -> by
         return None
     if not readable[0]:
         raise SourceError(
-            "this role may not read ddlrepl.signature: nothing tells our DDL records from forged ones",
+            "this role may not read ddlrepl.signature: DDL records can't be told from forged ones",
             code="SRC-144",
             hint="GRANT USAGE ON SCHEMA ddlrepl and SELECT ON ALL TABLES IN SCHEMA ddlrepl to it",
         )

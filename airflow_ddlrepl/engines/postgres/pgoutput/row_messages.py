@@ -52,7 +52,7 @@ def _check_marks(kinds: AnyArray, marks: AnyArray, compiled: Compiled) -> None:
     deletes_well = (marks[kinds == DELETE] != NEW).all()
     expected = OLD if compiled.is_full else KEY
     if not (inserts_well and deletes_well and ((marks == NEW) | (marks == expected)).all()):
-        raise Malformed("a row's tuples are not those of its operation")
+        raise Malformed("a row's tuples don't match its operation")
 
 
 def _filled(new: list[Field], old: list[Field], has_new: Ints, has_old: Ints) -> list[Field]:

@@ -276,7 +276,7 @@ def _locked(connection: Connection[Any], table_id: int | None) -> SourceError:
         f"{_OURS if table_id is None else _IDENTITY} {who}",
         code="SRC-109",
         table=TableName(*named) if named else None,
-        hint="end them and try again: " + " ".join(f"SELECT pg_terminate_backend({row[0]});" for row in rows),
+        hint="end them and run again: " + " ".join(f"SELECT pg_terminate_backend({row[0]});" for row in rows),
         retryable=True,
     )
 

@@ -40,6 +40,6 @@ def _in_the_way(connection: Connection[Any]) -> SourceError:
     return SourceError(
         f"transactions that began before a table was published are still open: {'; '.join(r[0] for r in rows)}",
         code="SRC-120",
-        hint="end them, or run again when they have ended: only then does a refresh of the table miss no row",
+        hint="end them, or run again when they have ended: before that a refresh of the table could miss rows",
         retryable=True,
     )

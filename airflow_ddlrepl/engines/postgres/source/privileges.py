@@ -137,5 +137,5 @@ def _activated(connection: Connection[Any], ddl: DdlCapture) -> list[Problem]:
             Problem("event triggers are missing or disabled", "-- as a superuser: ddlrepl activate installs them again")
         ]
     if now.is_there and not now.is_current:
-        return [Problem("the helper schema is of another version", "-- run `ddlrepl activate` as its owner")]
+        return [Problem("the helper schema has another version", "-- run `ddlrepl activate` as its owner")]
     return []

@@ -193,8 +193,8 @@ class _Run:
         """Raises AlterRefused ADP-153 where a source's text has not made of the table what it made there."""
         found = ServerFacts(self.cursor.connection).table(plan.target)
         if differs := unlike(expected, found, POSTGRES_TYPES):
-            why = f"the source's text did not do at the target what it did there: {'; '.join(differs)}"
-            refused = AlterRefused(why, code="ADP-153", table=plan.name, at=step.key, hint=f"all is undone; {MEND}")
+            why = f"the statement did not have the same result at the target as at the source: {'; '.join(differs)}"
+            refused = AlterRefused(why, code="ADP-153", table=plan.name, at=step.key, hint=f"rolled back; {MEND}")
             refused.on, refused.is_text = (step.table_id, step.key), True
             raise refused
 

@@ -37,10 +37,10 @@ def own_indexes(cursor: Cursor[Any], table_state: Table) -> list[str]:
     hanging += [what for what in dependants(cursor.connection, found) if not what.startswith("index ")]
     if hanging:
         raise CannotAdapt(
-            f"no new table can take the place of this one, on which hang: {', '.join(hanging)}",
+            f"the table can't be replaced by a new one, because these objects depend on it: {', '.join(hanging)}",
             code="ADP-133",
             table=table_state.name,
-            hint="nothing was changed; take off what is in the way and run again, or choose another"
+            hint="nothing was changed; drop these objects and run again, or choose another"
             " on_preserve_alter_table_fail for this table",
         )
     cursor.execute(_INDEXES.format(table=literal(qualified(table_state.name)), keys=names_of_keys(found)).encode())

@@ -79,11 +79,11 @@ class Obstacles:
         """REW-105."""
         own = (
             "give the replay a database of its own; beside other tables it needs `schemas` of its own, and tables with"
-            " types of users can't be there, because types keep their schemas"
+            " user-defined types can't be there, because types stay in their schemas"
         )
-        left = f"if an earlier rewind left it there, before `ddlrepl deactivate`: {self._removal()}\n        else "
+        left = f"if an earlier rewind created them, before `ddlrepl deactivate`: {self._removal()}\n        else "
         return CannotAdapt(
-            f"what the rewind did not make stands where it would build its own tables: {self}",
+            f"objects that the rewind did not create exist where it would build its tables: {self}",
             code="REW-105",
             hint=own if self.is_shared else left + own,
         )
@@ -185,10 +185,10 @@ def drop_tables(cursor: Cursor[Any], names: Iterable[TableName]) -> None:
                 cursor.execute(f"DROP TABLE IF EXISTS {qualified(name)}".encode())
         except errors().DependentObjectsStillExist as error:
             raise CannotAdapt(
-                f"a table of a rewind can't be removed: {' '.join(str(error).split())}",
+                f"a table of an earlier rewind can't be removed: {' '.join(str(error).split())}",
                 code="REW-104",
                 table=name,
-                hint="drop what hangs on it",
+                hint="drop the objects that depend on it",
             ) from None
 
 

@@ -88,7 +88,7 @@ def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
     row = connection.execute("SELECT quote_ident(current_user), quote_ident(current_database())").fetchone()
     assert row is not None
     return TargetError(
-        f"{row[0]} may not keep our schema ddlrepl at the target: {str(error).splitlines()[0]}",
+        f"{row[0]} may not create the schema ddlrepl at the target: {str(error).splitlines()[0]}",
         code="TGT-102",
         hint=f"GRANT CREATE ON DATABASE {row[1]} TO {row[0]}; or, when another role made the schema before:"
         f" GRANT USAGE, CREATE ON SCHEMA ddlrepl TO {row[0]}; and ALTER TABLE … OWNER TO {row[0]} for our tables there",
