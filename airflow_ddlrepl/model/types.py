@@ -41,11 +41,6 @@ class DataType:
         """Return whether every server has the type under the same oid."""
         return self.schema == "pg_catalog"
 
-    @property
-    def is_everywhere(self) -> bool:
-        """Return whether every server has the type, even if not under the same oid."""
-        return self.is_builtin or self.schema == "information_schema"
-
 
 @dataclass(frozen=True, slots=True)
 class Attribute:

@@ -37,6 +37,10 @@ class TypeSystem(Protocol):
         """Return the type that holds any text: values of a type that a target lacks travel as it."""
         ...
 
+    def has(self, of: DataType) -> bool:
+        """Return whether every database of this kind has the type, whatever was installed or created there."""
+        ...
+
     def cast(self, old: DataType, new: DataType) -> Cast:
         """Return whether a change of a column's type gives the same values everywhere, where no USING clause is."""
         ...

@@ -74,7 +74,7 @@ def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: Ta
 
 def _typed(column: Column, known: set[tuple[str, str]], facts: TargetFacts) -> Column:
     of = column.type
-    if of.is_everywhere or of.extension in facts.extensions or (of.schema, of.name) in known:
+    if facts.type_system.has(of) or of.extension in facts.extensions or (of.schema, of.name) in known:
         return column
     return replace(column, type=facts.type_system.text, collation=None)
 

@@ -18,6 +18,9 @@ class PostgresTypes(TypeSystem):
     def text(self) -> DataType:
         return casts.PLAIN_TEXT
 
+    def has(self, of: DataType) -> bool:
+        return of.is_builtin or of.schema == "information_schema"
+
     def cast(self, old: DataType, new: DataType) -> Cast:
         return casts.cast(old, new)
 
