@@ -1,1 +1,1 @@
-"""Ports that the stages need beside a source and a target: what runs their tasks, what positions and types mean."""
+"""Ports that the stages need beside a source and a target: for running tasks, reading rows, positions and types."""

@@ -19,6 +19,9 @@ class FileTypes(TypeSystem):
     def text(self) -> DataType:
         return DataType("text", "pg_catalog", "text")
 
+    def has(self, of: DataType) -> bool:
+        return of.is_builtin
+
     def cast(self, old: DataType, new: DataType) -> Cast:
         return Cast.SAME_EVERYWHERE if self.widens(old, new) else Cast.UNKNOWN
 
