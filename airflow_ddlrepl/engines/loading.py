@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.engines import engine
+from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.work import Runner
-from airflow_ddlrepl.refresh.chunks import group_chunks
 
 log = logging.getLogger("ddlrepl")
 

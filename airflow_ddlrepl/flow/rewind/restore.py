@@ -14,6 +14,7 @@ from airflow_ddlrepl.ddl.base.edit import free_name
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
 from airflow_ddlrepl.ddl.columns.change_type import ChangeType
 from airflow_ddlrepl.ddl.columns.drop_column import DropColumn
+from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.loading import load_chunks
 from airflow_ddlrepl.engines.source import RowSelection
 from airflow_ddlrepl.engines.target import Loader
@@ -24,7 +25,6 @@ from airflow_ddlrepl.flow.rewind.raw_rows import raw_shape, raw_table, raw_table
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.refresh.chunks import chunk_bytes
 from airflow_ddlrepl.trail.loads import LoadedTable
 
 

@@ -175,7 +175,7 @@ def test_many_rows_in_buckets_and_chunks(begin: Begin, monkeypatch: pytest.Monke
     monkeypatch.setattr("airflow_ddlrepl.engines.staging.ROWS_PER_BUCKET", 100)
     monkeypatch.setattr("airflow_ddlrepl.engines.staging.ROWS_PER_SECTION", 400)
     monkeypatch.setattr("airflow_ddlrepl.transform.values.BATCH_ROWS", 70)
-    monkeypatch.setattr("airflow_ddlrepl.refresh.chunks.MINIMUM_BYTES", 2 * 8192)
+    monkeypatch.setattr("airflow_ddlrepl.engines.chunks.MINIMUM_BYTES", 2 * 8192)
     replica = begin(MASKED)
     statements = (
         "INSERT INTO t SELECT i, 'EU', i % 200, repeat('x', i % 90) FROM generate_series(10, 2900) i",

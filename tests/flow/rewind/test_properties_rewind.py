@@ -39,7 +39,7 @@ def test_a_place_is_filled_with_what_it_is_to_have(
 ) -> None:
     """The column that is absent there was kept with the others; another one has its name."""
     if many:
-        monkeypatch.setattr("airflow_ddlrepl.refresh.chunks.MINIMUM_BYTES", 4 * 8192)
+        monkeypatch.setattr("airflow_ddlrepl.engines.chunks.MINIMUM_BYTES", 4 * 8192)
     replica = replica_of(databases, tmp_path, past, column_properties=PROPERTIES, table_properties=TABLES)
     secret = "CASE i WHEN 1 THEN 'good' ELSE 'bad' END::mood" if kind == "mood" else "i"
     replica.at_source(

@@ -21,7 +21,7 @@ def test_a_place_is_filled_with_the_values_that_it_is_to_have(
     databases: Any, tmp_path: Path, past: str, absent: bool, many: bool, restrict: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if many:
-        monkeypatch.setattr("airflow_ddlrepl.refresh.chunks.MINIMUM_BYTES", 4 * 8192)
+        monkeypatch.setattr("airflow_ddlrepl.engines.chunks.MINIMUM_BYTES", 4 * 8192)
     said = list(NO_REGION) if absent else []
     more = f"INSERT INTO t SELECT i, 'EU', i, 'x' FROM generate_series(50, {8000 if many else 150}) i"
     replica = begun(

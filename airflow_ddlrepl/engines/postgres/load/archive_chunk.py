@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.shape.target_shape import valued
+from airflow_ddlrepl.engines.chunks import chunk_bytes, group_chunks
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows, sharing_sessions
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe
@@ -14,14 +15,16 @@ from airflow_ddlrepl.engines.source import ArchivePlace, RowSelection
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.ports.work import Runner
-from airflow_ddlrepl.refresh.chunks import chunk_bytes, group_chunks
 from airflow_ddlrepl.trail.loads import ChunkWriter, LoadedTable
 from airflow_ddlrepl.trail.manifest import Blob
 from airflow_ddlrepl.trail.store import Trail
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
-    from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot
+
+
+Chunks = Callable[[RowSelection, int], Sequence[TableRows]]
+"""What cuts the selected rows of a table, as a snapshot shows them, into chunks of at most so many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +51,24 @@ def _archived(trail: Trail, task: ArchiveTask) -> tuple[int, tuple[Blob, ...]]:
 
 
 def archive(
-    snapshot: ExportedSnapshot, tables: Sequence[Table], place: ArchivePlace, runner: Runner
+    chunks: Chunks, sizes: Mapping[int, int], tables: Sequence[Table], place: ArchivePlace, runner: Runner
 ) -> tuple[LoadedTable, ...]:
-    """Write the rows of these tables as the snapshot shows them into the trail. Partitioned tables have none."""
-    sizes = {t.id: snapshot.sizes[t.id] for t in tables if not t.is_partitioned}
-    most = chunk_bytes(sizes.values(), runner.parallelism)
+    """Write the rows of these tables into the trail. Partitioned tables have none.
+
+    chunks, sizes: of the snapshot that shows the rows.
+    """
+    archived = {t.id: sizes[t.id] for t in tables if not t.is_partitioned}
+    most = chunk_bytes(archived.values(), runner.parallelism)
     tasks = [
         (table.id, ArchiveTask(rows, place.trail_url, place.channel, f"{place.folder}/{table.id}-{number}"))
         for table in tables
-        if table.id in sizes
-        for number, rows in enumerate(snapshot.chunks(RowSelection(table, _columns(table)), most))
+        if table.id in archived
+        for number, rows in enumerate(chunks(RowSelection(table, _columns(table)), most))
     ]
     tasks.sort(key=lambda task: -task[1].rows.size)
     groups = group_chunks([task.rows.size for _, task in tasks], runner.parallelism)
     work = [tuple(tasks[at][1] for at in group) for group in groups]
-    results = runner.map(archive_chunks, work, "archive the rows", size=sum(sizes.values()))
+    results = runner.map(archive_chunks, work, "archive the rows", size=sum(archived.values()))
     done: dict[int, list[tuple[int, tuple[Blob, ...]]]] = {table.id: [] for table in tables}
     for group, found in zip(groups, results, strict=True):
         for at, one in zip(group, found, strict=True):

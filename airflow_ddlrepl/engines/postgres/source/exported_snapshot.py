@@ -49,7 +49,7 @@ class ExportedSnapshot:
 
     def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
         """Write the rows as a COPY gives them. Raises SourceError SRC-172 when a type was changed meanwhile."""
-        found = archive(self, tables, place, runner)
+        found = archive(self.chunks, self.sizes, tables, place, runner)
         with session(self.dsn) as connection:
             require_labels(connection, [table for table in tables if table.types])
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_ddlrepl.refresh.chunks import LARGE_CHUNK_BYTES, MINIMUM_BYTES, chunk_bytes, group_chunks
+from airflow_ddlrepl.engines.chunks import LARGE_CHUNK_BYTES, MINIMUM_BYTES, chunk_bytes, group_chunks
 
 
 @given(st.lists(st.integers(0, 1 << 40), max_size=20), st.integers(1, 64))

@@ -1,1 +1,0 @@
-"""Refresh loads whole tables again from one snapshot while everything else goes on."""
