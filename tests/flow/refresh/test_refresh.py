@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from airflow_ddlrepl.engines import chunks
 from airflow_ddlrepl.engines.postgres.connection.quoting import quote
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
-from airflow_ddlrepl.refresh import chunks
 from tests.support.replica import Replica, channel_file
 
 BUILT_IN = {

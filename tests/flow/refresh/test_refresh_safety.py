@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from airflow_ddlrepl.engines import chunks
 from airflow_ddlrepl.engines.loading import LoadTask
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
 from airflow_ddlrepl.engines.postgres.connection import copy, lock_retry
@@ -32,7 +33,6 @@ from airflow_ddlrepl.flow import capture, integrate, open_channel, refresh
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.refresh import chunks
 from airflow_ddlrepl.trail.loads import load_folder
 from tests.support.refusing import edit
 from tests.support.replica import Replica, channel_file, run

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.engines import chunks
 from airflow_ddlrepl.engines.postgres.merge import copy_arrow
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.ports.work import InProcess
-from airflow_ddlrepl.refresh import chunks
 from tests.support.replica import Replica, channel_file
 
 REG_TYPES = (
