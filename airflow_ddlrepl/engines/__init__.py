@@ -1,6 +1,7 @@
-"""Engines: the databases that the stages work with, each behind the same ports, found by a location's URL scheme.
+"""This package has the engines: the kinds of database that sources and targets are of, each behind the same ports.
 
-This package's own modules are all that the stages know; `engines.<name>` is imported here alone, by its name.
+An engine is found by the URL scheme of a location. The stages import this package's own modules alone;
+`engines.<name>` is imported here only, by its name.
 """
 
 from __future__ import annotations
@@ -32,76 +33,79 @@ _MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
 
 
 def register(scheme: str, module: str) -> None:
-    """Make the ENGINE of a module the one for locations of a scheme, in this process and those that it forks."""
+    """Make the ENGINE of a module the engine for locations of a scheme, in this process and those that it forks."""
     SCHEMES[scheme] = scheme
     _MODULES[scheme] = module
 
 
 class Engine(Protocol):
-    """One kind of database: what opens a source or a target of it, and what it says of its drivers' errors."""
+    """An engine is one kind of database: it opens sources and targets of that kind and explains its drivers' errors."""
 
     @property
     def positions(self) -> Positions:
-        """Return what the positions of a source's log mean."""
+        """Return the rules for a source's log positions: how they are read from text, and how far two are apart."""
         ...
 
     @property
     def types(self) -> TypeSystem:
-        """Return what the types of such a database do to values."""
+        """Return the type system of such a database: what its types do to values."""
         ...
 
     def source(self, channel: Channel, location: str) -> Source:
-        """Return the channel's source; it connects when it is asked something. location: as `resolve` gives it."""
+        """Return the channel's source at a location; nothing is connected before the first question.
+
+        location: as `resolve` returns it.
+        """
         ...
 
     def target(self, channel: Channel, name: str, location: str, seconds: int | None = None) -> Target:
-        """Connect to the channel's target or replay of that name. seconds: that the server has to answer, at most.
+        """Connect to the channel's target or replay of this name.
 
-        Raises Unreachable or ConfigError.
+        seconds: how long the server has to answer, at most. Raises Unreachable or ConfigError.
         """
         ...
 
     def whole_rows_hint(self, table: Table, section: str) -> str:
-        """Return what a person has to do at a source of whose table the log does not tell whole old rows.
+        """Return what a person has to do so that the source's log contains the whole old rows of a table.
 
-        section: of the channel file, which needs them.
+        section: the section of the channel file that needs them.
         """
         ...
 
     def target_rights(self, location: str) -> tuple[str, str]:
-        """Return what a target answers, and what has to be done there first; the second is empty when it is nothing.
+        """Return a sentence about a target's answer, and the statement that has to be run there first.
 
-        Raises Unreachable or ConfigError.
+        The second is empty when nothing has to be done. Raises Unreachable or ConfigError.
         """
         ...
 
     def stage(self, tasks: Sequence[StageTask]) -> list[Any]:
-        """Do what `staging.stage_all` says."""
+        """Stage several tasks of one target in this process, as `staging.stage_all` documents."""
         ...
 
     def load(self, tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
-        """Do what `loading.load_chunks` says."""
+        """Load several chunks in this process, as `loading.load_chunks` documents."""
         ...
 
     def finish_shadow(self, task: FinishTask) -> LoadedChunk:
-        """Do what `loading.finish_shadow` says."""
+        """Make a loaded shadow table's key and statistics in this process, as `loading.finish_shadow` documents."""
         ...
 
     def compare(self, tasks: Sequence[CompareTask]) -> list[TableReport]:
-        """Do what `comparing.compare_tables` says."""
+        """Compare several tables in this process, as `comparing.compare_tables` documents."""
         ...
 
     def reusing_sessions(self) -> AbstractContextManager[None]:
-        """Keep sessions of this process that are closed inside the `with` for the next one of the same location."""
+        """Reuse, inside the `with`, a session that this process has closed for the next one to the same location."""
         ...
 
     def explained(self, error: BaseException) -> DdlReplError | None:
-        """Return a driver's error as one that says what to do; None when it is none of this engine's drivers."""
+        """Return a driver's error as an error that says what to do; None when it is of no driver of this engine."""
         ...
 
 
 def engine(location: str) -> Engine:
-    """Return the engine for a location, as `config.sections.location.resolve` gives it."""
+    """Return the engine for a location, in the form that `config.sections.location.resolve` returns."""
     return _engine(location.partition("://")[0])
 
 
@@ -111,7 +115,7 @@ def source_engine(channel: Channel) -> Engine:
 
 
 def source_types(channel: Channel) -> TypeSystem:
-    """Return what the source's types do to values; where its location is not known here, those of the first engine."""
+    """Return the type system of the channel's source; that of the first engine where the location is not known here."""
     try:
         return source_engine(channel).types
     except ConfigError:
@@ -130,7 +134,7 @@ def engines() -> tuple[Engine, ...]:
 
 @contextmanager
 def reusing_sessions() -> Iterator[None]:
-    """Keep sessions of all engines that are closed inside the `with` for the next one of the same location."""
+    """Reuse, inside the `with`, closed sessions of all engines, each for the next session to the same location."""
     with ExitStack() as stack:
         for one in engines():
             stack.enter_context(one.reusing_sessions())
@@ -138,5 +142,5 @@ def reusing_sessions() -> Iterator[None]:
 
 
 def explained(error: BaseException) -> DdlReplError | None:
-    """Return an error of any engine's drivers as one that says what to do; None when it is no driver's."""
+    """Return a driver's error, of any engine, as an error that says what to do; None when it is no driver's."""
     return next((found for one in engines() if (found := one.explained(error)) is not None), None)

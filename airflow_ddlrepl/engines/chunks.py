@@ -1,4 +1,4 @@
-"""How large the chunks of tables are that parallel tasks load, and which of them one task loads."""
+"""This module decides how large the chunks of tables are that parallel tasks load, and which chunks one task loads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LARGE_CHUNK_BYTES = 1 << 20
 
 
 def chunk_bytes(sizes: Collection[int], parallelism: int) -> int:
-    """Return how many bytes a chunk has at most, so that the tables make about two for each task at once.
+    """Return how many bytes a chunk has at most, so that the tables make about two chunks for each parallel task.
 
     sizes: bytes of each table.
     """

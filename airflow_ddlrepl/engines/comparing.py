@@ -1,4 +1,4 @@
-"""Comparing: a table of a source and its target as a task that may run anywhere."""
+"""This module has the task that compares one table of a source with its table at a target, in any process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from airflow_ddlrepl.ports.rows import RowSource
 
 @dataclass(frozen=True, slots=True)
 class CompareTask:
-    """One table to compare; picklable, its text never shows a location.
+    """A compare task compares one table of a source with its table at a target.
 
-    contents: what the target is to have of the source's rows: `columns_compared` of `source`, the table's shape at the
-    source without what the target is not to have. target: its name at the target. shape: what the target should hold,
-    columns with the source's ids; columns that the source doesn't have (kept ones) are not compared. limit: how many
-    differing rows are named. wanted: `source` as the target should show it; None: as it is.
+    It is picklable; its text never shows a location.
+    contents: the rows that the target is to have of the source's: `columns_compared` of `source`, the table's shape at
+    the source without what the target is not to have. target: the table's name at the target. shape: what the target
+    should hold, columns with the source's ids; columns that the source doesn't have (retained ones) are not compared.
+    limit: how many differing rows are named. wanted: `source` as the target should show it; None: as it is.
     """
 
     contents: RowSource
@@ -38,9 +39,9 @@ def columns_compared(source: Table, shape: Table) -> tuple[str, ...]:
 
 
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
-    """Compare tables of one source and one target, whose rows are read under one snapshot each, wherever this runs.
+    """Compare tables of one source and one target, in this process; the rows of each side are read under one snapshot.
 
-    Rows that are on their way between them count as differences.
+    Rows that are captured and not applied yet count as differences.
     Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
     """
     return engine(tasks[0].target_dsn).compare(tasks)

@@ -1,8 +1,8 @@
-"""The ledger of a target whose DDL can't be rolled back: what is begun there, and how far, so that it is done once.
+"""This module has the ledger of a target whose DDL can't be rolled back, so that each schema change is made once.
 
 Before a statement runs, the target stores the entry with what its tables look like: the intent. After the last one it
-stores what the entry makes of its state and forgets the entry: done. A run that finds an entry knows by the look of the
-tables whether the statement at which it stands has acted, and does the rest.
+stores what the entry makes of its state and forgets the entry: done. A run that finds an entry compares the look of
+the tables with the stored one: so it knows whether the statement that was next has acted, and does the rest.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """A change of a target in several statements, and what its state is after the last one.
+    """A ledger entry is a change of a target in several statements, with the target's state after the last one.
 
-    statements: in order. tables: that they may change, by name. states: of tables afterwards, by id. gone: ids of those
-    that the target has no more. key: the place in the log up to which these tables come, itself included; None: it is
-    no change of the log. records: for the repository. done: how many of the statements have acted for sure.
+    statements: in order. tables: names of those that they may change. states: of tables afterwards, by id. gone: ids of
+    tables that the target has no more. key: the place in the log up to which these tables come, itself included;
+    None: it is no change of the log. records: for the repository. done: how many of the statements have acted for sure.
     look: what the tables looked like before the next one.
     """
 
@@ -41,14 +41,14 @@ class LedgerEntry:
 
     @property
     def table_positions(self) -> dict[int, LogKey]:
-        """Return how far each table is applied when the entry is done."""
+        """Return the position in the log that each table has when the entry is done, by id."""
         if self.key is None:
             return {}
         after = LogKey(self.key.lsn, self.key.seq + 1)
         return dict.fromkeys((*self.states, *self.gone), after)
 
     def halted(self, why: str) -> LedgerEntry:
-        """Return the entry as it ends where the target refuses the rest: its tables wait for a refresh."""
+        """Return the entry as it ends where the target refuses its other statements: its tables wait for a refresh."""
         states = {
             i: one if one.shape.is_partitioned else replace(one, state=TableStatus.PENDING, snapshot=None)
             for i, one in self.states.items()
@@ -73,7 +73,7 @@ class LedgerEntry:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LedgerEntry:
-        """Return the entry that `to_json` wrote."""
+        """Return the entry of a JSON object that `to_json` has returned."""
         states = [TableState.from_json(one) for one in data["states"]]
         return cls(
             statements=tuple(data["statements"]),
@@ -88,37 +88,37 @@ class LedgerEntry:
 
 
 class Ledger(Protocol):
-    """Where a target stores the entry that is begun, and what it must be able to do with one."""
+    """A ledger stores a target's entry from before its first statement to after its last, and runs the statements."""
 
     def begun(self) -> LedgerEntry | None:
-        """Return the entry that is begun and not done."""
+        """Return the entry that is begun and not done; None when there is none."""
         ...
 
     def begin(self, entry: LedgerEntry, fence: Fence) -> None:
-        """Store the entry, durably, in the place of the one before. Raises Fenced LCK-102."""
+        """Store an entry as begun, durably, in place of the one before. Raises Fenced LCK-102."""
         ...
 
     def look(self, tables: Sequence[TableName]) -> str:
-        """Return a text that is another one after each statement that has changed anything of these tables."""
+        """Return a text that describes these tables and differs after each statement that has changed any of them."""
         ...
 
     def execute(self, statement: str) -> None:
-        """Run a statement, which no transaction protects. Raises AlterRefused where the target refuses it."""
+        """Run a statement, outside any transaction. Raises AlterRefused where the target refuses it."""
         ...
 
     def finish(self, entry: LedgerEntry, fence: Fence) -> None:
-        """Write the entry's states, positions and records, and forget it: all or nothing. Raises Fenced LCK-102."""
+        """Write an entry's states, positions and records, and forget it: all or nothing. Raises Fenced LCK-102."""
         ...
 
     def cancel(self, fence: Fence) -> None:
-        """Forget the entry that is begun: nothing of it was done. Raises Fenced LCK-102."""
+        """Forget the entry that is begun, of which nothing was done. Raises Fenced LCK-102."""
         ...
 
 
 def run_entry(ledger: Ledger, entry: LedgerEntry, fence: Fence) -> str:
-    """Do what is left of an entry, and return why its tables have to be loaded again: empty when all went well.
+    """Run the remaining statements of an entry; return why its tables have to be loaded again, "" when all were taken.
 
-    Raises AlterRefused where the target refuses its first statement: then nothing is done. Fenced LCK-102.
+    Raises AlterRefused where the target refuses its first statement: then nothing is done. Raises Fenced LCK-102.
     """
     for number in range(entry.done, len(entry.statements)):
         entry = replace(entry, done=number, look=ledger.look(entry.tables))
@@ -139,7 +139,7 @@ def run_entry(ledger: Ledger, entry: LedgerEntry, fence: Fence) -> str:
 
 
 def finish_begun(ledger: Ledger, fence: Fence) -> None:
-    """Do to its end what a run that was killed has begun. Raises Fenced LCK-102."""
+    """Finish the entry that a killed run has begun, if there is one. Raises Fenced LCK-102."""
     entry = ledger.begun()
     if entry is None:
         return

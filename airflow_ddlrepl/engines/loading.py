@@ -1,4 +1,4 @@
-"""Loading: the chunks of tables as tasks that may run anywhere, and what became of them."""
+"""This module loads the chunks of tables as tasks that run in any process, and collects their results."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ log = logging.getLogger("ddlrepl")
 
 @dataclass(frozen=True, slots=True)
 class LoadTask:
-    """One chunk to load; picklable, its text never shows a location.
+    """A load task loads one chunk of a table. It is picklable; its text never shows a location.
 
-    rows: of the source's table, whose name errors tell. columns: of the shadow table, in the order of those that the
+    rows: of the source's table, which errors name. columns: of the shadow table, in the order of those that the
     rows have. is_alike: do all of them have the types that they have at the source? token: of this refresh; chunk:
     unique in it. after: statements that are run and committed with the rows, for a table that is one chunk; then its
     statistics are gathered.
@@ -42,8 +42,9 @@ class LoadTask:
 
 @dataclass(frozen=True, slots=True)
 class LoadedChunk:
-    """What became of a chunk. rows: how many were loaded. warning: empty, or why the table has no statistics.
+    """A loaded chunk is the result of a load task.
 
+    rows: how many were loaded. warning: empty, or why the table has no statistics.
     error: TGT-120, where the target refuses the chunk: none of its rows is loaded then.
     """
 
@@ -54,9 +55,9 @@ class LoadedChunk:
 
 @dataclass(frozen=True, slots=True)
 class FinishTask:
-    """A shadow table that was loaded in several chunks; picklable, its text never shows the location.
+    """A finish task finishes a shadow table that was loaded in several chunks.
 
-    table: what it is to become. statements: what it still needs.
+    It is picklable; its text never shows the location. table: what it is to become. statements: what it still needs.
     """
 
     target_dsn: str = field(repr=False)
@@ -71,7 +72,7 @@ Work = tuple[Table, LoadTask]
 
 @dataclass
 class Loads:
-    """What became of tables that were loaded, by table id.
+    """Loads are the results of loading tables, by table id.
 
     rows: how many, of tables that can be put in place. refused: why the target can't take a table; its rows are left.
     """
@@ -80,7 +81,7 @@ class Loads:
     refused: dict[int, TargetError] = field(default_factory=dict)
 
     def add(self, table: Table, chunk: LoadedChunk) -> None:
-        """Count a chunk of a table, or note that the target refuses it."""
+        """Add the result of one chunk to its table's: count its rows, or note that the target refuses it."""
         self.rows[table.id] = self.rows.get(table.id, 0) + chunk.rows
         if chunk.warning:
             log.warning("%s: %s", table.name, chunk.warning)
@@ -88,13 +89,13 @@ class Loads:
             self.refused.setdefault(table.id, chunk.error)
 
     def raise_refused(self) -> None:
-        """Raise the first refusal, for loads of which all must be there."""
+        """Raise the first refusal, if there is one; for loads of which all must be there."""
         for error in self.refused.values():
             raise error
 
 
 def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
-    """Load chunks of one refresh one after the other, wherever this runs; a chunk that is refused stops no other.
+    """Load chunks of one refresh one after the other, in this process; a refused chunk does not stop the others.
 
     Run twice, each is loaded once. Raises SourceError SRC-170 when the source can't be read, Unreachable or DiskFull
     when the target can't go on, and what `values` of a transformation raises.
@@ -103,7 +104,7 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
 
 
 def finish_shadow(task: FinishTask) -> LoadedChunk:
-    """Give a loaded shadow table its key and statistics; nothing that stands already is done again.
+    """Make the key and the statistics of a loaded shadow table; nothing that exists already is done again.
 
     No rows are loaded here: what comes back is a warning, or the error TGT-121 where the rows take no key.
     """
@@ -111,9 +112,9 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
 
 
 def load_tables(runner: Runner, work: Sequence[Work], finishing: Mapping[int, FinishTask], size: int) -> Loads:
-    """Load every chunk, then give each table its key and statistics: with its rows, where it is a single chunk.
+    """Load every chunk, then make each table's key and statistics: together with its rows, where it is a single chunk.
 
-    finishing: by table id. size: bytes of all chunks. A table that the target refuses keeps no other from its rows.
+    finishing: by table id. size: bytes of all chunks. A table that the target refuses does not stop the others.
     """
     often = Counter(table.id for table, _ in work)
     tasks = [

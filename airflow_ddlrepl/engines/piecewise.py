@@ -1,7 +1,7 @@
-"""Apply a program in pieces, for targets that can't commit rows, schema changes and the position together.
+"""This module applies a program in pieces, for targets that can't commit rows, schema changes and position together.
 
-Rows are committed with the position of their table (or of all tables that they are of, where one commit can hold them),
-and each schema change goes through the ledger. Killed anywhere, the next run goes on from where each table has come to.
+Rows are committed with the position of their table (or of all their tables, where one commit can hold them), and each
+schema change goes through the ledger. After a kill anywhere, the next run goes on from where each table has come to.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from airflow_ddlrepl.model.table_state import TableState
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A target that has come to the end of a program: its position, tables whose state is another one, records.
+    """An arrival says that a target has come to the end of a program: its position, changed table states, records.
 
-    position: before and after. states: by id.
+    position: before and after. states: of the tables whose state is another one now, by id.
     """
 
     position: tuple[Position, Position]
@@ -39,36 +39,37 @@ class Arrival:
 
 
 class PiecewiseTarget(Protocol):
-    """What a target must be able to do to take a program in pieces."""
+    """A piecewise target takes a program in pieces; this is what it must be able to do for that."""
 
     capabilities: Capabilities
 
     @property
     def ledger(self) -> Ledger:
-        """Return where schema changes are noted before they are made."""
+        """Return the ledger, in which schema changes are noted before they are made."""
         ...
 
     def renderer(self) -> Renderer:
-        """Return what writes its DDL."""
+        """Return the renderer, which writes the target's DDL."""
         ...
 
     def merge(self, due: Sequence[StagedSlice], fence: Fence) -> Mapping[str, int]:
-        """Merge slices, in order, and note that their tables have come to the end of them: all or nothing.
+        """Merge slices, in order, and store the end of each as the position of its table: all or nothing.
 
         Returns how many rows, as `Applied.rows` counts them. Raises Fenced LCK-102, TargetError INT-….
         """
         ...
 
     def arrive(self, arrival: Arrival, fence: Fence) -> None:
-        """Move the position to the end of the program: all or nothing. Raises Fenced LCK-102."""
+        """Move the target's position to the end of the program: all or nothing. Raises Fenced LCK-102."""
         ...
 
 
 def apply_in_pieces(
     target: PiecewiseTarget, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
 ) -> Applied:
-    """Bring a target from program.low to program.high; what a killed run has done of it is not in the program any more.
+    """Apply a program in pieces, which brings a target from program.low to program.high.
 
+    What a killed run has done of it is not in the program any more.
     Raises what `engines.target.Target.apply` raises. What came before a refused change stays applied.
     """
     applied = Applied()
@@ -92,13 +93,13 @@ def apply_in_pieces(
 
 
 def _together(steps: Iterable[ProgramStep]) -> Iterator[list[ProgramStep]]:
-    """The steps of one statement of the source, which are done together."""
+    """Yield the steps of each statement of the source as a list; they are done together."""
     for _, group in groupby(steps, key=lambda step: step.key):
         yield list(group)
 
 
 def _merge(target: PiecewiseTarget, due: Sequence[StagedSlice], applied: Applied, fence: Fence) -> None:
-    """Rows of all tables in one commit, or of each table in its own, as the target can."""
+    """Merge the rows of all tables in one commit, or those of each table in its own, as the target can."""
     due = sorted(due, key=lambda one: one.piece.low)
     ids = list(dict.fromkeys(one.piece.table_id for one in due))
     alone = target.capabilities.position_scope == "table"
@@ -111,7 +112,7 @@ def _merge(target: PiecewiseTarget, due: Sequence[StagedSlice], applied: Applied
 def _change(
     target: PiecewiseTarget, steps: Sequence[ProgramStep], records: Sequence[Record], applied: Applied, fence: Fence
 ) -> None:
-    """One statement of the source at the target. A refusal is about the first of its tables that has a plan."""
+    """Run one statement of the source at the target. A refusal is about the first of its tables that has a plan."""
     sql = list(_statements(target.renderer(), steps))
     last = {step.table_id: step.after for step in steps}
     entry = LedgerEntry(
@@ -140,7 +141,7 @@ def _change(
 
 
 def _statements(render: Renderer, steps: Sequence[ProgramStep]) -> Iterator[tuple[ProgramStep, str]]:
-    """What has to be run, each with the step that it is of; what several tables share comes once."""
+    """Yield the SQL to run, each with the step that it is of; what several tables share comes once."""
     shared: set[tuple[str, ...]] = set()
     for step in steps:
         if step.event.kind is EventKind.TRUNCATE and step.before is not None:
@@ -155,12 +156,12 @@ def _statements(render: Renderer, steps: Sequence[ProgramStep]) -> Iterator[tupl
 
 
 def _names(steps: Sequence[ProgramStep]) -> tuple[TableName, ...]:
-    """What the tables are called before and after, each once."""
+    """Return the names of the tables before and after these steps, each once."""
     states = [state for step in steps for state in (step.before, step.after) if state is not None]
     return tuple(dict.fromkeys(state.name for state in states))
 
 
 def _past_snapshots(program: Program) -> dict[int, TableState]:
-    """Tables whose last refresh lies behind now: its snapshot is forgotten."""
+    """Return the states, without their snapshots, of tables whose last refresh lies before the end of the program."""
     found = program.table_states.items()
     return {i: replace(s, snapshot=None) for i, s in found if s.snapshot and s.snapshot.high <= program.high}

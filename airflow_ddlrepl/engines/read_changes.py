@@ -1,4 +1,4 @@
-"""Reads what a stage task needs from the trail: its columns, its transactions, its bucket."""
+"""This module reads the row changes of a stage task from the trail: its columns, its transactions, its bucket."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from airflow_ddlrepl.trail.store import Trail
 
 
 class StageReader:
-    """columns: source names of those wanted. layout: all, in the order of the `absent` bitmap. both: names of those
+    """A stage reader reads the row changes of one stage task from the trail.
+
+    columns: source names of those wanted. layout: all, in the order of the `absent` bitmap. both: names of those
     whose old values are wanted, too.
     """
 
@@ -38,13 +40,13 @@ class StageReader:
         self.layout = layout
 
     def read(self, trail: Trail) -> pa.Table:
-        """The rows of this bucket, in log order."""
+        """Return the row changes of the task's bucket, in log order."""
         if self.task.buckets > 1 and not self._can_split(trail):
             return pa.table({"op": pa.array([], pa.int8())}) if self.task.bucket else self._all(trail)
         return self._all(trail, split=self.task.buckets > 1)
 
     def _can_split(self, trail: Trail) -> bool:
-        """The same answer in every bucket's task: they all see the same rows."""
+        """Return whether the rows may be split by key; each bucket's task finds the same, as all see the same rows."""
         if most_buckets(self.task.table, self.task.files, self.task.buckets, engine(self.task.dsn).types) == 1:
             return False
         names = [key.name for key in self.key]
@@ -83,7 +85,7 @@ class StageReader:
         return ["lsn", "seq", "op", "before", "absent", *(f"a_{n}" for n in names), *(f"b_{n}" for n in old)]
 
     def _with_old_keys(self, batch: pa.Table) -> pa.Table:
-        """Rows of a table whose log tells no old keys (inserts only) get empty ones; without a key, old rows."""
+        """Add empty old keys to rows of a table whose log has none (inserts only); without a key, old rows."""
         for name in self.old:
             if f"b_{name}" not in batch.column_names and f"a_{name}" in batch.column_names:
                 batch = batch.append_column(f"b_{name}", pa.nulls(batch.num_rows, batch[f"a_{name}"].type))

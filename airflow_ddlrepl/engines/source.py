@@ -1,4 +1,4 @@
-"""The port of a source: what the stages ask of a database whose changes they capture, whichever engine it is of."""
+"""This module is the port of a source: what the stages ask of a database whose changes they capture, of any engine."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from airflow_ddlrepl.transform.values import Transform
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What an activation found and did at the source.
+    """An activation is what was found and done at the source when a channel was activated.
 
-    position: from here on the log can be read. changes: what was done, for people; empty when all stood already.
-    is_new: what happened before has to come by a refresh. has_triggers: the log tells of schema changes; else shapes
+    position: from here on the log can be read. changes: what was done, for people; empty when nothing was to do.
+    is_new: what happened before has to come by a refresh. has_triggers: the log has the schema changes; else shapes
     are compared. is_restored: the log could not be read any more, and can be again without a gap: it was retained.
     """
 
@@ -39,9 +39,11 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The catalog at one moment. version: changes with any table's shape. tables: None when the version was expected.
+    """A catalog has the shapes of all tables of a source at one moment.
 
+    version: changes with any table's shape. tables: None when the version was the expected one.
     locked: ids of tables that an open transaction is altering; their shapes are not among `tables`.
+    seen: the transactions whose changes the shapes contain.
     """
 
     version: str
@@ -52,7 +54,10 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that the source lacks. fix: the statement that gives it."""
+    """A problem is something that the source lacks.
+
+    what: in words. fix: the statement that provides it.
+    """
 
     what: str
     fix: str
@@ -60,8 +65,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A table of the channel whose rows are not in the log. since: a position of the log; None: not known.
+    """A table that is left out is a table of the channel whose rows are not in the log.
 
+    since: a position of the log; None: not known.
     is_reloaded: no log can bring it, whatever anybody does but give it a key: it is loaded whole, again and again.
     """
 
@@ -77,7 +83,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class LogWindow:
-    """A part of the log to write into a trail, as files that no manifest names yet.
+    """A log window is a part of the log to write into a trail, as files that no manifest names yet.
 
     trail_url, channel, epoch, token: whose files. tables: their shapes as far as they are known. timeline: of the log,
     as the run began with; 0: any. is_retained: read the log that is retained, not what capture has yet to acknowledge.
@@ -100,9 +106,9 @@ class LogWindow:
 
 @dataclass(frozen=True, slots=True)
 class RowSelection:
-    """What is read of a table: these columns, in this order, of the rows that a condition is true for.
+    """A row selection says what is read of a table: these columns, in this order, of the rows that meet a condition.
 
-    condition: None: all rows. transform: what gives values of them.
+    condition: None: all rows. transform: what computes values of them.
     """
 
     table: Table
@@ -113,7 +119,10 @@ class RowSelection:
 
 @dataclass(frozen=True, slots=True)
 class ArchivePlace:
-    """Where in a trail the rows of a snapshot are kept. folder: relative to the trail of the channel."""
+    """An archive place is where in a trail the rows of a snapshot are stored.
+
+    folder: relative to the trail of the channel.
+    """
 
     trail_url: str = field(repr=False)
     channel: str
@@ -121,7 +130,7 @@ class ArchivePlace:
 
 
 class SourceSnapshot(Protocol):
-    """Rows of some tables as of one moment, readable by several tasks for as long as it is open."""
+    """A source snapshot has the rows of some tables as of one moment; several tasks can read them while it is open."""
 
     @property
     def snapshot(self) -> Visibility:
@@ -139,7 +148,7 @@ class SourceSnapshot(Protocol):
         ...
 
     def chunks(self, selection: RowSelection, most: int) -> Sequence[RowSource]:
-        """Return row sources that give each selected row once, of about `most` bytes each; at least one."""
+        """Return row sources that yield each selected row once, of about `most` bytes each; at least one."""
         ...
 
     def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
@@ -148,7 +157,7 @@ class SourceSnapshot(Protocol):
 
 
 class Membership(Protocol):
-    """Which tables' rows are in the log: for sources that must be told what to log."""
+    """The membership says which tables' rows are in the log, and adds tables at sources that log only chosen ones."""
 
     def published(self) -> set[int]:
         """Return ids of the tables whose rows are in the log."""
@@ -175,23 +184,26 @@ class Membership(Protocol):
         ...
 
     def late(self) -> set[int]:
-        """Return ids of tables whose first rows the log lacks, and that `forget_late` has not been given yet."""
+        """Return ids of tables whose first rows the log lacks, and that `forget_late` has not been called with yet."""
         ...
 
     def has_late(self) -> bool:
-        """Would `publish_late` have anything to do?"""
+        """Is there anything that `publish_late` would do?"""
         ...
 
     def publish_late(self) -> set[int]:
-        """Publish tables that could not be before; return ids of `late`, with those that were published now."""
+        """Publish tables that could not be before; return the ids of `late`, with those that were published now."""
         ...
 
     def forget_late(self, table_ids: Set[int]) -> None:
-        """Take note that these tables wait for a refresh, durably. They may be more than those of `late`."""
+        """Store, durably, that these tables wait for a refresh, so that `late` does not return them any more.
+
+        They may be more than those of `late`.
+        """
         ...
 
     def tend(self) -> dict[int, str]:
-        """Publish new tables that nothing has announced; return what became of each.
+        """Publish new tables that no event has announced; return what was done with each, by id.
 
         "published", "filled" (has rows from before), "tracked" or "left out".
         """
@@ -205,35 +217,38 @@ class Membership(Protocol):
         ...
 
     def feed_id(self) -> int | None:
-        """Return the id of the feed that an administrator made by hand; None where the channel itself keeps it."""
+        """Return the id of the feed that an administrator has made; None where the channel itself manages its feed."""
         ...
 
 
 class RetainedLog(Protocol):
-    """Log that the source retains although it has been captured, so that it can be read once more."""
+    """The retained log is log that a source retains although it is captured, so that it can be read once more."""
 
     def hold(self, since: Position) -> None:
-        """Retain what commits from there on; what is older may go."""
+        """Retain what commits from a position on; the source may forget what is older."""
         ...
 
     def held_from(self) -> Position | None:
-        """Return from where on log is retained; None when it is not."""
+        """Return the position from which on log is retained; None when none is."""
         ...
 
     def release(self) -> None:
-        """Let the source forget what is captured."""
+        """Let the source forget all log that has been captured."""
         ...
 
 
 class SourceCatalog(Protocol):
-    """The tables that a source has, as it knows them now."""
+    """The source's catalog has the tables that the source has now: their names, shapes and sizes."""
 
     def inspect(self, table_ids: Collection[int]) -> list[Table]:
-        """Return the shapes of those of these tables that are there."""
+        """Return the shapes of those of these tables that exist."""
         ...
 
     def inspect_catalog(self, known: str) -> Catalog:
-        """Return every table's shape but of those that an open transaction is altering, unless the version is known."""
+        """Return every table's shape but of those that an open transaction is altering.
+
+        known: a version of the catalog; where it is still that, no shapes are read.
+        """
         ...
 
     def list_tables(self) -> dict[int, TableName]:
@@ -241,15 +256,15 @@ class SourceCatalog(Protocol):
         ...
 
     def with_partitions(self, table_ids: Collection[int]) -> dict[int, TableName]:
-        """Return those of these tables that are there, and the partitions of the partitioned ones, by id."""
+        """Return those of these tables that exist, and the partitions of the partitioned ones, by id."""
         ...
 
     def sizes(self, table_ids: Collection[int]) -> Mapping[int, int]:
-        """Return what the tables take on disk, in bytes; nothing where one of them is locked."""
+        """Return how many bytes each of these tables takes on disk; nothing where one of them is locked."""
         ...
 
     def estimated_rows(self, names: Collection[TableName]) -> Mapping[TableName, int]:
-        """Return what the source's statistics say of these tables; 0 where they say nothing."""
+        """Return how many rows each of these tables has by the source's statistics; 0 where they have no number."""
         ...
 
     def publishes_generated(self) -> bool:
@@ -257,26 +272,26 @@ class SourceCatalog(Protocol):
         ...
 
     def check_condition(self, condition: Condition, table: Table, columns: Sequence[Column]) -> None:
-        """Raises Unsupported ADP-148 when the source can't read a condition that looks at these columns."""
+        """Raise Unsupported ADP-148 unless the source can evaluate a condition that reads these columns."""
         ...
 
 
 class Source(Protocol):
-    """A channel's source. It connects when it is asked something, and `close` ends that."""
+    """A source is the database whose changes a channel captures. It connects at the first question, until `close`."""
 
     @property
     def membership(self) -> Membership:
-        """Which tables' rows are in the log."""
+        """Return the membership: which tables' rows are in the log."""
         ...
 
     @property
     def retained_log(self) -> RetainedLog:
-        """The log that is retained although it is captured."""
+        """Return the log that the source retains although it is captured."""
         ...
 
     @property
     def catalog(self) -> SourceCatalog:
-        """The tables that the source has."""
+        """Return the catalog: the tables that the source has."""
         ...
 
     def describe(self) -> str:
@@ -288,11 +303,14 @@ class Source(Protocol):
         ...
 
     def database(self) -> str:
-        """Return a text that only a connection to this very database and run of its server returns, too."""
+        """Return a text that only a connection to this very database, in this run of its server, returns as well."""
         ...
 
     def server_run(self) -> str:
-        """Return a text that is another one after a restart, a fail-over or a recovery. Raises SourceError SRC-113."""
+        """Return a text that changes with a restart, fail-over or recovery of the server.
+
+        Raises SourceError SRC-113.
+        """
         ...
 
     def lineage(self, server_run: str) -> Lineage:
@@ -300,7 +318,7 @@ class Source(Protocol):
         ...
 
     def clock(self) -> datetime:
-        """Return the moment now, as transactions that commit here are stamped with."""
+        """Return the source's present moment, by the clock that stamps the transactions that commit there."""
         ...
 
     def log_end(self) -> Position:
@@ -308,7 +326,7 @@ class Source(Protocol):
         ...
 
     def stable_end(self) -> Position:
-        """Return a position that every transaction committed before this call lies before, readable at once."""
+        """Return a position, readable at once, that lies after every transaction committed before this call."""
         ...
 
     def has_changes(self, low: Position, high: Position) -> bool:
@@ -316,11 +334,14 @@ class Source(Protocol):
         ...
 
     def require_readable(self, low: Position, feed: int | None) -> None:
-        """Raises SourceError when the log can't be read from there on without loss. feed: as `feed_id` told before."""
+        """Raise SourceError unless the log can be read from a position on without loss.
+
+        feed: as `feed_id` returned it before.
+        """
         ...
 
     def require_log(self, low: Position) -> None:
-        """Raises SourceError SRC-115: the log that was captured is not this server's (any more)."""
+        """Raise SourceError SRC-115 unless the log that was captured up to a position is this server's (still)."""
         ...
 
     def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
@@ -332,36 +353,45 @@ class Source(Protocol):
         ...
 
     def missing_rights(self) -> list[Problem]:
-        """Return what the role lacks for an activation, and for the runs after it."""
+        """Return the rights that the role lacks for an activation, and for the runs after it."""
         ...
 
     def activation_blockers(self, seconds: float) -> list[Problem]:
-        """Return what an activation would wait for, each with how to end it. seconds: open for so long already."""
+        """Return the transactions that an activation would wait for, each with how to end it.
+
+        seconds: only those that have been open for so long already.
+        """
         ...
 
     def activate(self, *, again: bool, low: Position | None) -> Activation:
-        """Prepare the source. A second time: changes nothing.
+        """Prepare the source for the channel. Called a second time, it changes nothing.
 
         again: from a new position, whatever was there. low: where the channel goes on.
         """
         ...
 
     def deactivate(self) -> list[str]:
-        """Remove all that `activate` has made; return it, for people."""
+        """Remove all that `activate` has made; return what was removed, for people."""
         ...
 
     def snapshot(self, table_ids: Sequence[int], timeline: int) -> AbstractContextManager[SourceSnapshot]:
-        """Open a snapshot in which nobody can alter, truncate or drop these tables. timeline: as in LogWindow."""
+        """Open a snapshot during which nobody can alter, truncate or drop these tables.
+
+        timeline: as in LogWindow.
+        """
         ...
 
     def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[RowSource]:
-        """Return the chunks of a table that `SourceSnapshot.archive` has written into a trail. Nothing is asked."""
+        """Return the chunks of a table that `SourceSnapshot.archive` has written into a trail.
+
+        The source itself is not asked.
+        """
         ...
 
     def rows(self, selection: RowSelection) -> RowSource:
-        """Return what gives the selected rows of a whole table, as they are when it is read."""
+        """Return a row source for the selected rows of a whole table, as they are when it is read."""
         ...
 
     def close(self) -> None:
-        """End the connection; the next question opens another one."""
+        """Close the connection; the next question opens another one."""
         ...

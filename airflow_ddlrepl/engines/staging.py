@@ -1,4 +1,4 @@
-"""Staging: one table's rows (or one bucket of them) as a task that may run anywhere, before its target takes them."""
+"""This module has the task that stages one table's rows, or one bucket of them, in any process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROW_BYTES = 512  # a row of more counts as several
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """One table's rows in [low, high) to stage; picklable, its text never shows the location.
+    """A stage task stages one table's rows in [low, high) for its target. It is picklable; its text shows no location.
 
     dsn: of the target. files: of one layout, in log order (`sections`). skip_lsns: commit positions of transactions
     that a refresh already contains.
@@ -31,7 +31,7 @@ class StageTask:
     belong together by id. target_name: of the table to change (a partition's own). bucket, buckets:
     which part of the keys. stage_name: unique per channel, target, table, section and bucket. token: of the run.
     condition: of the rows that the target takes, over `whole`, the source's table with what the target does not have.
-    transform: what gives values of the rows, from those of `whole`.
+    transform: what computes values of the rows, from those of `whole`.
     """
 
     dsn: str = field(repr=False)
@@ -54,7 +54,7 @@ class StageTask:
 
 
 def stage_all(tasks: Sequence[StageTask]) -> list[Any]:
-    """Stage several tasks of one target, wherever this runs; what each returns is what the target's `apply` takes.
+    """Stage several tasks of one target in this process; return for each what the target's `apply` takes.
 
     Raises TargetError INT-… where the target can't take rows, TrailError for damaged files.
     """
@@ -62,10 +62,11 @@ def stage_all(tasks: Sequence[StageTask]) -> list[Any]:
 
 
 def sections(files: Sequence[RowFile], buckets: int = 1) -> list[tuple[RowFile, ...]]:
-    """Files in log order, cut into what is staged and merged one after the other.
+    """Return files of the trail, in log order, as sections that are staged and merged one after the other.
 
-    Each of one layout, and of no more rows than so many buckets may hold in memory. A cut may fall into a transaction:
-    the source went through the state there, too, and nobody sees it at the target before the whole is committed.
+    The files of a section are of one layout, and of no more rows than so many buckets may hold in memory. A section may
+    end inside a transaction: the source went through the state there, too, and nobody sees it at the target before the
+    whole is committed.
     """
     found: list[tuple[RowFile, ...]] = []
     for _, run in groupby(files, layout_of):
@@ -78,12 +79,12 @@ def sections(files: Sequence[RowFile], buckets: int = 1) -> list[tuple[RowFile, 
 
 
 def _load(files: Sequence[RowFile]) -> int:
-    """How many rows they are to who has them in memory."""
+    """Return how many rows the files count as in memory; a large row counts as several."""
     return sum(max(file.rows, file.memory // ROW_BYTES) for file in files)
 
 
 def most_buckets(table: Table, files: Sequence[RowFile], parallelism: int, types: TypeSystem) -> int:
-    """Into how many buckets these rows may be cut by their key; 1 where only all of them together tell what to do.
+    """Return into how many buckets these rows may be split by their key; 1 where they can only be merged all together.
 
     types: of the target, which finds keys equal or not. Under replica identity full it shows when they are read whether
     a key changes, which is rare.
@@ -94,13 +95,16 @@ def most_buckets(table: Table, files: Sequence[RowFile], parallelism: int, types
 
 
 def bucket_count(task: StageTask, parallelism: int) -> int:
-    """Into how many buckets these rows are worth cutting."""
+    """Return into how many buckets it is worth splitting the rows of a task."""
     most = most_buckets(task.table, task.files, parallelism, engine(task.dsn).types)
     return max(1, min(most, _load(task.files) * 2 // ROWS_PER_BUCKET))
 
 
 def groups(tasks: Sequence[StageTask], parallelism: int) -> list[list[int]]:
-    """Which tasks (by place) are worth one connection together: big ones alone, the small ones evenly spread."""
+    """Return which tasks are worth one connection together: each large one alone, the small ones evenly spread.
+
+    A task is named by its place among them.
+    """
     sizes = [_load(task.files) // task.buckets for task in tasks]
     big = [[place] for place, size in enumerate(sizes) if size > ROWS_ALONE]
     small = sorted((place for place, size in enumerate(sizes) if size <= ROWS_ALONE), key=lambda place: -sizes[place])
@@ -109,7 +113,7 @@ def groups(tasks: Sequence[StageTask], parallelism: int) -> list[list[int]]:
 
 
 def buckets_of(task: StageTask, buckets: int) -> list[StageTask]:
-    """The same work as that many tasks."""
+    """Return a task split into this many tasks, one for each bucket."""
     return [
         replace(
             task, bucket=i, buckets=buckets, stage_name=f"{task.stage_name}_{i}" if buckets > 1 else task.stage_name
@@ -119,5 +123,5 @@ def buckets_of(task: StageTask, buckets: int) -> list[StageTask]:
 
 
 def layout_of(file: RowFile) -> tuple[object, ...]:
-    """Return what tells whether two files of the trail have the same columns."""
+    """Return a value that is equal for two files of the trail if they have the same columns."""
     return file.identity, tuple((c.name, c.encoding, c.is_key) for c in file.columns)

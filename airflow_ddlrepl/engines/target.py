@@ -1,4 +1,4 @@
-"""The port of a target: what the stages ask of a database that changes go to, whatever its engine is."""
+"""This module is the port of a target: what the stages ask of a database that changes go to, of any engine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from airflow_ddlrepl.ports.types import TypeSystem
 
 
 class ServerFacts(Protocol):
-    """What stands at a server right now; each question is asked once."""
+    """Server facts are what exists at a target's server now: types, tables, rows. Each is queried once."""
 
     @property
     def version(self) -> int:
@@ -41,7 +41,7 @@ class ServerFacts(Protocol):
 
     @property
     def type_system(self) -> TypeSystem:
-        """Return what types do to values there."""
+        """Return the type system of the server: what its types do to values."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class ServerFacts(Protocol):
         ...
 
     def types(self, names: Collection[TableName]) -> frozenset[TableName]:
-        """Return those of the names that a type has there."""
+        """Return those of these names under which a type exists."""
         ...
 
     def has_rows(self, name: TableName) -> bool:
@@ -63,11 +63,11 @@ class ServerFacts(Protocol):
 
 
 class Loader(Protocol):
-    """One refresh at a target: tables are loaded as shadows that nobody sees, and put in their places one by one."""
+    """A loader loads tables at a target for one refresh: it fills shadow tables, then puts each into its place."""
 
     @property
     def facts(self) -> ServerFacts:
-        """Return what stands at the target."""
+        """Return the server facts: what exists at the target now."""
         ...
 
     def shadow(self, table_id: int) -> TableName:
@@ -75,18 +75,18 @@ class Loader(Protocol):
         ...
 
     def place_parent(self, state: TableState, stood: Table | None, fence: Fence) -> None:
-        """Create a partitioned table, which holds no rows, or give the one that stands its columns.
+        """Create a partitioned table, which holds no rows, or change the columns of the one that exists.
 
         stood: the shape that the channel gave it, if it did. Raises CannotAdapt ADP-107 or ADP-131, Fenced LCK-102.
         """
         ...
 
     def renew_types(self, statements: Sequence[str]) -> None:
-        """Run what brings the target's types up to date: all of it, or nothing."""
+        """Run the statements that bring the target's types up to date: all of them, or nothing."""
         ...
 
     def make_shadow(self, shape: Table, shadow: TableName) -> None:
-        """Create an empty table of the wanted shape, without its key, and the types that it needs."""
+        """Create an empty shadow table of the wanted shape, without its key, and the types that it needs."""
         ...
 
     def finishing(self, shape: Table, shadow: TableName) -> tuple[str, ...]:
@@ -96,46 +96,50 @@ class Loader(Protocol):
     def removing_unlike(
         self, shadow: TableName, condition: Part, here: Mapping[str, tuple[Column, Column]]
     ) -> tuple[str, ...]:
-        """Return the statements that remove the rows which the condition is not true for.
+        """Return the statements that remove from a shadow table the rows for which the condition is not true.
 
         here: the source's column and the one that holds its values, by the source's name.
         """
         ...
 
     def sizes(self, names: Mapping[int, TableName]) -> dict[int, int]:
-        """Return how many bytes tables take, by the same key."""
+        """Return how many bytes each of these tables takes, by the same key."""
         ...
 
     def chunks(self, place: TableName, selection: RowSelection, most: int) -> Sequence[RowSource]:
-        """Return row sources over a table of ours that holds the source's rows, as `SourceSnapshot.chunks` does."""
+        """Return row sources over one of our tables that holds the source's rows, of about `most` bytes each.
+
+        They yield each selected row once, as those of `SourceSnapshot.chunks` do.
+        """
         ...
 
     def drop(self, names: Collection[TableName]) -> None:
-        """Remove these tables of ours."""
+        """Drop tables that this package has made."""
         ...
 
     def put_in_place(self, placing: Placing, fence: Fence) -> str:
-        """Make a loaded shadow the table, or its rows the table's, and say which; all or nothing.
+        """Make a loaded shadow the table, or copy its rows into the table; return which of the two was done.
 
+        All or nothing.
         Raises CannotAdapt ADP-104, ADP-131 or ADP-140, Fenced LCK-102, TargetError TGT-110.
         """
         ...
 
     def end(self) -> None:
-        """Forget what tells of chunks of shadow tables that are gone, or that have become tables."""
+        """Delete the notes about loaded chunks of shadow tables that are gone or have become tables."""
         ...
 
 
 class Obstacles(Protocol):
-    """What stands under the names that a rewind needs, and is not known to be an earlier rewind's."""
+    """Obstacles are the objects under the names that a rewind needs that are not known to be an earlier rewind's."""
 
     @property
     def found(self) -> tuple[tuple[str, TableName], ...]:
-        """Return the kind and the name of each."""
+        """Return the kind and the name of each obstacle."""
         ...
 
     def error(self) -> DdlReplError:
-        """Return CannotAdapt REW-105 with what to do about them."""
+        """Return the error CannotAdapt REW-105, which says what to do about the obstacles."""
         ...
 
 
@@ -144,10 +148,16 @@ Names = tuple[set[TableName], set[TableName]]
 
 
 class RewindArea(Protocol):
-    """The place that a rewind builds tables in: what is built there is removed again, and nothing of anybody else's."""
+    """A rewind area is where a rewind builds tables, and removes them again.
+
+    It removes nothing of anybody else's.
+    """
 
     def obstacles(self, names: Names, ours: Collection[TableName]) -> Obstacles:
-        """Return what a rewind would find under its names and may not remove. ours: tables that it removes first."""
+        """Return the objects that a rewind would find under its names and may not remove.
+
+        ours: tables that it removes first.
+        """
         ...
 
     def begin(
@@ -155,30 +165,31 @@ class RewindArea(Protocol):
     ) -> None:
         """Remove what an earlier rewind built, reserve the names, and begin at `low` with tables that wait for loads.
 
-        found: how the place stands. Raises CannotAdapt REW-104 or REW-105 with nothing changed.
+        found: the state that the area has now. Raises CannotAdapt REW-104 or REW-105 with nothing changed.
         """
         ...
 
     def reserve(self, names: Names, fence: Fence) -> None:
-        """Make these names the rewind's. Raises CannotAdapt REW-105 when something else stands under one."""
+        """Reserve these names for the rewind. Raises CannotAdapt REW-105 when another object has one of them."""
         ...
 
     def finish(self, made_as: str, at: Position, gone: Mapping[int, TableState], fence: Fence) -> None:
-        """Remove the tables that are not wanted at the end, and note how and up to where the others were made."""
+        """Remove the tables that are not wanted at the end, and store how and up to where the others were made."""
         ...
 
     def finished(self, made_as: str) -> Position | None:
-        """Return up to where a rewind that was made so has come; None: there is none, or it was not finished."""
+        """Return the position up to which a finished rewind made in this way has come; None: there is no such one."""
         ...
 
     def free(self, fence: Fence) -> None:
-        """Give up the names that the rewind has not used."""
+        """Give up the names that the rewind has reserved and not used."""
         ...
 
 
 class Target(Protocol):
-    """A database that changes go to, bound to the name under which it keeps the channel's state; `close` ends it.
+    """A target is a database that changes go to, bound to the name under which the channel's state is stored there.
 
+    `close` ends it.
     location: with which tasks that run elsewhere open it again; never for showing.
     """
 
@@ -187,44 +198,50 @@ class Target(Protocol):
 
     @property
     def rewind_area(self) -> RewindArea:
-        """Return the place that a rewind builds tables in."""
+        """Return the area in which a rewind builds tables."""
         ...
 
     @property
     def is_closed(self) -> bool:
-        """Has its connection come to an end? Then it has to be opened anew."""
+        """Has its connection come to an end? Then the target has to be opened again."""
         ...
 
     def database(self) -> str:
-        """Return what tells the database, and the run of the server that answers, from every other."""
+        """Return a text that only a connection to this very database, in this run of its server, returns as well."""
         ...
 
     def facts(self) -> ServerFacts:
-        """Return what stands there now."""
+        """Return the server facts: what exists there now."""
         ...
 
     def facts_when_emptied(self) -> ServerFacts:
-        """Return what will stand there when all tables are removed."""
+        """Return the server facts as they will be when all tables are removed."""
         ...
 
     def renderer(self) -> Renderer:
-        """Return what writes its DDL."""
+        """Return the renderer, which writes the target's DDL."""
         ...
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
-        """Raise Unsupported ADP-148 where the server would not take the condition. No row is looked at."""
+        """Raise Unsupported ADP-148 unless the server takes the condition. No row is read."""
         ...
 
     def position(self, holder: str = "") -> TargetPosition | None:
-        """Return where it stands; None when it was never prepared. holder: another one that may have been here."""
+        """Return the target's position; None when it was never prepared.
+
+        holder: another name, under which state may be stored here.
+        """
         ...
 
     def find_state(self) -> TargetState | None:
-        """Return what it knows of the channel; None when it was never prepared for it."""
+        """Return the state that the target has of the channel; None when it was never prepared for it."""
         ...
 
     def state(self) -> TargetState:
-        """Return what it knows of the channel. Raises TargetError TGT-101 when it was never prepared for it."""
+        """Return the state that the target has of the channel.
+
+        Raises TargetError TGT-101 when it was never prepared.
+        """
         ...
 
     def has_loaded(self) -> bool:
@@ -232,33 +249,36 @@ class Target(Protocol):
         ...
 
     def is_waiting(self) -> bool:
-        """Does a table of the channel wait here for a refresh?"""
+        """Is there a table of the channel that waits here for a refresh?"""
         ...
 
     def prepare(self, token: int) -> None:
-        """End what earlier runs have open, and create what it keeps its state in, where that is not there.
+        """End the sessions of earlier runs, and create the tables for the target's state, where they do not exist.
 
-        Raises TargetError TGT-102 without the right to, TGT-104 when somebody else has made it.
+        Raises TargetError TGT-102 without the right to, TGT-104 when somebody else has made them.
         """
         ...
 
     def take_over(self, at: Position, fence: Fence) -> None:
-        """Begin again at this position, whoever was here before: the channel's repository was made anew."""
+        """Begin again at this position, whatever state the target has.
+
+        For a channel whose repository was made again.
+        """
         ...
 
     def claim(self, fence: Fence) -> None:
-        """Keep every earlier run of the channel from writing here: what it has open is undone, or done to its end.
+        """Stop every earlier run of the channel from writing here: its open changes are rolled back, or finished.
 
         Raises Fenced LCK-102 when a newer run has been here, TargetError TGT-101 when it knows no such channel.
         """
         ...
 
     def change_state(self, change: StateChange, fence: Fence) -> None:
-        """Write a change of its state, all or nothing. Raises Fenced LCK-102 when another run has been here."""
+        """Write a change of the state, all or nothing. Raises Fenced LCK-102 when another run has been here."""
         ...
 
     def sweep(self, token: int) -> None:
-        """Remove the temporary tables that runs before the one of this token have left."""
+        """Remove the temporary tables that earlier runs than the one of this token have left."""
         ...
 
     def staging_name(self, token: int, name: str) -> str:
@@ -268,10 +288,10 @@ class Target(Protocol):
     def apply(
         self, program: Program, staged: Sequence[StagedSlice], records: Sequence[RecordAt], fence: Fence
     ) -> Applied:
-        """Apply everything and move the position from program.low to program.high.
+        """Apply a program: its rows, schema changes and records; move the position from program.low to program.high.
 
         All or nothing where DDL is transactional; else in pieces, each with the position of its tables: what a killed
-        run has begun is ended by `claim`, and `state` tells how far each table has come.
+        run has begun is ended by `claim`, and `state` says how far each table has come.
         records: left for the repository. Raises Fenced LCK-102 when another run moved the target, TargetError INT-…
         when rows do not fit, AlterRefused ADP-130 when it refuses a statement, TGT-110 when a lock can't be had.
         """
@@ -282,21 +302,24 @@ class Target(Protocol):
         ...
 
     def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[SourceSnapshot]:
-        """Export a snapshot of these tables of ours, to read them as a source's."""
+        """Export a snapshot of these tables of the channel's here, to read them as those of a source are read."""
         ...
 
     def outbox(self) -> list[tuple[int, Record]]:
-        """Return what is to be recorded, oldest first, with the numbers that `acknowledge` takes."""
+        """Return the records that the repository has yet to take, oldest first.
+
+        Each comes with the number that `acknowledge` takes.
+        """
         ...
 
     def acknowledge(self, numbers: Iterable[int]) -> None:
-        """Forget records that the repository has."""
+        """Forget records that the repository has taken, by their numbers."""
         ...
 
     def forget(self) -> None:
-        """Remove the channel's state; the tables stay."""
+        """Remove the channel's state; its tables stay."""
         ...
 
     def close(self) -> None:
-        """End its connection."""
+        """Close the target's connection."""
         ...

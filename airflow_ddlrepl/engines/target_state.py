@@ -1,4 +1,4 @@
-"""What a target knows and does, as values: where it stands, how that is to change, what a program has done."""
+"""This module has what a target knows and does, as values: its position, how that changes, what a program has done."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ TRUNCATED = "no_truncate: the source's table was truncated, and the rows at the 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a kind of target can do, as far as the stages act upon it.
+    """The capabilities of a kind of target say what it can do, as far as the stages act upon it.
 
-    transactional_ddl: schema changes, rows and the position are committed together; where not, the ledger has to say
+    transactional_ddl: schema changes, rows and the position are committed together; where not, the ledger has to store
     before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
     whole target, or does each table have its own?
     """
@@ -39,7 +39,10 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Who writes: the epoch that the channel is in, and the token of the run's lock. A target refuses an older run."""
+    """A fence says who writes: the epoch that the channel is in, and the token of the run's lock.
+
+    A target refuses the writes of an older run.
+    """
 
     epoch: int
     token: int
@@ -47,7 +50,10 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class TargetPosition:
-    """Where a target stands: everything that commits before lsn is applied, of an epoch, by the run of a token."""
+    """A target's position says up to where the log is applied: everything that commits before `lsn` is.
+
+    epoch, token: of the run that has written it.
+    """
 
     lsn: Position
     epoch: int
@@ -56,10 +62,11 @@ class TargetPosition:
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """lsn: everything that commits before it is applied. table_states: the channel's tables here, by source id.
+    """A target's state is what it knows of a channel: its position, and the state of each table of the channel.
 
+    lsn: everything that commits before it is applied. table_states: the channel's tables here, by source id.
     table_positions: by source id, of the tables that have more of the log than that: everything before it is applied to
-    them, and `table_states` has them as they stand there. A table that the log has dropped meanwhile is among them.
+    them, and `table_states` has them as they are there. A table that the log has dropped meanwhile is among them.
     """
 
     lsn: Position
@@ -71,9 +78,9 @@ class TargetState:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A target's position is to be `to`.
+    """A move changes a target's position to `to`.
 
-    since: where the target stands now, which nobody else may have changed; None: it has no position yet. restarts: the
+    since: where the target is now, which nobody else may have changed; None: it has no position yet. restarts: the
     channel begins again there, whatever was applied; records that were not read yet are forgotten.
     """
 
@@ -84,9 +91,9 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """What is written of a target's state in one transaction.
+    """A state change is what is written of a target's state in one transaction.
 
-    move: of its position; None: it stays. statements: run first. states: tables as they stand now, by id. gone: ids of
+    move: of its position; None: it stays. statements: run first. states: tables as they are now, by id. gone: ids of
     those that it has no more. records: for the repository.
     """
 
@@ -99,7 +106,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class RecordAt:
-    """A record for the repository, and the place in the log at which it becomes true: with what is applied there."""
+    """A record for the repository comes with the place in the log at which it becomes true: what is applied there."""
 
     key: LogKey
     record: Record
@@ -107,7 +114,10 @@ class RecordAt:
 
 @dataclass
 class StagedSlice:
-    """A slice of a program with what was staged of it: sections in order, each a list of what one task returned."""
+    """A staged slice is a slice of a program together with what was staged of it.
+
+    sections: by number, in order, each a list of what one task returned.
+    """
 
     piece: Slice
     sections: dict[int, list[Any]]
@@ -115,8 +125,9 @@ class StagedSlice:
 
 @dataclass
 class Applied:
-    """What a program did: rows by kind, changes by kind, statements run, warnings; notes: what each change means.
+    """This value says what applying a program has done: rows, changes, statements and warnings.
 
+    rows, changes: how many, by kind. statements: how many were run. notes: what each change means.
     discarded: changes that the target does not take, by table and reason. executed: what was run for schema changes.
     """
 
@@ -129,7 +140,7 @@ class Applied:
     executed: list[Executed] = field(default_factory=list)
 
     def count(self, step: ProgramStep) -> None:
-        """Count what a step that was done has changed, with its notes and warnings."""
+        """Count what a finished step has changed, and add its notes and warnings."""
         if step.event.kind is EventKind.NO_TRUNCATE and step.before is not None:
             self.warnings.append(f"{step.before.name}: {TRUNCATED}")
         if step.event.kind is EventKind.TRUNCATE and step.before is not None:
@@ -144,9 +155,9 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """A loaded shadow table that is to become a target's table.
+    """A placing says how a loaded shadow table is to become a target's table.
 
-    state: as the table stands afterwards. rows: how many were loaded. previous: the table's name at the target before,
+    state: the table's state afterwards. rows: how many were loaded. previous: the table's name at the target before,
     if it is there. keeps: columns that the source does not have: rows that stay, by key, keep their values there.
     stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
     """
@@ -161,7 +172,10 @@ class Placing:
 
 
 def forgotten(target: str, channel: str) -> TargetError:
-    """Return the error for a target that knows nothing of the channel although it should. target: how it is named."""
+    """Return the error for a target that knows nothing of the channel although it should.
+
+    target: how the message names it.
+    """
     return TargetError(
         f"{target} has no state of channel {channel}",
         code="TGT-101",

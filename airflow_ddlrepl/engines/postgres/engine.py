@@ -1,4 +1,4 @@
-"""PostgreSQL as an engine: what opens a source or a target, each part imported when it is asked for."""
+"""This module is PostgreSQL as an engine: it opens sources and targets, and imports each part when it is needed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PostgresEngine(Engine):
-    """What the stages may ask of PostgreSQL, as `engines.Engine` says."""
+    """The PostgreSQL engine does for PostgreSQL databases what `engines.Engine` documents."""
 
     @property
     def positions(self) -> LsnPositions:

@@ -1,4 +1,4 @@
-"""A PostgreSQL database as a target: the port of `engines.target`, bound to the channel's name there."""
+"""This module is a PostgreSQL database as a target: the port of `engines.target`, bound to a channel's name there."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ JOIN unnest(%s::text[], %s::text[]) w(s, t) ON n.nspname = w.s AND c.relname = w
 
 @dataclass
 class PostgresTarget(Target):
-    """One channel's tables and state in a database. connection: for looking, in autocommit mode.
+    """A PostgreSQL target has one channel's tables and state in one database.
 
-    holder: under which name the state is kept. lock_timeout: seconds that one try waits for one lock.
+    connection: for queries, in autocommit mode.
+    holder: under which name the state is stored. lock_timeout: seconds that one try waits for one lock.
     """
 
     location: str = field(repr=False)
@@ -62,7 +63,10 @@ class PostgresTarget(Target):
 
     @classmethod
     def open(cls, location: str, holder: str, lock_timeout: float, seconds: int | None = None) -> PostgresTarget:
-        """Connect. seconds: that the server has to answer, whatever the location says. Raises what `session` raises."""
+        """Connect to a target and return it.
+
+        seconds: how long the server has to answer, whatever the location says. Raises what `session` raises.
+        """
         return cls(location, holder, lock_timeout, session(location, limit=seconds))
 
     @property
@@ -159,7 +163,10 @@ class PostgresTarget(Target):
 
     @contextmanager
     def writing(self, token: int) -> Iterator[Connection[Any]]:
-        """A session that changes tables: none of its statements waits for a lock for long, and `claim` ends it."""
+        """Open a session that changes tables.
+
+        No statement waits long for a lock, and `claim` of a later run ends it.
+        """
         with session(self.location, application_name=session_name("refresh", self.holder, token)) as connection:
             limit(connection, self.lock_timeout)
             yield connection
@@ -186,12 +193,12 @@ class PostgresTarget(Target):
         self.connection.close()
 
     def patiently(self, work: Callable[[], None], connection: Connection[Any]) -> None:
-        """Do the work of a transaction of `connection`; again where a lock can't be had. Raises TargetError TGT-110."""
+        """Run a transaction of `connection`; again while a lock can't be had. Raises TargetError TGT-110 in the end."""
         patiently(work, connection, self.location)
 
 
 def _move(cursor: Any, holder: str, move: Move | None, fence: Fence) -> None:
-    """Put the position where it is to be, in the open transaction; its row stays locked to the end."""
+    """Move the position in the open transaction, as a move says; its row stays locked to the end."""
     if move is None:
         state.hold(cursor, holder, epoch=fence.epoch, token=fence.token)
     elif move.since is None:
@@ -205,10 +212,10 @@ def _move(cursor: Any, holder: str, move: Move | None, fence: Fence) -> None:
 
 
 def _staging_stem(holder: str) -> str:
-    """How the names of a channel's staging tables begin."""
+    """Return how the names of a channel's staging tables begin."""
     return f"s_{hashlib.sha256(holder.encode()).hexdigest()[:8]}_"
 
 
 def _shadow_stem(holder: str) -> str:
-    """How the names of a channel's shadow tables begin."""
+    """Return how the names of a channel's shadow tables begin."""
     return f"r_{hashlib.sha256(holder.encode()).hexdigest()[:12]}_"
