@@ -303,6 +303,8 @@ def test_two_revisions_are_compared(run: Run, file: Path, monkeypatch: pytest.Mo
         outcome = run("revisions", file, "--table", "public.u", "--diff", wrong)
         assert (outcome.code, code in outcome.err) == (Exit.USAGE, True)
     assert "CFG-114" in run("revisions", file, "--table", "public.t", "--diff", "0..1").err
+    file.write_text(CHANNEL.replace("postgresql://app:geheim@127.0.0.1:1/shop", "known_elsewhere"))
+    assert run("revisions", file, "--table", "public.u", "--diff", "0..1").out.splitlines() == lines
     monkeypatch.setattr(terminal, "_is_coloured", lambda: True)
     assert "\x1b[32m+   remark text\x1b[0m" in run("revisions", file, "--table", "public.u", "--diff", "0..1").out
 
