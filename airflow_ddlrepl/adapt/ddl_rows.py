@@ -1,4 +1,4 @@
-"""Which row of HVR's table of DDL statements a change belongs to."""
+"""HVR lists DDL statements in a table; this module finds the row of that table for a schema change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _EXTENT = {Extent.WIDEN: Ddl.WIDEN_COLUMN, Extent.NARROW: Ddl.NARROW_COLUMN, Ext
 
 
 def row_of(change: SchemaChange) -> Ddl | None:
-    """None: the table has no such row (a default, a collation, what only PostgreSQL knows)."""
+    """Return the row of HVR's table of DDL statements that describes a schema change.
+
+    None: that table has no such row (for a change of a default or collation, and for what only PostgreSQL knows).
+    """
     if isinstance(change, AddColumn):
         return Ddl.ADD_COLUMN_DEFAULT if has_default(change.column) else Ddl.ADD_COLUMN
     if isinstance(change, ChangeType):
@@ -39,5 +42,5 @@ def row_of(change: SchemaChange) -> Ddl | None:
 
 
 def has_default(column: Column) -> bool:
-    """Did rows that stand, or will new ones, get a value from the column's definition?"""
+    """Did existing rows, or will new ones, get a value from the column's definition?"""
     return not column.generated and (column.default is not None or column.missing is not None)

@@ -1,4 +1,4 @@
-"""A plan for one table at one target: a value that can be read, approved, stored and run."""
+"""A plan says what one target does about one changed table: a value that can be read, approved, stored and run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from airflow_ddlrepl.model.table import Table
 
 
 class StepKind(StrEnum):
-    """sql: run it. refresh: reload the table. control: stop here for a person. warn: say it. refuse: can't be done."""
+    """A step's kind says what is done.
+
+    sql: run statements. refresh: reload the table. control: stop here until a person has acted. warn: log a warning.
+    refuse: report that the change can't be made.
+    """
 
     SQL = "sql"
     REFRESH = "refresh"
@@ -22,7 +26,7 @@ class StepKind(StrEnum):
 
 
 class Omission(StrEnum):
-    """What the target goes without where a warning is all that a change gets.
+    """An omission says what the target does without when a change leads to a warning only.
 
     ROWS: a policy says WARNING, so rows may differ from the source's. CHANGE: the target's rules discard the change.
     """
@@ -34,11 +38,11 @@ class Omission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step. why: the change or reason, for people. policy: who decided, e.g. "on_enroll_break=REFRESH".
+    """A step is one thing that a plan does. why: the change or reason, for people.
 
-    own_transaction: must be committed before the rest (a new enum label). shared: other tables' plans for the
-    same DDL may hold the same step; run equal ones once. replaces: it ends with another table in the place of this one.
-    omits: what the target goes without.
+    policy: who decided, e.g. "on_enroll_break=REFRESH". own_transaction: must be committed before the rest (a new enum
+    label). shared: other tables' plans for the same DDL may hold the same step; run equal ones once. replaces: when it
+    ends, another table is in the place of this one. omits: what the target does without.
     """
 
     kind: StepKind
@@ -53,13 +57,13 @@ class Step:
     omits: Omission = Omission.NOTHING
 
     def to_json(self) -> dict[str, Any]:
-        """For `ddlrepl plan --json`."""
+        """Return the step as a JSON object for `ddlrepl plan --json`, without `omits`."""
         return {name: value for name, value in asdict(self).items() if name != "omits"}
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """A statement that a target has run for a schema change. table: at the source. at: the change's log position."""
+    """A target ran this statement for a schema change. table: at the source. at: the change's log position."""
 
     table: str
     at: str
@@ -69,8 +73,9 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a replayed text must have made of the target's table; None: it is gone. free: columns whose default there
-    is the target's own. before: names of the columns that the channel has given it; others are people's.
+    """An expected shape is what a replayed text must have made of the target's table; None: the table is gone.
+     free: columns whose default at the target may differ from the shape's. before: names of the columns that the
+    target's table had by the channel before the text ran; any other column that is found there was added by people.
     """
 
     shape: Table | None
@@ -80,14 +85,14 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """What has to happen to one target table because its source table changed.
+    """A table's plan is what has to happen to one target table because its source table changed.
 
     name: at the source. target: name at the target afterwards. changes: what was found, as text. shape: of the
     target table afterwards, columns with the source's ids; None when the table is dropped there.
-    is_removed: the target table is dropped. is_orphaned: dropped at the source, kept at the target. until_refresh: the
-    shape that stands until the refresh brings `shape`, when that is another one. properties: what the channel file
-    says of the table at the target (`Channel.properties_at`). expected: the source's text runs, and must lead to this.
-    left_at_source: those of the hazards that a run of the source's text would not have.
+    is_removed: the target table is dropped. is_orphaned: dropped at the source, left at the target. until_refresh: the
+    shape that the table has until the refresh brings `shape`, when that is another one. properties: the channel file's
+    settings for the table at the target (`Channel.properties_at`). expected: the source's text runs, and must lead to
+    this. left_at_source: those of the hazards that a run of the source's text would not have.
     """
 
     name: TableName
@@ -111,33 +116,33 @@ class TablePlan:
 
     @property
     def stops(self) -> bool:
-        """A person has to act before anything of this plan runs."""
+        """Must a person act before anything of this plan runs?"""
         return any(s.kind in (StepKind.CONTROL, StepKind.REFUSE) for s in self.steps)
 
     @property
     def changes_anything(self) -> bool:
-        """False: nothing changed; the plan is empty."""
+        """Does the plan have a change or a step?"""
         return bool(self.changes or self.steps)
 
     @property
     def sql(self) -> tuple[str, ...]:
-        """All statements in order."""
+        """Return all SQL statements of the plan, in the order in which they run."""
         return tuple(statement for s in self.steps for statement in s.sql)
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The policies that decided."""
+        """Return the policies that decided the plan's steps, each once."""
         return tuple(dict.fromkeys(s.policy for s in self.steps if s.policy))
 
     def refusal(self, at: object = None) -> CannotAdapt | None:
-        """The first refused step as an error."""
+        """Return the first refused step as an error at log position `at`; None: no step is refused."""
         for step in self.steps:
             if step.kind is StepKind.REFUSE:
                 return CannotAdapt(step.why, code=step.code, table=self.name, at=at, hint=step.hint)
         return None
 
     def to_json(self) -> dict[str, Any]:
-        """For `ddlrepl plan --json`; the shape is left out."""
+        """Return the plan as a JSON object for `ddlrepl plan --json`; the shape is left out."""
         return {
             "table": str(self.name),
             "target": str(self.target),

@@ -1,4 +1,4 @@
-"""Which policies hold for one table at one target."""
+"""A policy says what a schema change does to one table at one target; the channel file's actions decide it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What happens to one table at one target. The defaults are our own: the target equals the source.
-
-    defaults: HVR also refreshes after a rename, a narrowing and a change of a table without key, and
-    leaves column defaults to the target. adapts: the target's table follows the source's; with HVR's defaults it does
-    where both sides have an action for it, and where the target's rules don't discard the change (discarded: which).
+    """A policy says what happens to one table at one target. By our own defaults the target equals the source.
+     defaults: HVR also refreshes after a rename, a narrowing and a change of a table without key, and leaves column
+    defaults to the target. adapts: the target's table follows the source's; with HVR's defaults it does where both
+    sides have an action for it, and where the target's rules don't discard the change (discarded: why they do).
     refresh: how a refresh that a schema change implies is done. replays: the text of the source's statement runs
     (`replay_ddl`), there are no other policies then.
     """
@@ -45,16 +44,16 @@ class Policy:
 
     @property
     def is_hvr(self) -> bool:
-        """Do HVR's defaults hold?"""
+        """Do HVR's defaults apply?"""
         return self.defaults is Defaults.HVR
 
     @property
     def keeps_old_rows(self) -> bool:
-        """Do rows that the source does not have stay where a refresh comes?"""
+        """Does a refresh leave rows at the target that the source does not have?"""
         return Difference.DELETE in self.refresh.mask
 
     def after_approval(self) -> Policy:
-        """The same when a person has looked at a breakpoint and removed it: go on, refresh nothing."""
+        """Return the policy that applies once a person has removed a breakpoint: go on, warn, refresh nothing."""
         enroll, add, fail = self.on_enroll_break, self.on_add_column_with_default, self.on_preserve_alter_table_fail
         return replace(
             self,
@@ -69,13 +68,13 @@ class Policy:
 
 
 REPLAYED = Policy(on_drop_table=OnDropTable.DROP_FROM_CHANNEL_AND_TARGET, replays=True)
-"""Of tables in `replay_ddl`."""
+"""The policy of the tables in `replay_ddl`."""
 
 
 def policy_at(channel: Channel, target: str, name: TableName, before: TableName | None = None) -> Policy:
-    """The policies of a table (named as at the source) at one target or replay of the channel; its rules come first.
+    """Return the policy of a table (named as at the source) at one target or replay; the channel's rules come first.
 
-    before: what a statement found the table called; rules and `replay_ddl` go by that.
+    before: the table's name before the statement that changes it; rules and `replay_ddl` go by that.
     """
     policy = policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
     policy = REPLAYED if channel.replays_text(before or name) else policy
@@ -89,10 +88,10 @@ def policy_for(
     source_actions: Sequence[AdaptAction] = (),
     defaults: Defaults = Defaults.OWN,
 ) -> Policy:
-    """The policies of a table (named as at the source) at one target: the first action that says it decides.
+    """Return the policy of a table (named as at the source) at one target; the first action with a setting decides it.
 
     target_actions, source_actions: `Channel.target_actions(name)`, `Channel.source_actions()`; on_drop_table
-    is read at the source, the others at the target.
+    is read at the source first, then at the target, the others at the target.
     """
     hvr = defaults is Defaults.HVR
     empty, fill = OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT, OnAddColumnWithDefault.FILL

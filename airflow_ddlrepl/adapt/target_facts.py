@@ -1,4 +1,4 @@
-"""What the planner must know of a target, and what it needs from the target's engine."""
+"""These types hold what the planner must know of a target, and what it needs from the target's engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_ddlrepl.ports.types import TypeSystem
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What the target's server said to the ALTER when it was tried. by_rows: rows that stand there are against it."""
+    """A refusal is the target server's error for an ALTER that was tried. by_rows: rows in the table caused it."""
 
     why: str
     by_rows: bool
@@ -22,15 +22,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """One table's place at one target.
+    """The facts of a target are what one table's plan must know of it.
 
     type_system: what types do to values there. name_before, name_after: the target's name of the table before and after
     the change; None: as the shape says.
-    server_version: major. extensions: installed there. existing: what stands under name_before (a new table:
-    under name_after), as inspected there. occupant: what stands under name_after when that is another table.
+    server_version: major. extensions: installed there. existing: the table under name_before (for a new table:
+    under name_after), as inspected there. occupant: the table under name_after when that is another table.
     is_orphaned: occupant belongs to the channel, its source was dropped. is_renamed: occupant belongs to the channel,
-    and the source must have given it another name before, which the log does not tell yet. types: user-defined types of
-    the channel's other tables as they stand there; None: not known, then one that stands is taken for the right one.
+    and the source must have renamed it before, in a part of the log that was not read yet. types: user-defined types of
+    the channel's other tables as they are there; None: not known, then one that exists is taken for the right one.
     parent: the target's name of the partitioned table this one is a partition of; has_parent: is it replicated
     at all. parent_shape: that table's shape after the change; parent_before: the source's before it.
     publishes_generated: the log carries values of generated columns. is_pending: the table waits for a refresh that
@@ -58,8 +58,9 @@ class TargetFacts:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Names without a schema that a statement's text says, and what they have to mean at the target; schemas that
-    have to stand there.
+    """An `About` lists the names without a schema in a statement's text, with what each must mean at the target.
+
+    schemas: those that must exist there before the text runs.
     """
 
     tables: tuple[tuple[str, TableName], ...] = ()
@@ -68,7 +69,7 @@ class About:
 
 
 class Renderer(Protocol):
-    """An engine's DDL: the exact SQL of a change."""
+    """An engine's renderer writes the exact SQL of a schema change."""
 
     @property
     def engine(self) -> str:
@@ -76,29 +77,32 @@ class Renderer(Protocol):
         ...
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
-        """before: the shape at the target just before. Raises Unsupported ADP-110 for a kind without a row."""
+        """Return the SQL statements that make a change. before: the shape at the target just before.
+
+        Raises Unsupported ADP-110 for a kind of change that the engine has no row for.
+        """
         ...
 
     def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
-        """The rows of a table into one that has the same columns."""
+        """Return the SQL that copies the rows of the table `of` into `table`, which has the same columns."""
         ...
 
     def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:
-        """The edits of a type, each skipped where it was made already."""
+        """Return the edits of a type, changed so that an edit is skipped where it was made already."""
         ...
 
     def make_way(self, of: TypeDefinition) -> tuple[str, ...]:
-        """A type of this name that can't serve as this one steps aside."""
+        """Return SQL that renames a type of this name at the target unless it can serve as this one."""
         ...
 
     def of_its_type(self, column: Column, table: Table) -> tuple[str, ...]:
-        """Where the empty table's column has a former type of the same name: the type of that name now."""
+        """Return SQL that moves an empty table's column from a former type to the type that has its name now."""
         ...
 
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
-        """The statements, run in the session time zone `zone`."""
+        """Return the statements, to be run in the session time zone `zone`."""
         ...
 
     def as_told(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
-        """A source's statement under the search_path and time zone that it had there."""
+        """Return a source's statement, to be run under the search_path and time zone that it had at the source."""
         ...

@@ -1,4 +1,4 @@
-"""What a plan takes into account besides the shapes: the source before the change, the channel file, a text to run."""
+"""A plan takes more into account than two shapes: the source before the change, the channel file, a text to run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """What a plan takes into account besides the shapes, the statement's evidence, the policies and the target.
-
-    source_before: the source's own shape before the change, if known; it tells what really changed where the target
-    holds less or more than the source. needs: as in `Case`; a PostgreSQL source needs none. settings: what the channel
-    file says of the table; None: there is no file. text: the source's statement, if its text runs (`replay_ddl`).
+    """A context holds what a plan takes into account besides shapes, evidence, policies and target.
+     source_before: the source's own shape before the change, if known; it shows what really changed where the target
+    holds less or more than the source. needs: as in `Case`; a PostgreSQL source needs none. settings: the channel
+    file's settings for the table; None: there is no file. text: the source's statement, if its text runs
+    (`replay_ddl`).
     """
 
     source_before: Table | None = None

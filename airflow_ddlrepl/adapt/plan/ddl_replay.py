@@ -1,4 +1,4 @@
-"""The plan of a table in `replay_ddl`: what the change does to rows is decided as ever, but the text itself runs.
+"""The text of a statement on tables in `replay_ddl` runs at the target; its effect on rows is planned as for any other.
 
 Pure. A text that is not known, reaches beyond the tables it is about, or meets a table that is not as the source's
 was, is refused: the table can be adapted for that run.
@@ -40,11 +40,12 @@ _ALL_OR_NONE = "a statement is replayed for all its tables or for none"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One table's part of a statement. before, after: the source's shapes around it. table_state: the target's table;
-    was: what it would be, made from `before`. names: what the statement's tables were called at the source before it,
+    """A statement is what the source has run and the target shall run, as far as it concerns one table.
+
+    before, after: the source's shapes around it. table_state: the target's table;
+    was: what it would be, made from `before`. names: the names of the statement's tables at the source before it,
     by id. adapted: those of them that are not replayed at this target. loaded: those that a refresh has loaded since
-    the statement. refusal: what the target has said to the text.
-    in_the_way: another table stands under the new name there.
+    the statement. refusal: the target's error for the text. in_the_way: another table has the new name there.
     """
 
     event: Event
@@ -60,16 +61,22 @@ class Statement:
 
     @property
     def joins(self) -> bool:
-        """It is loaded, as at activation: its shape is made from the catalog, whatever statement brought it."""
+        """Is the table to be loaded, as at activation?
+
+        Its shape is made from the catalog then, whatever statement brought it.
+        """
         return self.table_state is None and (self.event.is_inspected or self.event.tag != NEW)
 
     def is_none(self, found: TablePlan) -> bool:
-        """It was inspected, and nothing but rows has changed."""
+        """Was the table only inspected, and nothing but rows changed?"""
         return self.event.is_inspected and not found.changes
 
 
 def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSystem) -> TablePlan:
-    """found: what the planner makes of the change, under `REPLAYED`."""
+    """Return the plan with the source's text in place of the SQL that was made of the change, or a refusal.
+
+    found: what the planner makes of the change, under `REPLAYED`.
+    """
     if of.joins or of.is_none(found) or any(step.kind is StepKind.REFUSE for step in found.steps):
         return found
     reading = read(of.event.statement or "", of.event.tag)
@@ -90,7 +97,7 @@ def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSyste
 
 
 def unlike(expected: Expected, found: Table | None, types: TypeSystem) -> tuple[str, ...]:
-    """How the target's table differs from what the text must have made of it; people's own columns may be there."""
+    """Return how the target's table differs from what the text must have made of it; columns of people don't count."""
     if expected.shape is None or found is None:
         return () if expected.shape is found else (f"it is {'not there' if found is None else 'still there'}",)
     wrong = [str(change) for change in differences(found, expected.shape, types) if _counts(change, expected)]
@@ -101,7 +108,7 @@ def unlike(expected: Expected, found: Table | None, types: TypeSystem) -> tuple[
 
 
 def _refused(found: TablePlan, of: Statement, reading: Reading) -> tuple[str, str]:
-    """Code and reason; empty where the text may run."""
+    """Return the code and reason why the text may not run; both are empty where it may."""
     event, name = of.event, found.name
     if of.refusal is not None:
         return "ADP-153", of.refusal.why
@@ -139,7 +146,7 @@ def _line(event: Event) -> str:
 
 
 def _strange(of: Statement, reading: Reading) -> str:
-    """A name in the text that is none of the tables that the server says it was about; empty: there is none."""
+    """Return a name in the text that is none of the tables that the server says it was about; empty: there is none."""
     for named in reading.tables:
         if len(_meant(named, set(of.names.values()))) != 1:
             return named.name
@@ -157,14 +164,17 @@ def _types(of: Statement) -> set[TableName]:
 
 
 def _other(table_state: Table, was: Table) -> Iterator[str]:
-    """Columns that differ; the target's table alone may keep some, or have wider ones, from when it was adapted."""
+    """Yield what differs between the target's table and the source's.
+
+    The target's table alone may keep some columns, or have wider ones, from when it was adapted.
+    """
     yield from (f"column {name}" for name in sorted({one.column for one in unlike_shapes(was, table_state, COLUMNS)}))
     if not partitioned_alike(table_state, was):
         yield "its partitioning"
 
 
 def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -> Step:
-    """The same step for every table of the statement."""
+    """Return the step that runs the text; every table of the statement gets an equal one."""
     known = set(of.names.values())
     about = About(
         tuple((named.name, _meant(named, known)[0]) for named in reading.tables if named.schema is None),
@@ -180,7 +190,7 @@ def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -
 
 
 def _afterwards(of: Statement, found: TablePlan, render: Renderer, types: TypeSystem) -> Iterator[Step]:
-    """Values that the target computes otherwise are put as the source has them; identity columns let values in."""
+    """Yield the steps after the text: fill what the target computes otherwise, let values into identity columns."""
     shape, after = found.shape, of.after
     if shape is None or after is None:
         return
@@ -208,7 +218,7 @@ def _expected(of: Statement, found: TablePlan) -> Expected:
 
 
 def _counts(change: SchemaChange, expected: Expected) -> bool:
-    """Does this difference between what stands and what should stand matter?"""
+    """Does this difference between the table's shape and its expected shape matter?"""
     if isinstance(change, DropColumn):
         return change.column.name in expected.before
     if isinstance(change, ChangeDefault):
@@ -219,5 +229,5 @@ def _counts(change: SchemaChange, expected: Expected) -> bool:
 
 
 def _rows_of(of: TypeDefinition) -> tuple[object, ...]:
-    """What of a type its values are made of."""
+    """Return the parts of a type's definition that its values are made of."""
     return of.labels, [(a.name, canonical(a.type)) for a in of.attributes]

@@ -1,4 +1,4 @@
-"""A table that was dropped at the source, or called otherwise: what becomes of the target's."""
+"""These functions plan for a table that was dropped or renamed at the source, or whose name another table takes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from airflow_ddlrepl.model.table import Table
 
 
 def kept_aside(kept: Table) -> TableName:
-    """Where a kept table goes when another one gets its name."""
+    """Return the new name of a channel's table whose name another table takes."""
     return TableName(kept.name.schema, displaced_name(kept.name.name, kept.id))
 
 
 def makes_way(occupant: Table, why: str, render: Renderer) -> Step:
-    """A table of the channel gets out of the way of one that has its name now."""
+    """Return the step that renames a table of the channel because another one has its name now."""
     away = RenameTable(occupant.name, kept_aside(occupant))
     return Step(StepKind.SQL, f"{away}: {why}", render.sql(away, occupant))
 
 
 def dropped(old: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
-    """As on_drop_table says. A kept partition is detached: its rows must not show in the partitioned table any more."""
+    """Return the plan for a table that was dropped at the source, as on_drop_table says.
+
+    An orphaned partition is detached: its rows must not show in the partitioned table any more.
+    """
     held = hold(old, facts.name_before, facts)
     decided = f"on_drop_table={policy.on_drop_table}"
     steps: list[Step] = []

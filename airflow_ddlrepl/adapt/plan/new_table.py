@@ -1,4 +1,4 @@
-"""A table that is new at the source: created at the target, or the one that stands there is used again."""
+"""A table that is new at the source is created at the target, or an existing table there is used again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ from airflow_ddlrepl.ports.types import TypeSystem
 
 
 def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, render: Renderer) -> TablePlan:
-    """Rows that the log doesn't carry (the table had some before it joined) come by a refresh."""
+    """Return the plan for a table that is new at the source.
+
+    Rows that the log doesn't carry (the table had some before it joined) come by a refresh.
+    """
     notes: list[Note] = []
     held = hold(new, facts.name_after, facts, notes.append)
     existing, types = facts.existing, facts.type_system
@@ -72,7 +75,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
 
 
 def reshape(existing: Table, wanted: Table, render: Renderer, types: TypeSystem) -> tuple[str, ...]:
-    """SQL that empties a target table and gives it the wanted shape; grants, views and the like stay on it.
+    """Return SQL that empties a target table and alters it to the wanted shape; grants, views and the like stay on it.
 
     existing: as inspected at the target. Types are not created here. Raises Unsupported ADP-107 where an ALTER
     can't get there (partitioned or not is fixed for life).
@@ -114,7 +117,10 @@ def _types(held: Table, facts: TargetFacts, render: Renderer) -> list[Step]:
 
 
 def _without_rows(change: SchemaChange) -> tuple[SchemaChange, ...]:
-    """The same for a table that is empty. A default that no row can have is refused by ADD COLUMN, not by itself."""
+    """Return the changes that make this change in an empty table.
+
+    A default that no row can have is refused by ADD COLUMN, not by itself.
+    """
     if isinstance(change, ChangeType):
         return (replace(change, using=Using.EMPTY),)
     if not isinstance(change, AddColumn) or change.column.default is None or change.column.generated:

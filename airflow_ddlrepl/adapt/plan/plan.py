@@ -1,4 +1,4 @@
-"""From two shapes of a table to what a target has to do. Pure: reads nothing, runs nothing."""
+"""A plan follows from two shapes of a table: what a target has to do. Pure: reads nothing, runs nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def plan(
 ) -> TablePlan:
     """Return what one target has to do because a table changed.
 
-    old: the shape the target table stands at (a former plan's `shape`), None when it isn't there. new: the source
+    old: the present shape of the target table (a former plan's `shape`), None when it isn't there. new: the source
     table's shape now, None when it was dropped. A refused change is a step of kind refuse, never an exception.
     """
     if old is None and new is None:
@@ -70,7 +70,7 @@ def _with_settings(
 ) -> TablePlan:
     """Return the plan with the file's settings, in the file's words where the file has changed and no statement.
 
-    old: the shape at which the target's table stands.
+    old: the present shape of the target's table.
     """
     found = replace(found, properties=settings.now)
     if settings.kind is not EventKind.PROPERTIES or settings.before is None:
@@ -105,12 +105,12 @@ def _by_shapes(
 
 
 def _is_new_partition(old: Table | None, new: Table | None, facts: TargetFacts) -> bool:
-    """Of a table that stands: it is made in any case, for its rows are that table's."""
+    """Is this a new partition of a replicated table? It is made in any case, for its rows are that table's."""
     return old is None and new is not None and new.partition is not None and facts.has_parent
 
 
 def target_shape(table: Table, *, facts: TargetFacts) -> Table:
-    """The shape a target holds for a source table: what a refresh creates. Name: facts.name_after."""
+    """Return the shape a target holds for a source table: what a refresh creates. Name: facts.name_after."""
     return hold(table, facts.name_after, facts)
 
 
@@ -174,7 +174,7 @@ def _waits(steps: Iterable[Step]) -> bool:
 
 
 def _hidden(new: Table, held: Table, facts: TargetFacts, was: Table) -> tuple[Step, ...]:
-    """Refusals for new generated columns whose values would never arrive."""
+    """Return refusals for new generated columns whose values would never arrive."""
     known = {c.id for c in was.columns}
     return tuple(
         Step(StepKind.REFUSE, f"column {c.name}: {_UNFILLED}", code="ADP-103", hint=_PUBLISH)
@@ -192,7 +192,7 @@ _PUBLISH = "use PostgreSQL 18 with publish_generated_columns = stored, or leave 
 
 
 def _ordered(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Controls and warnings first, the refresh last, one refresh only."""
+    """Return the steps with controls and warnings first, the refresh last, and one refresh only."""
     first = [s for s in steps if s.kind in (StepKind.CONTROL, StepKind.WARN)]
     sql = [s for s in steps if s.kind is StepKind.SQL]
     refreshes = [s for s in steps if s.kind is StepKind.REFRESH]

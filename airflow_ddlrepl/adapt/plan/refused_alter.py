@@ -1,4 +1,4 @@
-"""The target has refused an ALTER: what on_preserve_alter_table_fail makes of the change."""
+"""The policy on_preserve_alter_table_fail decides what happens when the target has refused an ALTER."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MEND = "remove what is in the way at the target and run again, or refresh this t
 
 
 def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
-    """One step, where the target has refused; none for a table whose rows move into a new one (`rendered`).
+    """Return the step that answers a refused ALTER; none when the rows move into a new table (`rendered`).
 
     waits: a refresh brings the new shape anyway. Refused again: what neither that nor a new table would mend, or where
-    no row stands against the ALTER, and a partitioned table or a partition, whose columns go together.
+    no row is against the ALTER, and a partitioned table or a partition, whose columns go together.
     """
     refusal, policy = case.facts.refusal, _answered(case)
     if refusal is None:
@@ -44,17 +44,17 @@ def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
 
 
 def _answered(case: Case) -> OnPreserveAlterTableFail | None:
-    """What is said of a change that was refused; None: it was not."""
+    """Return the policy for an ALTER that the target refused; None: it did not refuse one."""
     return case.policy.on_preserve_alter_table_fail if case.facts.refusal is not None else None
 
 
 def is_left(case: Case) -> bool:
-    """Does the target's table stay as it is?"""
+    """Does the target's table stay as it is, because the target refused the ALTER and the policy is WARNING?"""
     return _answered(case) is OnPreserveAlterTableFail.WARNING
 
 
 def rendered(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
-    """The target's own changes, and the shape that its table has after them."""
+    """Return the steps that change the target's table, and the shape that it has after them."""
     if is_left(rendering.case):
         return (), rendering.table_state
     if _answered(rendering.case) is OnPreserveAlterTableFail.CREATE_AS_SELECT:
@@ -63,7 +63,7 @@ def rendered(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
 
 
 def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
-    """The rows move into a new table, which takes the place of theirs, and which is altered. Also its shape then."""
+    """Return the steps that move the rows into a new table, let it replace the old one and alter it; its shape then."""
     render, table_state, refusal = rendering.render, rendering.table_state, rendering.case.facts.refusal
     assert refusal is not None
     aside = TableName(table_state.name.schema, f"{shortened(table_state.name.name)}_{table_state.id}")

@@ -1,4 +1,4 @@
-"""From verdicts to refresh, control and warn steps, as the policies say."""
+"""The policies turn verdicts into refresh, control and warn steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ STILL_WAITS = Step(StepKind.REFRESH, WAITS.why)
 
 
 def answer(verdicts: Iterable[Verdict], case: Case) -> tuple[Step, ...]:
-    """One step per verdict that isn't simply carried. A partitioned table holds no rows: its partitions answer."""
+    """Return one step per verdict that isn't simply carried.
+
+    A partitioned table holds no rows: its partitions are refreshed.
+    """
     steps = tuple(step for verdict in verdicts for step in respond(verdict, case.policy))
     if case.facts.is_pending and not any(s.kind is StepKind.REFUSE for s in steps):
         return (STILL_WAITS,)
@@ -37,7 +40,7 @@ def answer(verdicts: Iterable[Verdict], case: Case) -> tuple[Step, ...]:
 
 
 def respond(verdict: Verdict, policy: Policy) -> Iterator[Step]:
-    """The step that the policies ask for; none where the change is carried."""
+    """Yield the step that the policies ask for after a verdict; none where an ALTER carries the change."""
     if verdict.code:
         yield Step(StepKind.REFUSE, verdict.why, code=verdict.code, hint=verdict.hint)
     elif verdict.reload:

@@ -1,4 +1,4 @@
-"""What the channel file says of a table at a target, before a change and now."""
+"""A plan compares the channel file's settings for a table at a target: those before a change with those now."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow_ddlrepl.model.change import EventKind
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What of the source's shape a table's row condition and its value function look at.
+    """These are the parts of the source's shape that a table's row condition and its value function look at.
 
     condition: the columns of the condition that holds now, with their types; None: the shape is not known.
     function: name, version, what it gives and what it looks at; empty: no function gives values.
@@ -21,11 +21,12 @@ class Reads:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """What the channel file says of a table at a target: when the table got its present shape, and now.
+    """A settings change compares the channel file's settings for a table at a target: at its present shape, and now.
 
-    kind: what brings the table's change: a statement, or the file itself (PROPERTIES). before, now: the file's
-    settings as `Channel.properties_at` gives them; before is None for a table that the target does not have. has_rows:
-    rows stand there that the former settings have chosen. is_live: these are in step with the source.
+    kind: what brings the table's change: a statement, or the file itself (PROPERTIES). before: the file's settings when
+    the table got its present shape, as `Channel.properties_at` returns them; None for a table that the target does not
+    have. now: the present ones. has_rows: the target's table has rows that the former settings have chosen. is_live: it
+    is in step with the source.
     """
 
     kind: EventKind

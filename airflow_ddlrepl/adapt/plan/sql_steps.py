@@ -1,4 +1,4 @@
-"""The SQL steps of a plan: the target's own changes, in order, by the engine's hand."""
+"""These are the steps of a plan that run SQL: the changes of the target's table in order, written by its engine."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ _USING = {
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """table_state → wanted, both shapes of the target table. verdict: the steps that the policies ask for."""
+    """A rendering turns the change from `table_state` to `wanted`, both shapes of the target table, into SQL steps.
+
+    verdict: the steps that the policies ask for.
+    """
 
     render: Renderer
     case: Case
@@ -46,9 +49,9 @@ class Rendering:
     verdict: tuple[Step, ...]
 
     def steps(self) -> tuple[tuple[Step, ...], Table]:
-        """Nothing but type changes, renames and partitions while a refresh waits; it brings the rest.
+        """Return the SQL steps, and the shape that the table has after them.
 
-        Also the shape that the table has after these steps.
+        While a refresh waits they are type changes, renames and partitions only; the refresh brings the rest.
         """
         shape = self.table_state
         if any(s.kind is StepKind.REFUSE for s in self.verdict):
@@ -88,7 +91,10 @@ class Rendering:
         return self.render.in_time_zone(zone, sql) if found is Cast.BY_TIME_ZONE and zone else sql
 
     def _using(self, change: ChangeType, found: Cast) -> Using:
-        """As the source did; where that isn't known, and a policy asks for no refresh, as far as a cast goes."""
+        """Return how the target converts a column's values: as the source did.
+
+        Where that isn't known, and a policy asks for no refresh, as far as a cast goes.
+        """
         how = self.case.evidence.conversion(change.name)
         if how is not Conversion.OTHER:
             return _USING[how]
@@ -138,6 +144,6 @@ def _sql(change: SchemaChange, sql: tuple[str, ...]) -> Iterator[Step]:
 
 
 def _committed_first(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Type changes stand first; what comes before one that needs its own commit is committed with it."""
+    """Mark the steps before one that needs its own commit: they are committed with it. Type changes come first."""
     last = max((i for i, s in enumerate(steps) if s.own_transaction), default=-1)
     return tuple(replace(s, own_transaction=True) if i <= last else s for i, s in enumerate(steps))

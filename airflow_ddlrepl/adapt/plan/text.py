@@ -1,4 +1,4 @@
-"""Plans for people and for programs."""
+"""A plan is printed as text for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from airflow_ddlrepl.adapt.plan_model import Step, TablePlan
 
 
 def as_text(plans: Sequence[TablePlan], at: object = None) -> str:
-    """What `ddlrepl plan` prints."""
+    """Return the text that `ddlrepl plan` prints for these plans."""
     place = f" at {at}" if at is not None else ""
     if not any(plan.changes_anything for plan in plans):
         return f"nothing to do{place}\n"

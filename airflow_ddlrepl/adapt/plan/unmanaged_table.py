@@ -1,4 +1,4 @@
-"""A target that does not follow, by its rules or for want of actions: its tables stay, and take what fits of rows."""
+"""A target may not follow schema changes, by its rules or for want of actions; its tables stay, and take what fits."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ WHY = "no AdaptDDL action on both sides: the target is not changed"
 def left_alone(
     old: Table | None, new: Table | None, before: Table | None, evidence: Evidence, policy: Policy, facts: TargetFacts
 ) -> TablePlan:
-    """old: the target's table, if it has one. before: the source's own shape before, if known.
+    """Return a plan that changes nothing at the target and warns of each change of the source's table.
 
-    A new table is not made. One that comes back under its name goes on in the table that stands.
+    old: the target's table, if it has one. before: the source's own shape before, if known.
+    A new table is not made. One that comes back under its name goes on in the existing table.
     """
     table = new or old
     assert table is not None

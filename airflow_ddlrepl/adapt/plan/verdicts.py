@@ -1,4 +1,4 @@
-"""May an ALTER carry the change, or must the table's rows be brought anew? One row per kind of change."""
+"""A verdict says whether an ALTER carries a change or the table's rows must be reloaded. One row per kind of change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from airflow_ddlrepl.ports.types import Cast, TypeSystem
 
 
 class By(StrEnum):
-    """Which policy decides what a verdict leads to. NONE: none does, the rows are loaded again in any case."""
+    """A policy of this name decides what a verdict leads to. NONE: none does, the rows are loaded again in any case."""
 
     ENROLL_BREAK = "on_enroll_break"
     ADD_COLUMN = "on_add_column_with_default"
@@ -53,7 +53,10 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """reload: the rows at the target would differ, because of `why`. code: refused."""
+    """A verdict says what a change does to the rows at the target.
+
+    reload: they would differ, because of `why`. code: the change is refused.
+    """
 
     reload: bool = False
     why: str = ""
@@ -63,13 +66,13 @@ class Verdict:
 
     @property
     def is_carried(self) -> bool:
-        """An ALTER is enough, and nothing is lost."""
+        """Is an ALTER enough, with nothing lost?"""
         return not self.reload and not self.code
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a verdict is given upon. source: the new shape there; held: the new shape at the target.
+    """A case is all that a verdict is based on. source: the source's new shape; held: the new shape at the target.
 
     needs: statements after which the source's log can't go on without a refresh, and why (its profile says so).
     """
@@ -83,7 +86,7 @@ class Case:
 
     @property
     def is_in_tree(self) -> bool:
-        """A partitioned table or a partition: both must come to the same verdict."""
+        """Is it a partitioned table or a partition? Both must come to the same verdict."""
         return self.held.is_partitioned or self.held.partition is not None
 
 
@@ -91,9 +94,9 @@ CARRIED = Verdict()
 
 
 def judge(change: SchemaChange, case: Case) -> Iterator[Verdict]:
-    """The verdicts on one change. Raises Unsupported ADP-100 for a kind that has no row.
+    """Yield the verdicts on one change. Raises Unsupported ADP-100 for a kind that has no row.
 
-    A second one where only the column's default was answered for, and a refresh is asked for whatever that is.
+    There is a second one where the first answers for the column's default only, and a refresh is asked for in any case.
     """
     rule = JUDGE.get(type(change))
     if rule is None:
@@ -110,7 +113,7 @@ _LOADS = (OnAddColumnWithDefault.FILL, OnAddColumnWithDefault.REFRESH)
 
 
 def _asked(change: SchemaChange, case: Case) -> str:
-    """Why there is a refresh although an ALTER carries the change; empty: there is none."""
+    """Return why there is a refresh although an ALTER carries the change; empty: there is none."""
     row = row_of(change)
     if row is not None and row in case.needs:
         return case.needs[row]
@@ -124,13 +127,13 @@ def _asked(change: SchemaChange, case: Case) -> str:
 
 
 WAITS = Verdict(True, "the table waits for a refresh already", By.NONE)
-"""The rows come by a refresh that was asked for before the change."""
+"""The verdict of a table whose rows come by a refresh that was asked for before the change."""
 JOINS = Verdict(True, "the table may hold rows from before it joined the channel", By.NONE)
 LATE = Verdict(True, "the table holds rows from before the log carried them", By.NONE)
 
 
 def judge_new(held: Table, evidence: Evidence, *, keeps_rows: bool) -> Iterator[Verdict]:
-    """Judge a table that is new to the target. keeps_rows: those that stand there under its name stay."""
+    """Judge a table that is new to the target. keeps_rows: the rows of an existing table under its name stay."""
     if (evidence.filled is not False or keeps_rows) and not held.is_partitioned:
         yield JOINS
 
@@ -144,7 +147,7 @@ def judge_late(case: Case) -> Iterator[Verdict]:
 def judge_columns(was: Table, stands: Table) -> Iterator[Verdict]:
     """Judge columns that the target did not follow before: no change has their values.
 
-    was: what the target would have before the change. stands: what it has.
+    was: the shape that the target would have before the change. stands: the shape that it has.
     """
     there = {column.id for column in stands.columns}
     names = ", ".join(c.name for c in was.columns if c.id not in there and not c.generated)
@@ -153,7 +156,7 @@ def judge_columns(was: Table, stands: Table) -> Iterator[Verdict]:
 
 
 def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
-    """Judge the rows that stand by what the channel file says now: `restrict` gives other rows, `transform` values."""
+    """Judge existing rows by the channel file's settings now: `restrict` gives other rows, `transform` other values."""
     if not change.has_rows or change.before is None:
         return
     before, now = change.reads_before, change.reads_now
@@ -175,10 +178,10 @@ REWRITTEN = Verdict(True, "the server rewrote the rows, with values that are not
 
 
 def is_rewritten(case: Case, found: Collection[SchemaChange]) -> bool:
-    """ALTER COLUMN … TYPE to the type it has, USING other values: no change of shape tells of it, and no row.
-
-    Other changes may stand in the same statement. Where its text is not known, one that computes a column explains it;
-    where nobody saw it, any: the file that an inspection finds anew may come from a TRUNCATE.
+    """Did the server rewrite the rows with other values, which no change of shape and no row of the log shows?
+     So does ALTER COLUMN … TYPE to the type it has, USING other values. Other changes may be in the same statement.
+    Where its text is not known, one that computes a column explains it; where nobody saw it, any: the new file that an
+    inspection finds may come from a TRUNCATE.
     """
     known = case.evidence
     if not known.rewritten or known.has_using is False:
@@ -254,7 +257,7 @@ def _cast(how: Conversion, change: ChangeType, types: TypeSystem) -> Cast:
 
 
 def _change_generated(change: ChangeGenerated, case: Case) -> Verdict:
-    """One that only the source can compute from now on gets other values, which no row of the log tells."""
+    """Judge a generated column: one that only the source can compute now gets values that the log lacks."""
     is_lost = case.source.column(change.id).generated and not case.held.column(change.id).generated
     return Verdict(True, f"the values of {change.name} are computed at the source only") if is_lost else CARRIED
 

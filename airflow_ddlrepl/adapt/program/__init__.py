@@ -1,1 +1,1 @@
-"""The plans of many tables in log order."""
+"""A program lines up the plans of many tables in log order."""

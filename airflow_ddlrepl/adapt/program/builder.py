@@ -1,4 +1,4 @@
-"""Build a target's program from the rows and schema changes of a window: it decides everything and touches nothing."""
+"""Build a target's program from the rows and schema changes of a window; the builder decides, and changes nothing."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class ProgramBuilder:
     """A builder makes the program of one target. plan: decides one table's schema change. shape_at: its revision.
 
     enrolled: ids of the tables that are, or ever were, in the channel. client: the target.
-    read: what of a source's table is read for the target's. is_refreshed: tables that wait are loaded from the source.
-    positions: by id, of tables to which more of the log is applied than the target's position says.
+    read: which part of a source's table is read for the target's. is_refreshed: tables that wait are loaded from the
+    source. positions: by id, of tables to which more of the log is applied than the target's position says.
     """
 
     plan: Planner
@@ -55,7 +55,10 @@ class ProgramBuilder:
     def build(
         self, table_states: Mapping[int, TableState], events: Iterable[Event], low: Position, high: Position
     ) -> Program:
-        """The program for low <= position < high. Ends earlier, at a transaction's start, when a plan stops."""
+        """Return the program for low <= position < high.
+
+        It ends earlier, at a transaction's start, when a plan stops.
+        """
         self._states = dict(table_states)
         start = LogKey(low, START_OF_TRANSACTION)
         self._since = {table_id: max(start, self.positions.get(table_id, start)) for table_id in table_states}
@@ -93,7 +96,7 @@ class ProgramBuilder:
         return None
 
     def _is_applied(self, event: Event, table_id: int) -> bool:
-        """Has the table come further than this event already?"""
+        """Did the target apply this event to the table already?"""
         return table_id in self.positions and event.key < self.positions[table_id]
 
     def _truncate(self, event: Event, table_id: int, name: TableName) -> None:
@@ -111,7 +114,7 @@ class ProgramBuilder:
         self._steps.append(ProgramStep(event, table_id, None, table_state, table_state))
 
     def _suspend(self, event: Event, layout: Mapping[str, Any]) -> None:
-        """Rows that no shape explains: the table waits for a refresh, unless one has seen the last of them."""
+        """Let a table wait for a refresh whose rows no shape explains, unless a refresh has seen the last of them."""
         table_id = int(layout["table_id"])
         table_state = self._states.get(table_id)
         if table_state is None or table_state.state is not TableStatus.LIVE or self._is_applied(event, table_id):
@@ -161,12 +164,12 @@ class ProgramBuilder:
         return None
 
     def _joins_later(self, event: Event, new: Table | None) -> bool:
-        """A new partition of a table that is not there yet, or is there as a refresh has seen it later."""
+        """Is the table a new partition of one that the target does not have yet, or has from a later refresh?"""
         parent = self._states.get(new.partition.of) if new and new.partition and self.is_refreshed else None
         return parent is not None and (parent.state is not TableStatus.LIVE or parent.has(event.key.lsn, event.xid))
 
     def _respell_users(self, event: Event, types: Sequence[TypeDefinition]) -> None:
-        """Tables that use a type which has changed, and whose own record of it was lost, get to know of it here.
+        """Change a type in the shapes of the other tables that use it, whose own record of the change was lost.
 
         Their rows before it go before it; from here on the type is called as it is now.
         """
@@ -179,7 +182,7 @@ class ProgramBuilder:
                 self._add(ProgramStep(event, other.table_id, None, other, replace(other, shape=shape)))
 
     def _follow(self, event: Event, before: TableState, plan: TablePlan) -> None:
-        """A table that was never loaded: only its name matters until then, or that it is gone."""
+        """Record the new name of a table that was never loaded, or that it is gone; nothing else matters until then."""
         gone = plan.is_removed or plan.is_orphaned
         shape = plan.shape or before.shape
         after = None if gone else replace(before, name=plan.target, shape=shape, properties=plan.properties)
@@ -206,7 +209,7 @@ class ProgramBuilder:
             self._states[step.table_id] = step.after
 
     def _cut(self, table_id: int, key: LogKey) -> None:
-        """The target stays as it is, but rows from here on may have another shape: they get a slice of their own."""
+        """Start a new slice of the table's rows where the source's shape changes though the target's stays."""
         since = self._since.get(table_id)
         if since is not None and self.shape_at(table_id, since) != self.shape_at(table_id, key):
             self._close(table_id, key)
@@ -229,7 +232,7 @@ class ProgramBuilder:
 
 
 def _after(before: TableState | None, plan: TablePlan, table_id: int) -> TableState | None:
-    """Return what stands at the target after a plan; None: the table is no longer the channel's."""
+    """Return the state of the table at the target after a plan; None: the table is no longer the channel's."""
     if plan.is_removed or plan.shape is None:
         return None
     if plan.is_orphaned:

@@ -20,10 +20,9 @@ from airflow_ddlrepl.rules.decide import ChangeKind
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Rows of one table with low <= key < high; `source` is their shape, `target` what they go into.
-
-    condition: of the rows that the target takes, empty for all; it is about `whole`, the source's shape with what the
-    target is not to have. values: the transformation that gives some of them; empty: none.
+    """A slice is the rows of one table with low <= key < high; `source` is their shape, `target` the target table's.
+     condition: chooses the rows that the target takes, empty for all; it is about `whole`, the source's shape with what
+    the target is not to have. values: the transformation that gives some of the values; empty: none.
     """
 
     table_id: int
@@ -39,7 +38,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class ProgramStep:
-    """One table's part of one DDL record or truncate; `before` and `after` are its states."""
+    """A step is one table's part of one DDL record or truncate; `before` and `after` are its states."""
 
     event: Event
     table_id: int
@@ -49,18 +48,21 @@ class ProgramStep:
 
     @property
     def key(self) -> LogKey:
-        """Return where in the log the step's event stands."""
+        """Return the log position of the step's event."""
         return self.event.key
 
     @property
     def runs_text(self) -> bool:
-        """The source's own text runs, not what was made of the change."""
+        """Does the source's own text run, and not SQL that was made of the change?"""
         return self.plan is not None and self.plan.expected is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """Rows of one table with low <= key < high, or the TRUNCATE at both, that the target's rules keep out."""
+    """A discarded part of the log is kept out by the target's rules.
+
+    It is the rows of one table with low <= key < high, or the TRUNCATE at both.
+    """
 
     table_id: int
     kind: ChangeKind
@@ -72,9 +74,10 @@ class Discarded:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Slices and steps up to `high`; `stop`: the plan that a person must deal with first, found at `high`.
+    """A program has the slices and steps of one target from `low` up to `high`.
 
-    discarded: what the target does not take by its rules; schema changes among it are steps that only say so.
+    stop: the plan that a person must deal with first, found at `high`. discarded: what the target does not take by its
+    rules; a schema change among it is a step that only logs a warning.
     """
 
     low: Position
@@ -87,16 +90,19 @@ class Program:
 
     @property
     def first_commit(self) -> Position:
-        """Just after the first change that must be committed before rows can use it (a new enum label); else `high`."""
+        """Return the position after the first change that must be committed before rows can use it (a new enum label).
+
+        `high` when there is none.
+        """
         found = (s.event.end for s in self.steps if s.plan and any(part.own_transaction for part in s.plan.steps))
         return Position(min(found, default=self.high))
 
     @property
     def last_step(self) -> Position:
-        """The position just after the last transaction that changes a shape; `low` when there is none."""
+        """Return the position just after the last transaction that changes a shape; `low` when there is none."""
         return max((step.event.end for step in self.steps), default=self.low)
 
     @property
     def does_anything(self) -> bool:
-        """False: the target stands where it leads."""
+        """Does the program move the target's position or change a table?"""
         return self.high > self.low or bool(self.steps)

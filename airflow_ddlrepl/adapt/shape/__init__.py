@@ -1,1 +1,1 @@
-"""Which shape a table shall have at a target."""
+"""These modules decide which shape a table gets at a target."""

@@ -1,4 +1,4 @@
-"""A target table gets another layout and keeps its rows, which are brought to the source's afterwards, one by one."""
+"""A target table gets another layout and keeps its rows; the refresh then repairs them one by one."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ Sql = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Relayout:
-    """before: the steps to make before rows are written, each as the ways that are tried in turn; after: the rest.
+    """A relayout is the SQL that gives a table another layout, in two parts around the repair of its rows.
 
+    before: the steps to make before rows are written, each as the ways that are tried in turn; after: the rest.
     The table takes the rows of its source in between, though old rows may show anything in what is new.
     """
 
@@ -39,8 +40,9 @@ def relayout(
     types: TypeSystem,
     mask: Collection[Difference] = (),
 ) -> Relayout:
-    """existing: as inspected at the target. stood: the same with the source's ids, if the channel knows it.
+    """Return the SQL that alters an existing target table to the wanted shape without emptying it.
 
+    existing: as inspected at the target. stood: its shape with the source's ids, if the channel knows it.
     mask: rows may stay as they are then, and a mandatory column is filled with its default. Types are not created
     here. Raises Unsupported ADP-107 or ADP-112 where no ALTER gets there.
     """
@@ -68,7 +70,7 @@ def _ways(change: SchemaChange, shape: Table, render: Renderer) -> tuple[Sql, ..
 
 
 def _recognized(existing: Table, stood: Table | None, wanted: Table) -> Table:
-    """`as_seen`, but columns that were renamed since the table stood are the same columns."""
+    """Return the existing table as `as_seen` does; a column that was renamed since `stood` counts as the same one."""
     now = {column.id: column.name for column in wanted.columns}
     names = {c.name: now.get(c.id, f"{c.name} that is gone\0") for c in (stood.columns if stood else ())}
     called = {c.id: names.get(c.name, c.name) for c in existing.columns}
@@ -80,7 +82,7 @@ def _recognized(existing: Table, stood: Table | None, wanted: Table) -> Table:
 
 
 def _open(shape: Table, wanted: Table, mask: Collection[Difference]) -> Table:
-    """The wanted shape, but what old rows may not fulfil yet: NOT NULL and identity are left for later."""
+    """Return the wanted shape without what old rows may not fulfil yet: NOT NULL and identity are left for later."""
     there = {column.id: column for column in shape.columns}
 
     def opened(column: Column) -> Column:

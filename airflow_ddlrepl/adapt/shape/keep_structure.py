@@ -1,4 +1,4 @@
-"""keep_existing_structure: the target never loses a column and never gets a narrower one."""
+"""With keep_existing_structure, the target never loses a column and never gets a narrower one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from airflow_ddlrepl.ports.types import TypeSystem
 
 
 def keep_structure(table_state: Table, wanted: Table, types: TypeSystem) -> Table:
-    """The wanted shape, with the columns that stand and would go (nullable now), and types as wide as they stand.
+    """Return the wanted shape with the columns that would be dropped (nullable now), and no type narrower than it is.
 
-    A kept column makes way for a new one of its name: it gets `_kept` behind its own.
+    A retained column is renamed where a new one gets its name: `_kept` is appended.
     """
     staying = {c.id: _as_wide(table_state, c, types) for c in wanted.columns}
     names = {c.name for c in wanted.columns}
@@ -38,7 +38,7 @@ def keep_structure(table_state: Table, wanted: Table, types: TypeSystem) -> Tabl
 
 
 def _respelled(column: Column, table_state: Table, wanted: Table) -> Column:
-    """A type that was renamed takes the kept column along."""
+    """Return a retained column under the present name of its type, which may have been renamed."""
     of = column.type
     oid = next((t.oid for t in table_state.types if (t.schema, t.name) == (of.schema, of.name)), None)
     now = next(((t.schema, t.name) for t in wanted.types if t.oid == oid), (of.schema, of.name))

@@ -1,4 +1,4 @@
-"""A table that stands at the target already, seen with the source's identities."""
+"""An existing table of a target gets the source's identities: its columns and types are matched by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_ddlrepl.ports.types import TypeSystem
 
 
 def as_seen(existing: Table, wanted: Table) -> Table:
-    """The inspected target table with the ids of `wanted`: columns and types are matched by name.
+    """Return the inspected target table with the ids of `wanted`: columns and types are matched by name.
 
     Columns that `wanted` lacks get negative ids. What only matters at the source (replica identity, logging) is
     taken from `wanted`.
@@ -36,12 +36,15 @@ def as_seen(existing: Table, wanted: Table) -> Table:
 
 
 def differences(existing: Table, wanted: Table, types: TypeSystem) -> tuple[SchemaChange, ...]:
-    """What still differs between an inspected target table and the shape it should have; empty: nothing."""
+    """Return the changes that still lead from an inspected target table to the shape it should have; empty: none."""
     return diff(as_seen(existing, wanted), wanted, types)
 
 
 def _column_ids(existing: Table, wanted: Table) -> dict[int, int]:
-    """Where a type has to change, a generated column is none of `wanted`'s: it would stand in the way."""
+    """Return, for each column of the existing table, the id of the same column of `wanted`; negative: there is none.
+
+    Where a type has to change, a generated column is none of `wanted`'s: it would be in the way.
+    """
     known = {c.name: c for c in wanted.columns}
     retyped = any(c.name in known and not same_type(c.type, known[c.name].type) for c in existing.columns)
     kept = {c.name for c in existing.columns if c.name in known and not (c.generated and retyped)}

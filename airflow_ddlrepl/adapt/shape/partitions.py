@@ -1,4 +1,4 @@
-"""Partitions at a target: what their partitioned table's own ALTER does to them already."""
+"""Partitions at a target follow their partitioned table: its ALTER makes some of their changes already."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_carried_by_parent(change: SchemaChange, shape: Table, wanted: Table, fact
 
 
 def _is_parents_key(change: ChangeKey, shape: Table, wanted: Table, facts: TargetFacts) -> bool:
-    """A partition may have a key of its own beside."""
+    """Is the key that changes the partitioned table's? A partition may have a key of its own besides."""
     parent, before = facts.parent_shape, facts.parent_before
     if parent is None:
         return True
@@ -52,7 +52,7 @@ def _is_parents_key(change: ChangeKey, shape: Table, wanted: Table, facts: Targe
 
 
 def _key(table: Table, change: ChangeKey) -> Key | None:
-    """That of a table's keys that the change is about."""
+    """Return the one of a table's keys that the change is about."""
     return table.deferrable_key if change.is_deferrable else table.key
 
 
@@ -61,7 +61,10 @@ def _is_mandatory(table: Table, column: str) -> bool:
 
 
 def _is_parents_expression(change: ChangeGenerated, facts: TargetFacts) -> bool:
-    """A partition may compute a column in another way than its partitioned table, and come back to that."""
+    """Does the partitioned table's ALTER give the partition this expression?
+
+    A partition may compute a column in another way than its partitioned table, and come back to that.
+    """
     if not change.generated or facts.parent_shape is None or facts.parent_before is None:
         return True
     was, now = (_expression(table, change.name) for table in (facts.parent_before, facts.parent_shape))
@@ -73,7 +76,10 @@ def _expression(table: Table, column: str) -> str:
 
 
 def parent_fill(change: SchemaChange, shape: Table, render: Renderer) -> Iterator[Step]:
-    """The partitioned table's ALTER gave the rows the default as the target computes it: put the source's value."""
+    """Yield the step that puts the source's value into a column that the partitioned table's ALTER has added.
+
+    That ALTER gave the rows the default as the target computes it, which may be another value.
+    """
     if not isinstance(change, AddColumn) or change.column.missing is None:
         return
     if change.column.default is None or not is_constant(change.column.default):
@@ -82,9 +88,9 @@ def parent_fill(change: SchemaChange, shape: Table, render: Renderer) -> Iterato
 
 
 def like_parent(table: Table, parent: Table | None) -> Table:
-    """A new partition with just the columns that its partitioned table has at the target.
-
-    Where that keeps a column, has a wider one, or was left as it is, the partition does not have the source's.
+    """Return a new partition with just the columns that its partitioned table has at the target.
+     Where that retains a dropped column, has a wider one, or was left unchanged, the partition does not have the
+    source's.
     """
     if table.partition is None or parent is None:
         return table
@@ -103,13 +109,16 @@ def has_other_columns(before: Table, now: Table) -> bool:
 
 
 def joined(table: Table, parent: Table | None) -> Table:
-    """The same for a table that stands and becomes a partition: it never loses a column for that."""
+    """Return the shape of an existing table that becomes a partition: `like_parent`, unless it would lose a column."""
     names = {column.name for column in parent.columns} if parent else set()
     return like_parent(table, parent) if all(column.name in names for column in table.columns) else table
 
 
 def _like(ours: Column | None, theirs: Column) -> Column:
-    """The id of a column that the source's partition lacks is one that none of its columns has."""
+    """Return the partition's column in the type of its partitioned table's.
+
+    The id of a column that the source's partition lacks is one that none of its columns has.
+    """
     if ours is None:
         return replace(theirs, id=-theirs.id, missing=None, identity="")
     found = replace(ours, type=theirs.type, collation=theirs.collation, nullable=ours.nullable and theirs.nullable)

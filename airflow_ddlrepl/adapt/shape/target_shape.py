@@ -1,4 +1,4 @@
-"""The shape that a target holds for a source table: what can follow without harm, and what is left out."""
+"""A target has a source table in a shape of its own: what can follow without harm is in it, the rest is left out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_VALID = " NOT VALID"
 
 
 class Note(NamedTuple):
-    """What of a table the target's shape leaves out, for people. is_left: it is at the source only."""
+    """A note says, for people, what the target's shape leaves out of a table. is_left: it stays at the source only."""
 
     text: str
     is_left: bool = False
@@ -26,11 +26,11 @@ TakeNote = Callable[[Note], None]
 
 
 def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNote = lambda one: None) -> Table:
-    """The target's shape of a source table; of a target's shape, itself. note: gets what is left out.
+    """Return the target's shape of a source table; of a target's shape, itself. note: is called with what is left out.
 
     Sequence defaults and those that call the user's own functions stay behind, so do checks of a domain that are not
     valid for all its values; an identity column lets values in, types of extensions that the target lacks become text,
-    a partition whose parent isn't replicated stands alone.
+    a partition whose parent isn't replicated is a table of its own.
     """
     known = _known(table)
     partition = _partition(table.partition, facts)
@@ -42,13 +42,13 @@ def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNot
 
 
 def valued(table: Table) -> tuple[Column, ...]:
-    """The columns of a source's table whose values a target stores; it computes the others."""
+    """Return the columns of a source's table whose values a target stores; it computes the others."""
     known = _known(table)
     return tuple(c for c in table.columns if not c.generated or not _is_computable(c, known))
 
 
 def _known(table: Table) -> set[tuple[str, str]]:
-    """The users' types that come with the table."""
+    """Return the user-defined types that come with the table."""
     return {(t.schema, t.name) for t in table.types}
 
 
@@ -80,7 +80,10 @@ def _typed(column: Column, known: set[tuple[str, str]], facts: TargetFacts) -> C
 
 
 def become_text(table: Table, held: Table, facts: TargetFacts) -> tuple[str, ...]:
-    """Warnings: columns whose values travel as text, because the target can't have their type. held: see `hold`."""
+    """Return warnings that name the columns whose values travel as text, because the target can't have their type.
+
+    held: see `hold`.
+    """
     return tuple(
         f"column {column.name} of {table.name} becomes text: {_why_text(column.type)}"
         for column in table.columns
@@ -104,7 +107,7 @@ def _generated(column: Column, known: set[tuple[str, str]], facts: TargetFacts, 
 
 
 def _with_named_keys(table: Table, facts: TargetFacts) -> Table:
-    """Keys under the names that the target's keys have; empty when those are not known."""
+    """Return the table with its keys under the names that the target's keys have; empty when those are not known."""
     key, deferrable = (facts.existing.key, facts.existing.deferrable_key) if facts.existing else (None, None)
     return table.with_(key=_named(table.key, key), deferrable_key=_named(table.deferrable_key, deferrable))
 
@@ -138,6 +141,6 @@ def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: TakeNote) -> 
 
 
 def hides_values(table: Table, held: Table, facts: TargetFacts) -> tuple[Column, ...]:
-    """Generated columns whose values the target can neither compute nor get from the log."""
+    """Return the generated columns whose values the target can neither compute nor get from the log."""
     told = ("", "stored") if facts.publishes_generated else ("",)
     return tuple(c for c in table.columns if c.generated not in told and not held.column(c.id).generated)

@@ -1,4 +1,4 @@
-"""Type changes at a target, where a type is shared by tables that get to know of a change one after the other.
+"""Tables of a target share user-defined types, and their plans learn of a type's change one after the other.
 
 What tells one type from another is the source's id of it, as the present shapes of the other tables carry it.
 """
@@ -23,7 +23,10 @@ TYPE_CHANGES = (CreateType, ForgetType, RenameType, ChangeTypeDefinition, Replac
 
 
 def type_steps(change: SchemaChange, shape: Table | None, facts: TargetFacts, render: Renderer) -> Iterator[Step]:
-    """The steps that all tables share, and what this table has to do besides. shape: the table just before."""
+    """Yield the steps that change a user-defined type: those that all tables share, and what this table does besides.
+
+    shape: the table just before.
+    """
     if isinstance(change, CreateType):
         yield from _create(change, facts, render)
     elif isinstance(change, RenameType):
@@ -37,7 +40,7 @@ def type_steps(change: SchemaChange, shape: Table | None, facts: TargetFacts, re
 
 
 def likeness(of: TypeDefinition) -> tuple[object, ...]:
-    """What two servers' definitions of one type share."""
+    """Return the part of a type's definition that is equal on two servers that have the same type."""
     attributes = tuple((a.name, canonical(a.type)) for a in of.attributes)
     base = canonical(of.base) if of.base else None
     return (of.kind, of.labels, attributes, base, frozenset(of.constraints), of.not_null, of.default)
@@ -46,10 +49,10 @@ def likeness(of: TypeDefinition) -> tuple[object, ...]:
 def renewed(
     table: Table, known: Mapping[int, TypeDefinition], there: Container[TableName], render: Renderer
 ) -> Iterator[str]:
-    """What makes the types that the target has those of a table that is loaded anew, where no log brings it any more.
+    """Yield the SQL that updates a target's types for a table that is reloaded: the log no longer brings their changes.
 
     known: the types as the tables of the channel have them at the target, or will have. there: names of types that
-    stand. One that can't be altered makes way for a new one.
+    exist. One that can't be altered is renamed, and a new one takes its name.
     """
     for of in table.types:
         was = known.get(of.oid, of)
@@ -81,7 +84,10 @@ def _elsewhere(oid: int, facts: TargetFacts) -> list[TypeDefinition]:
 
 
 def _create(change: CreateType, facts: TargetFacts, render: Renderer) -> Iterator[Step]:
-    """A type that another table has as it was is brought up to date; one of that name that nobody has, makes way."""
+    """Yield the steps for a type that is new to this table.
+
+    A type that another table has in its former definition is updated; one of that name that no table uses is renamed.
+    """
     of = change.definition
     known = _elsewhere(of.oid, facts)
     name = (of.schema, of.name)
@@ -98,7 +104,10 @@ def _create(change: CreateType, facts: TargetFacts, render: Renderer) -> Iterato
 
 
 def _rename(change: RenameType, shape: Table | None, facts: TargetFacts, render: Renderer) -> Iterator[Step]:
-    """Where another table has the new name already, the type has it too, or there are two: this table moves over."""
+    """Yield the steps that rename a type.
+
+    Where another table has the new name already, the type has it too, or there are two: this table moves over.
+    """
     if any((t.schema, t.name) == change.new for t in _elsewhere(change.oid, facts)):
         sql = render.sql(change, shape) if shape is not None else ()
         yield from (Step(StepKind.SQL, str(change), sql) for _ in sql[:1])

@@ -1,4 +1,4 @@
-"""The shape that the target table shall have, given what stands and what the policies keep."""
+"""The wanted shape of a target table follows from its present shape, the source's new one and the policies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from airflow_ddlrepl.ports.types import TypeSystem
 
 
 def want(table_state: Table, held: Table, policy: Policy, types: TypeSystem) -> Table:
-    """table_state: the target table now. held: the source's new shape as the target holds it. types: of the target."""
+    """Return the shape that the target table gets under the policies.
+
+    table_state: the target table now. held: the source's new shape as the target holds it. types: of the target.
+    """
     if not policy.adapts:
         return table_state
     wanted = keep_structure(table_state, held, types) if policy.keep_existing_structure else held
