@@ -41,7 +41,7 @@ def columns_compared(source: Table, shape: Table) -> tuple[str, ...]:
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
     """Compare tables of one source and one target, in this process; the rows of each side are read under one snapshot.
 
-    Rows that are captured and not applied yet count as differences.
+    Changes that the target has not applied yet count as differences.
     Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
     """
     return engine(tasks[0].target_dsn).compare(tasks)

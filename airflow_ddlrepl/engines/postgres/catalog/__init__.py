@@ -1,1 +1,1 @@
-"""The catalog: tables, types, dependent objects and facts of a server."""
+"""This package reads a server's catalog: tables, types, dependent objects and facts."""

@@ -1,4 +1,7 @@
-"""What hangs on a target table: where anything does, its contents are exchanged instead of the table."""
+"""This module finds the objects that depend on a target's table.
+
+Where there are any, a refresh exchanges the table's rows instead of the table.
+"""
 
 from __future__ import annotations
 
@@ -69,9 +72,9 @@ SELECT DISTINCT what FROM (
 
 
 def dependants(connection: Connection[Any], table: Table) -> list[str]:
-    """What people (or partitioning) hung on the table, in words; empty: it may be replaced.
+    """Return what people, or partitioning, have made that depends on the table, in words; empty: it may be replaced.
 
-    table: as inspected at the target; the indexes of its keys count as ours. Its defaults do, too.
+    table: as inspected at the target; the indexes of its keys count as the channel's. Its defaults do, too.
     """
     names = {"table": literal(qualified(table.name)), "keys": names_of_keys(table)}
     queries = (_DEPENDING.format(**names), _WRITTEN.format(**names))
@@ -79,12 +82,12 @@ def dependants(connection: Connection[Any], table: Table) -> list[str]:
 
 
 def names_of_keys(table: Table) -> str:
-    """As an SQL array; its keys are those that the channel made."""
+    """Return the names of the table's keys as an SQL array; they are the keys that the channel made."""
     return f"ARRAY[{', '.join(literal(key.name) for key in table.keys)}]::name[]"
 
 
 def is_referenced(connection: Connection[Any], table: TableName) -> bool:
-    """Do foreign keys of other tables point to it? Then TRUNCATE is refused whatever they hold."""
+    """Do foreign keys of other tables refer to this table? Then TRUNCATE is refused, even if they have no rows."""
     row = connection.execute(
         "SELECT EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND confrelid = %s::regclass"
         " AND conrelid <> confrelid)",

@@ -1,4 +1,4 @@
-"""Inspect: the catalog's present state as values. The truth about a shape, whatever DDL text says."""
+"""This module reads shapes of tables from the catalog as values: the truth about a shape, whatever DDL text says."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ FOLDER = Path(__file__).parent
 
 
 def _with_type_texts(sql: str) -> str:
-    """`/*type_text(type, element, schema, typmod)*/`: what the type is called, as the transaction sees it.
+    """Replace each `/*type_text(type, element, schema, typmod)*/` by SQL for the type's name.
 
-    format_type alone tells what a user's type is called now.
+    It is the name that the transaction sees; format_type alone returns what a user's type is called now.
     """
     text = (FOLDER / "type_text.sql").read_text().strip()
     names = ("type", "element", "schema", "typmod")
@@ -79,8 +79,9 @@ WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.pid IS DI
 def inspect(
     connection: Connection[Any], ids: Sequence[int] | None = None, patterns: Sequence[str] = ("*.*",)
 ) -> list[Table]:
-    """The shapes of these tables (by oid), else of all that match a `schema.table` pattern, by name.
+    """Return the shapes of the tables with these oids, in their order; else of all that match a pattern, by name.
 
+    patterns: like `schema.table`.
     Ids that are gone are left out, so are temporary tables and tables that belong to an extension.
     """
     wanted = list(ids) if ids is not None else [i for i, _ in listed(connection, Scope(tuple(patterns)))]
@@ -92,9 +93,9 @@ def inspect(
 
 
 def inspect_unlocked(connection: Connection[Any], expected: str = "") -> Catalog:
-    """Every table's shape but of those that an open transaction is altering, unless the version is as expected.
+    """Return every table's shape but of those that an open transaction is altering, unless the version is as expected.
 
-    Newer servers lock a table to spell its expressions: waiting for the altering transaction could take for ever,
+    Newer servers lock a table to print its expressions: waiting for the altering transaction could take for ever,
     so a table that is locked now is left out. Shorter than deadlock_timeout, so that no user's statement is the victim.
     """
     from psycopg.errors import LockNotAvailable
@@ -122,7 +123,7 @@ def _version(connection: Connection[Any]) -> str:
 
 
 def listed(connection: Connection[Any], scope: Scope) -> list[tuple[int, TableName]]:
-    """Ids and names of the tables that the scope wants, ordered by name."""
+    """Return ids and names of the tables that match a scope, ordered by name."""
     rows = connection.execute(_LIST_SQL).fetchall()
     names = [(int(i), TableName(schema, name)) for i, schema, name in rows]
     client = Client(scope)
@@ -130,17 +131,17 @@ def listed(connection: Connection[Any], scope: Scope) -> list[tuple[int, TableNa
 
 
 def with_partitions(connection: Connection[Any], ids: Iterable[int]) -> dict[int, TableName]:
-    """These tables that are there, and the partitions of the partitioned ones, by id."""
+    """Return those of these tables that exist, and the partitions of the partitioned ones, by id."""
     rows = connection.execute(_DESCENDANTS_SQL, [list(ids)]).fetchall()
     return {int(i): TableName(schema, name) for i, schema, name in rows}
 
 
 def snapshot(connection: Connection[Any]) -> XidSnapshot:
-    """What the present snapshot of this connection has seen.
+    """Return which transactions the present snapshot of this connection has seen.
 
     In a REPEATABLE READ transaction that is the transaction's snapshot; otherwise only this statement's.
     `low` is 0: what lies in the snapshot is decided by transaction ids alone, because a commit becomes
-    visible some time after its record stands in the log.
+    visible some time after its record is in the log.
     """
     row = connection.execute(
         "SELECT pg_catalog.pg_snapshot_xmin(s)::text, pg_catalog.pg_snapshot_xmax(s)::text,"
@@ -154,7 +155,10 @@ def snapshot(connection: Connection[Any]) -> XidSnapshot:
 
 @contextmanager
 def _spelling(connection: Connection[Any]) -> Iterator[None]:
-    """Settings under which expressions and values are always spelled alike; put back afterwards."""
+    """Set what decides how expressions and values are written as text, so that it is always alike.
+
+    Restore it afterwards.
+    """
     names = list(SHAPES)
     with connection.transaction():
         before = connection.execute(

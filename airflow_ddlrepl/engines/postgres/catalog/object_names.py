@@ -1,5 +1,8 @@
-"""A shadow table that became the table: its index, constraints and sequences get the names that a table of that
-name would have got from the server, and it gets the grants that its schema gives to new tables."""
+"""This module names the parts of a shadow table that became the table: its index, constraints and sequences.
+
+They get the names that a table of that name would have got from the server, and the table gets the grants that its
+schema gives to new tables.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ WHERE d.defaclobjtype = 'r' AND d.defaclnamespace = {schema}::regnamespace
 
 
 def name_parts(cursor: Any, table: TableName) -> None:
-    """Rename what still carries the shadow's name."""
+    """Rename the indexes, constraints and sequences of a table that still have their shadow table's name."""
     cursor.execute(_PARTS.format(table=literal(qualified(table))).encode())
     for kind, old, part, label in cursor.fetchall():
         wishes = (object_name(table.name, part, f"{label}{n or ''}") for n in count())
@@ -44,7 +47,10 @@ def name_parts(cursor: Any, table: TableName) -> None:
 
 
 def object_name(table: str, part: str, label: str) -> str:
-    """As the server composes it: table_part_label in 63 bytes; the longer of the first two is cut."""
+    """Return the name that the server would compose for a part of a table: table_part_label.
+
+    In 63 bytes; the longer of the first two is cut.
+    """
     first, second = table.encode(), part.encode()
     room = MAX_NAME_BYTES - len(label) - 1 - (1 if second else 0)
     while len(first) + len(second) > room:
@@ -54,7 +60,10 @@ def object_name(table: str, part: str, label: str) -> str:
 
 
 def grant_defaults(cursor: Any, table: TableName) -> None:
-    """The table was made in a schema of ours: what ALTER DEFAULT PRIVILEGES IN SCHEMA says is made up for."""
+    """Grant what ALTER DEFAULT PRIVILEGES IN SCHEMA says for new tables of the table's schema.
+
+    The table was made in a schema of ours, where that did not apply.
+    """
     cursor.execute(_DEFAULT_GRANTS.format(schema=literal(quote(table.schema))).encode())
     for privilege, role, grantable in cursor.fetchall():
         to = quote(role) if role else "PUBLIC"

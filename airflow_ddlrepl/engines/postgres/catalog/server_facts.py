@@ -1,4 +1,4 @@
-"""What stands at a server right now: its version, extensions, tables by name."""
+"""This module finds what exists at a server now: its version, extensions, tables by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WHERE n.nspname = %s AND c.relname = %s
 
 
 class ServerFacts:
-    """Answers from the catalogs of one connection, each question asked once."""
+    """Server facts are answers from the catalogs of one connection; each question is asked once."""
 
     type_system: TypeSystem = POSTGRES_TYPES
 
@@ -38,16 +38,16 @@ class ServerFacts:
 
     @cached_property
     def version(self) -> int:
-        """Major version."""
+        """Return the server's major version."""
         return self._connection.info.server_version // 10000
 
     @cached_property
     def extensions(self) -> frozenset[str]:
-        """Installed in this database."""
+        """Return the names of the extensions that are installed in this database."""
         return frozenset(name for (name,) in self._connection.execute("SELECT extname FROM pg_catalog.pg_extension"))
 
     def table(self, name: TableName) -> Table | None:
-        """The shape of the table of that name; None when there is none."""
+        """Return the shape of the table of that name; None when there is none."""
         if name not in self._tables:
             row = self._connection.execute(_OID_SQL, [name.schema, name.name]).fetchone()
             found = inspect(self._connection, [row[0]]) if row else []
@@ -55,14 +55,14 @@ class ServerFacts:
         return self._tables[name]
 
     def look(self, names: Collection[TableName]) -> None:
-        """Asks about all of these tables at once, as `table` would one after the other."""
+        """Read the shapes of all of these tables at once, so that `table` has them."""
         schemas, tables = [name.schema for name in names], [name.name for name in names]
         rows = self._connection.execute(_OIDS_SQL, [schemas, tables]).fetchall()
         shapes = {shape.id: shape for shape in inspect(self._connection, [oid for _, _, oid in rows])}
         self._tables |= dict.fromkeys(names) | {TableName(s, t): shapes.get(oid) for s, t, oid in rows}
 
     def types(self, names: Collection[TableName]) -> frozenset[TableName]:
-        """Those of the names that a type has here."""
+        """Return those of these names under which a type exists here."""
         if not names:
             return frozenset()
         by_text = {qualified(name): name for name in names}
@@ -72,12 +72,12 @@ class ServerFacts:
         return frozenset(by_text[text] for (text,) in found)
 
     def is_there(self, name: TableName) -> bool:
-        """Is there a table of that name now? Asked each time."""
+        """Is there a table of that name now? The server is asked each time."""
         query = f"{_OID_SQL} AND c.relkind IN ('r', 'p')"
         return self._connection.execute(query.encode(), [name.schema, name.name]).fetchone() is not None
 
     def has_rows(self, name: TableName) -> bool:
-        """Is there a table of that name, with a row in it?"""
+        """Is there a table of that name with a row in it?"""
         if self.table(name) is None:
             return False
         row = self._connection.execute(f"SELECT EXISTS (SELECT FROM {qualified(name)})".encode()).fetchone()
@@ -85,14 +85,14 @@ class ServerFacts:
 
 
 class EmptiedServerFacts(ServerFacts):
-    """A server whose tables are taken away before anything else is done."""
+    """These are the facts of a server whose tables are all dropped before anything else is done: it has no table."""
 
     def table(self, name: TableName) -> Table | None:
         return None
 
 
 def publishes_generated(connection: Connection[Any], publication: str) -> bool:
-    """Does the log carry the values of stored generated columns? PostgreSQL 18 can; activation sees to it."""
+    """Does the log have the values of stored generated columns? PostgreSQL 18 can; activation sees to it."""
     row = connection.execute(
         "SELECT to_jsonb(p) ->> 'pubgencols' = 's' FROM pg_catalog.pg_publication p WHERE pubname = %s", [publication]
     ).fetchone()

@@ -1,4 +1,4 @@
-"""How large tables are: on disk, and in rows by the statistics."""
+"""This module finds how large tables are: on disk, and in rows by the statistics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOCK_TIMEOUT = "500ms"  # shorter than deadlock_timeout, so that no user's state
 
 
 def sizes(connection: Connection[Any], table_ids: Collection[int]) -> dict[int, int]:
-    """Return what the tables take on disk, in bytes, by id; nothing where one of them is locked."""
+    """Return how many bytes each of these tables takes on disk, by id; nothing where one of them is locked."""
     try:
         with connection.transaction():
             connection.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'".encode())
@@ -28,7 +28,7 @@ def sizes(connection: Connection[Any], table_ids: Collection[int]) -> dict[int, 
 
 
 def estimated_rows(connection: Connection[Any], names: Collection[TableName]) -> dict[TableName, int]:
-    """Return what the statistics say of these tables; 0 where they say nothing."""
+    """Return how many rows each of these tables has by the statistics; 0 where they have no number."""
     rows = connection.execute(
         "SELECT n.nspname, c.relname, greatest(c.reltuples, 0)::bigint"
         " FROM unnest(%s::text[], %s::text[]) w(schema, name)"

@@ -1,1 +1,1 @@
-"""Compare: digests of a table's rows."""
+"""This package compares the rows of a table at a source and at a target by digests."""

@@ -1,7 +1,7 @@
-"""Compare tables of two PostgreSQL databases: every column of every row, exactly, by its text.
+"""This module compares tables of two PostgreSQL databases: every column of every row, exactly, by its text.
 
 The servers compute a digest of all rows each: the sum of their 64-bit hashes, so their order does not
-matter and copies count. Only where the two differ are rows looked at: bucket by bucket of the key, until
+matter and copies count. Only where the two differ are rows read: bucket by bucket of the key, until
 the differing keys are known by name.
 """
 
@@ -40,9 +40,9 @@ KEY_LENGTH = 300
 
 
 def compare_tables(tasks: Sequence[CompareTask]) -> list[TableReport]:
-    """Of one source and one target, whose rows of all these tables are read under one snapshot each.
+    """Compare tables of one source and one target; the rows of each side are read under one snapshot.
 
-    Rows that are on their way between them count as differences.
+    Changes that the target has not applied yet count as differences.
     Raises SourceError SRC-180 or TargetError TGT-180 when a side can't be read, and what a transformation raises.
     """
     with ExitStack() as stack:
@@ -69,7 +69,7 @@ def _compared(
 
 
 def _copied(task: CompareTask, found: Table, there: Connection[Any]) -> TableReport:
-    """Compare rows that no server of ours has as the target is to have them: a function gives values of them."""
+    """Compare rows that no server has as the target is to have them: a function computes values of them."""
     with temporary_copy(task) as (here, copied):
         as_copied = replace(task, source=copied, wanted=task.wanted or task.source)
         return replace(_Comparer(as_copied, found, here, there).report(), table=task.source.name)
@@ -95,7 +95,10 @@ def _without_target(task: CompareTask, here: Connection[Any] | None) -> TableRep
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side: columns and key as SQL, and who answers. place: source or target. wanted: SQL, of rows."""
+    """A side is the source's or the target's table in a comparison: its columns and key as SQL, and its connection.
+
+    place: source or target. wanted: SQL, of rows.
+    """
 
     connection: Connection[Any]
     table: TableName
@@ -106,12 +109,15 @@ class _Side:
 
     @property
     def rows(self) -> str:
-        """The table, and which of its rows."""
+        """Return the FROM clause: the table, and which of its rows."""
         return f"ONLY {qualified(self.table)}{f' WHERE {self.wanted}' if self.wanted else ''}"
 
     @property
     def row_text(self) -> str:
-        """A row's text tells NULL from '' and one column from the next, and uses each type's own output."""
+        """Return SQL for a row's text, in which NULL differs from '', one column from the next.
+
+        Each type has its own output.
+        """
         return f"ROW({', '.join(self.columns)})::text"
 
     @property
@@ -128,7 +134,10 @@ class _Side:
 
 
 class _Comparer:
-    """One table that stands on both sides. wanted: SQL that is true for the source's rows to compare; empty: all."""
+    """A comparer compares one table that exists on both sides.
+
+    wanted: SQL that is true for the source's rows to compare; empty: all.
+    """
 
     def __init__(
         self, task: CompareTask, found: Table, here: Connection[Any], there: Connection[Any], wanted: str = ""
@@ -165,13 +174,13 @@ class _Comparer:
         return TableReport(**base, **counts, rows=named, is_partial=is_partial)
 
     def _both(self, ask: Any) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-        """The same question to both servers at once."""
+        """Return the answers of both servers to one question, asked at once."""
         with ThreadPoolExecutor(2) as pool:
             first, second = pool.map(ask, self.sides)
         return first, second
 
     def _rows(self, count: int) -> tuple[list[RowDifference], bool]:
-        """The rows that differ, by key; True: there are more than were looked at."""
+        """Return the rows that differ, by key, and whether there are more than were read."""
         mask = (1 << max(0, min(20, (count // ROWS_PER_BUCKET).bit_length()))) - 1
         buckets = self._buckets(mask)
         share = max(1, ROWS_PER_LOOK // max(1, count // (mask + 1)))
@@ -184,7 +193,7 @@ class _Comparer:
         return _ordered(found), False
 
     def _buckets(self, mask: int) -> list[int]:
-        """The buckets whose digests differ."""
+        """Return the buckets whose digests differ."""
         select = f"{self._bucket(mask)} AS b, count(*), sum({self._hash('t', 0)}::numeric)"
         ours, theirs = self._both(lambda s: _from_text(s, select, " GROUP BY 1"))
         return sorted({row[0] for row in set(ours) ^ set(theirs)})
@@ -200,12 +209,12 @@ class _Comparer:
         return f"({self._hash('k', 2)} & {mask})"
 
     def _hash(self, text: str, seed: int) -> str:
-        """Of its bytes; databases with different encodings take those of one that both know."""
+        """Return SQL for the hash of a text's bytes; databases with different encodings hash those of UTF-8."""
         spelled = text if self.is_alike else f"encode(convert_to({text}, 'UTF8'), 'hex')"
         return f'hashtextextended({spelled} COLLATE "C", {seed})'
 
     def _with_columns(self, rows: Sequence[RowDifference]) -> tuple[RowDifference, ...]:
-        """The same, with the columns that differ in rows that stand on both sides."""
+        """Return the rows with the columns that differ, for rows that exist on both sides."""
         keys = [row.key for row in rows if row.kind is Kind.DIFFERENT]
         values: tuple[Any, Any] = ({}, {})
         if keys:
@@ -221,14 +230,14 @@ class _Comparer:
 
 
 def _from_text(side: _Side, select: str, tail: str = "", *, with_values: bool = False) -> list[tuple[Any, ...]]:
-    """Ask about `t`, each row's text, and `k`, its key's; `v`: each column's."""
+    """Query one side about `t`, each row's text, and `k`, its key's; `v`: each column's."""
     values = f", ARRAY[{', '.join(f'ROW({c})::text' for c in side.columns)}] AS v" if with_values else ""
     rows = f"SELECT {side.row_text} AS t, {side.key_text} AS k{values} FROM {side.rows}"
     return side.ask(f"SELECT {select} FROM ({rows}) AS r{tail}")
 
 
 def _value(source: Column, target: Column) -> str:
-    """The source's value as the target shows it."""
+    """Return SQL for the source's value as the target shows it."""
     name = quote(source.name)
     if same_type(source.type, target.type) or not target.type.is_builtin:
         return name

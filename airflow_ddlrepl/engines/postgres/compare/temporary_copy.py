@@ -1,4 +1,4 @@
-"""The source's rows as a target is to have them, in a table that only one session of the target sees.
+"""This module copies the source's rows, as a target is to have them, into a temporary table of one target session.
 
 So they are compared as the target's types write them, and nothing is left when the session ends, however it does.
 """
@@ -34,8 +34,10 @@ NAME = TableName("pg_temp", "ddlrepl compare")
 
 @contextmanager
 def temporary_copy(task: CompareTask) -> Iterator[tuple[Connection[Any], Table]]:
-    """A session at the target, and the shape of its table `NAME`: that of the target's, as far as the source goes.
+    """Open a session at the target, fill its table `NAME` with the source's rows.
 
+    Yield the session and the table's shape.
+    The shape is that of the target's table, without the columns that the source does not have.
     Raises SourceError SRC-180 or TargetError TGT-180 where a side can't be read or written, and what `values` raises.
     """
     source = task.source
@@ -61,7 +63,7 @@ def _texts(rows: RowSource, columns: Sequence[str]) -> Iterator[bytes]:
 
 
 def _bare(column: Column) -> Column:
-    """Without what keeps a row out or fills it."""
+    """Return the column without what refuses a row or fills it."""
     default = column.default if column.generated else None
     return replace(column, nullable=True, default=default, missing=None, identity="")
 

@@ -1,1 +1,1 @@
-"""DDL: a schema change becomes SQL."""
+"""This package writes schema changes as PostgreSQL's DDL."""

@@ -1,4 +1,4 @@
-"""PostgreSQL's DDL for columns."""
+"""This module writes PostgreSQL's DDL for columns."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from airflow_ddlrepl.model.table import Column, Table
 
 
 def define(column: Column) -> str:
-    """The column as it stands in CREATE TABLE."""
+    """Return the definition of a column as it is written in CREATE TABLE."""
     return _with_collation(column) + _generation(column) + ("" if column.nullable else " NOT NULL") + _default(column)
 
 
 def add_column(change: AddColumn, before: Table) -> list[str]:
-    """Rows that stand show column.missing, else NULL; a mandatory column's default fills them."""
+    """Return the SQL that adds a column.
+
+    Existing rows get column.missing, else NULL; a mandatory column's default fills them.
+    """
     column = change.column
     add = f"{_alter(before)} ADD COLUMN {_with_collation(column)}{_generation(column)}"
     mandatory = "" if column.nullable else " NOT NULL"
@@ -71,7 +74,10 @@ def change_default(change: ChangeDefault, before: Table) -> list[str]:
 
 
 def set_default(table: Table, column: str, default: str | None) -> str:
-    """None: no default."""
+    """Return the SQL that sets or drops a column's default.
+
+    default: None: the column has none.
+    """
     end = "DROP DEFAULT" if default is None else f"SET DEFAULT {default}"
     return f"{_alter(table)} ALTER COLUMN {quote(column)} {end}"
 
@@ -86,7 +92,10 @@ def change_identity(change: ChangeIdentity, before: Table) -> list[str]:
 
 
 def change_generated(change: ChangeGenerated, before: Table) -> list[str]:
-    """Older servers than 17 can't set an expression: the column is computed anew under its name, at the table's end."""
+    """Return the SQL that makes a column a generated one, changes its expression, or makes it a plain one.
+
+    Older servers than 17 can't set an expression: the column is dropped and added again, at the table's end.
+    """
     if not change.generated and change.old.generated == "virtual":
         return _with_its_values(change, before)
     if not change.generated:
@@ -96,7 +105,10 @@ def change_generated(change: ChangeGenerated, before: Table) -> list[str]:
 
 
 def _with_its_values(change: ChangeGenerated, before: Table) -> list[str]:
-    """The server can't make a virtual column a plain one: a new one gets what it shows."""
+    """Return the SQL that makes a virtual generated column a plain one with the values that it shows.
+
+    The server can't do it: a new column gets the values of the old one.
+    """
     after = change.alter(before).column(change.id)
     name, aside = quote(after.name), quote(free_name(f"ddlrepl_plain_{after.id}", {c.name for c in before.columns}))
     return [
@@ -108,7 +120,10 @@ def _with_its_values(change: ChangeGenerated, before: Table) -> list[str]:
 
 
 def set_expression(change: ChangeGenerated, before: Table) -> list[str]:
-    """PostgreSQL 17 and later. A partition's column stays generated while its partitioned table's is made again."""
+    """Return the SQL of `change_generated` for PostgreSQL 17 and later, which can set an expression.
+
+    A partition's column stays generated while its partitioned table's is made again.
+    """
     if change.generated and (before.partition or change.generated == before.column(change.id).generated):
         return [f"{_column(before, change.id)} SET EXPRESSION AS ({change.expression})"]
     return change_generated(change, before)

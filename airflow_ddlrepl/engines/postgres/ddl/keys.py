@@ -1,4 +1,7 @@
-"""PostgreSQL's DDL for the replication key and a deferrable primary key. The server finds free names for them."""
+"""This module writes PostgreSQL's DDL for the replication key and a deferrable primary key.
+
+The server finds free names for them.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from airflow_ddlrepl.model.table import Key, Table
 
 
 def key_sql(table: Table, name: TableName | None = None) -> list[str]:
-    """The statements that give the table (under another name, if said) its keys; none without a key."""
+    """Return the statements that make a table's keys; none for a table without a key.
+
+    name: another name that the table has for now; None: its own.
+    """
     return [_add(key, table, name or table.name) for key in table.keys]
 
 
 def change_key(change: ChangeKey, before: Table) -> list[str]:
-    """Return the SQL that drops the old key and makes the new one."""
+    """Return the SQL that drops the old key of a table, if it has one, and makes the new one."""
     drop = _drop(change, before) if change.old is not None else []
     return drop + ([_add(change.new, before, before.name)] if change.new is not None else [])
 
@@ -45,7 +51,10 @@ def _drop_primary(table: Table) -> str:
 
 
 def _drop_unique(change: ChangeKey, table: Table) -> str:
-    """The unique indexes on just these columns; one that belongs to a constraint goes with it."""
+    """Return the SQL that drops the unique indexes on just these columns.
+
+    One that belongs to a constraint is dropped with it.
+    """
     assert change.old is not None
     name = _text(qualified(table.name))
     columns = ", ".join(_text(table.column(i).name) for i in change.old.columns)

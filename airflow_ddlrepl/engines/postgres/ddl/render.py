@@ -1,4 +1,4 @@
-"""PostgreSQL as a target: the SQL of every kind of schema change. A kind without a row is refused."""
+"""This module writes the SQL of every kind of schema change for PostgreSQL; a kind without an entry is refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ __all__ = ["RENDER", "PostgresDdl", "attach", "create_table", "create_types", "k
 
 
 def create_table(table: Table, name: TableName | None = None, *, with_key: bool = True) -> list[str]:
-    """CREATE TABLE, under another name if said, with its schema; types must stand (`create_types`). Not attached."""
+    """Return the SQL that creates a table and its schema, without attaching it as a partition.
+
+    name: another name for the table; None: its own. The types must exist (`create_types`).
+    """
     at = name or table.name
     columns = ", ".join(ddl_columns.define(_own(c, table)) for c in table.columns)
     partitioned = f" PARTITION BY {table.partition_key}" if table.partition_key else ""
@@ -54,12 +57,15 @@ def create_table(table: Table, name: TableName | None = None, *, with_key: bool 
 
 
 def attach(table: TableName, partition: Partition) -> str:
-    """Makes a table part of a partitioned one."""
+    """Return the SQL that attaches a table to a partitioned table."""
     return f"ALTER TABLE {qualified(partition.of_name)} ATTACH PARTITION {qualified(table)} {partition.bound}"
 
 
 def _own(column: Column, table: Table) -> Column:
-    """A partition gets its identity columns by attaching; with one of its own the server refuses."""
+    """Return the column as CREATE TABLE takes it for this table.
+
+    A partition gets its identity columns by attaching; with one of its own the server refuses.
+    """
     if table.partition is None or not column.identity:
         return column
     return Column(column.id, column.name, column.type, False, collation=column.collation)
@@ -71,7 +77,10 @@ def _create_table(change: CreateTable, before: Table | None) -> list[str]:
 
 
 def _drop_table(change: DropTable, before: Table | None) -> list[str]:
-    """Without CASCADE: a view that people hung on the table stops it, in the target's own words."""
+    """Return the SQL that drops a table, without CASCADE.
+
+    A view of somebody's on the table stops it, with the target's own message.
+    """
     return [f"DROP TABLE IF EXISTS {qualified(change.table.name)}"]
 
 
@@ -89,7 +98,10 @@ def _rename_table(change: RenameTable, before: Table) -> list[str]:
 
 
 def _spare_names(table: TableName, schema: str) -> str:
-    """Its indexes and sequences go along, and have names of the target's own: those that are taken there make way."""
+    """Return the SQL that renames those indexes and sequences of a table whose names are taken in another schema.
+
+    They move to that schema with the table, and have names of the target's own.
+    """
     name = literal(qualified(table)).strip()
     return block(
         "DECLARE part record; BEGIN FOR part IN"
@@ -125,7 +137,7 @@ def _truncate(change: Truncate, before: Table) -> list[str]:
 
 
 def _nothing(change: SchemaChange, before: Table | None) -> list[str]:
-    """Matters at the source only."""
+    """Return no SQL, for a change that matters at the source only."""
     return []
 
 
@@ -160,13 +172,16 @@ RENDER_17: Rows = {**RENDER, ChangeGenerated: ddl_columns.set_expression}
 
 @dataclass(frozen=True, slots=True)
 class PostgresDdl:
-    """The renderer for a PostgreSQL target of this major version."""
+    """This renderer writes DDL for a PostgreSQL target of one major version."""
 
     server_version: int = 18
     engine: str = "postgres"
 
     def sql(self, change: SchemaChange, before: Table | None) -> tuple[str, ...]:
-        """Statements without semicolons, to be run in order. Raises Unsupported ADP-110 for a kind without a row."""
+        """Return the statements of a schema change, without semicolons, to be run in order.
+
+        Raises Unsupported ADP-110 for a kind of change without an entry.
+        """
         rows = RENDER_17 if self.server_version >= 17 else RENDER
         if type(change) not in rows:
             raise Unsupported(
@@ -178,33 +193,54 @@ class PostgresDdl:
         return tuple(rows[type(change)](change, before))
 
     def rows_into(self, table: TableName, of: Table) -> tuple[str, ...]:
-        """An identity column keeps its values; what is computed is computed again."""
+        """Return the statements that copy the rows of one table into another.
+
+        An identity column keeps its values; what is computed is computed again.
+        """
         names = ", ".join(quote(c.name) for c in of.columns if not c.generated)
         into = f" ({names}) OVERRIDING SYSTEM VALUE" if names else ""
         return (f"INSERT INTO {qualified(table)}{into} SELECT {names} FROM ONLY {qualified(of.name)}",)
 
     def unless_done(self, sql: tuple[str, ...]) -> tuple[str, ...]:
-        """ADD VALUE IF NOT EXISTS bears it by itself, and may not stand in a block that catches errors."""
+        """Return the statements so that each does nothing where it has been run before.
+
+        ADD VALUE IF NOT EXISTS does so by itself, and is not allowed in a block that catches errors.
+        """
         return tuple(s if " ADD VALUE IF NOT EXISTS " in s else types.unless_done(s) for s in sql)
 
     def make_way(self, of: TypeDefinition) -> tuple[str, ...]:
-        """Under its own oid; what depends on it goes along."""
+        """Return the statements that rename a type of this name that is not like this one, so that the name is free.
+
+        The new name contains the type's oid; columns that have the type still have it.
+        """
         return tuple(types.make_way(of))
 
     def of_its_type(self, column: Column, table: Table) -> tuple[str, ...]:
-        """Looks first: a view on the column would forbid even a change to the same type."""
+        """Return the statements that give a column the type of its name, where it still has a renamed one.
+
+        They look first: a view on the column would forbid even a change to the same type.
+        """
         return (types.of_its_type(column, table),)
 
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
-        """For casts between timestamps with and without time zone. Needs a transaction, which goes on in ours."""
+        """Return the statements with a time zone set before them, for casts between timestamps with and without one.
+
+        They need a transaction; it goes on in our own time zone.
+        """
         return (f"SET LOCAL TimeZone = {literal(zone).strip()}", *sql, OWN_ZONE)
 
     def as_told(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
-        """The text as it is; an error where a name in it would mean something else. Needs a transaction."""
+        """Return the statements that run a statement of the source's as it was written.
+
+        They fail where a name in it would mean something else at the target. They need a transaction.
+        """
         return as_told(text, path, zone, about)
 
 
 def truncate(names: list[TableName], *, restart_identity: bool = False) -> str:
-    """One TRUNCATE for all tables of one TRUNCATE at the source: foreign keys among them don't matter then."""
+    """Return the SQL of one TRUNCATE for all tables of one TRUNCATE at the source.
+
+    Foreign keys among them don't matter then.
+    """
     end = " RESTART IDENTITY" if restart_identity else ""
     return f"TRUNCATE TABLE {', '.join(qualified(n) for n in names)}{end}"

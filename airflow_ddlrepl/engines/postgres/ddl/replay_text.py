@@ -1,4 +1,7 @@
-"""A statement of the source's, run as it was written: with the settings that decide what its names mean."""
+"""This module runs a statement of the source's as it was written.
+
+It sets what decides what the names in the statement mean.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _ROLE = "$user"  # somebody else at the target
 
 
 def as_told(text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
-    """Needs a transaction; what our own statements rely on is set again behind it."""
+    """Return the statements that run a statement of the source's as it was written, with the source's settings.
+
+    They need a transaction; what our own statements rely on is set again after it.
+    """
     named = [t.text for t in tokens(path) if t.kind in (Kind.WORD, Kind.QUOTED) and t.text not in ("", _ROLE)]
     found = [made for schema in about.schemas for made in create_schema(schema)]
     found.append(f"SET LOCAL search_path = {', '.join(map(quote, named)) or 'pg_catalog'}")
@@ -28,7 +34,7 @@ def as_told(text: str, path: str, zone: str | None, about: About) -> tuple[str, 
 
 
 def _meant(look: str, kind: str, names: tuple[tuple[str, TableName], ...]) -> Iterator[str]:
-    """An error where a name in the text would mean something else here than at the source."""
+    """Yield statements that fail where a name in the text would mean something else here than at the source."""
     for name, wanted in names:
         here = f"pg_catalog.{look}({literal(quote(name)).strip()})"
         there = f"pg_catalog.{look}({literal(qualified(wanted)).strip()})"

@@ -1,4 +1,7 @@
-"""PostgreSQL's DDL for the types that columns use. Type changes are rendered without a table."""
+"""This module writes PostgreSQL's DDL for the types that columns use.
+
+Type changes are rendered without a table.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +32,18 @@ from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
 
 def create_types(types: Iterable[TypeDefinition]) -> list[str]:
-    """Schemas and types, those that stand left alone. Dependencies must come first."""
+    """Return the SQL that creates types and their schemas, and leaves existing ones alone.
+
+    types: dependencies must come first.
+    """
     return [sql for of in types for sql in create_type(CreateType(of), None)]
 
 
 def create_type(change: CreateType, before: Table | None) -> list[str]:
-    """PostgreSQL has no CREATE TYPE IF NOT EXISTS: the block bears a type that stands, and adds labels it lacks."""
+    """Return the SQL that creates a type and its schema; an existing type stays, and gets the labels that it lacks.
+
+    PostgreSQL has no CREATE TYPE IF NOT EXISTS.
+    """
     of = change.definition
     body = f"{_CREATE[of.kind](of)};" if of.kind in _CREATE else ""
     if not body:
@@ -46,7 +55,7 @@ def create_type(change: CreateType, before: Table | None) -> list[str]:
 
 
 def create_schema(name: str) -> list[str]:
-    """Asks for no right on the database where the schema stands."""
+    """Return the SQL that creates a schema; where it exists, no right on the database is needed."""
     if name == "public":
         return []
     found = f"to_regnamespace({literal(quote(name)).strip()}) IS NULL"
@@ -54,18 +63,21 @@ def create_schema(name: str) -> list[str]:
 
 
 def forget_type(change: ForgetType, before: Table | None) -> list[str]:
-    """The type stays: other tables may use it."""
+    """Return no SQL for a type that the table does not use any more: other tables may use it."""
     return []
 
 
 def unless_done(statement: str) -> str:
-    """Skips an edit of a type that was made before."""
+    """Return the SQL of an edit of a type so that it does nothing where it was made before."""
     done = "duplicate_column OR undefined_column OR duplicate_object OR undefined_object OR invalid_parameter_value"
     return block(f"BEGIN {statement}; EXCEPTION WHEN {done} THEN NULL; END")
 
 
 def make_way(of: TypeDefinition) -> list[str]:
-    """A type of that name with other labels, attributes, checks or base is no type of the source's now."""
+    """Return the SQL that renames a type of this name with other labels, attributes, checks or base.
+
+    Such a type is not the source's type as it is now.
+    """
     return [
         block(
             f"DECLARE {_there(of.schema, of.name)} fits boolean;"
@@ -76,12 +88,15 @@ def make_way(of: TypeDefinition) -> list[str]:
 
 
 def _there(schema: str, name: str) -> str:
-    """Declares the type of that name, for `_step_aside`."""
+    """Return the declaration of the variables for `_step_aside`: the type of that name."""
     return f"there regtype := to_regtype({_text(qualified(TableName(schema, name)))}); made record;"
 
 
 def _step_aside(schema: str, name: str) -> str:
-    """With what was made together with a range: its multirange, and (as a superuser) the functions of their names."""
+    """Return the SQL that renames a type, so that its name is free.
+
+    A range's multirange and (as a superuser) the functions of their names, which were made with it, are renamed, too.
+    """
     escaped = qualified(TableName(schema, name)).replace("%", "%%").replace("'", "''")
     to = f"{_text(displaced_name(name, ''))} || there::oid::text"
     return (
@@ -101,7 +116,10 @@ _MADE_WITH_RANGE = (
 
 
 def _labels_fit(of: TypeDefinition) -> str:
-    """Just the same: a label that is added now can't be used before the commit."""
+    """Return SQL that is true where an enum has exactly the labels of a definition.
+
+    A label that is added now can't be used before the commit.
+    """
     seen = "SELECT array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = t.oid"
     return f"typtype = 'e' AND ({seen}) IS NOT DISTINCT FROM {_array(of.labels)}"
 
@@ -126,13 +144,16 @@ def _domain_fits(of: TypeDefinition) -> str:
 
 
 def _array(texts: Iterable[str]) -> str:
-    """As array_agg gives it: none is null."""
+    """Return texts as an SQL array, as array_agg returns it: null where there are none."""
     items = ", ".join(_text(text) for text in texts)
     return f"ARRAY[{items}]::text[]" if items else "NULL::text[]"
 
 
 def _base_fits(typtype: str, base: str, key: str, of: TypeDefinition) -> str:
-    """base, key: columns of pg_range, for what the type is made of and for itself."""
+    """Return SQL that is true where a range or multirange type is made of the type of its definition.
+
+    base, key: columns of pg_range, for what the type is made of and for itself.
+    """
     seen = f"SELECT format_type({base}, NULL) FROM pg_range WHERE {key} = t.oid"
     return f"typtype = '{typtype}' AND ({seen}) = {_text(of.base or '')}"
 
@@ -147,9 +168,10 @@ _FITS: dict[TypeKind, Callable[[TypeDefinition], str]] = {
 
 
 def rename_type(change: RenameType, before: Table | None) -> list[str]:
-    """A type left behind under the new name goes; if something depends on it (a kept table) it makes way.
+    """Return the SQL that renames a type.
 
-    With a table: another table has the new name already; where the old one stands too, the columns move over.
+    A type left behind under the new name is dropped; if something depends on it (an orphaned table) it is renamed.
+    With a table: another table has the new name already; where the old type exists too, the columns get the new one.
     """
     if before is not None:
         return _move_over(change, before)
@@ -184,7 +206,7 @@ def _move_over(change: RenameType, before: Table) -> list[str]:
 
 
 def of_its_type(column: Column, table: Table) -> str:
-    """A type that made way for a new one of its name still is the column's type."""
+    """Return the SQL that gives a column the type of its name, where its own type was renamed to free that name."""
     at, name, to = qualified(table.name), quote(column.name), column.type.text
     alter = f"ALTER TABLE {at} ALTER COLUMN {name}"
     steps = [f"{alter} TYPE {to} USING NULL::{to}"]
@@ -201,7 +223,10 @@ def change_type_definition(change: ChangeTypeDefinition, before: Table | None) -
 
 
 def replace_type(change: ReplaceType, before: Table | None) -> list[str]:
-    """Without a table: the new type under the old name, the old one aside. With one: its columns move over."""
+    """Return the SQL that replaces a type by a new one of its name.
+
+    Without a table: the old one is renamed, and the new one created. With one: its columns get the new type.
+    """
     if before is None:
         return _replace(change)
     sql: list[str] = []
@@ -226,7 +251,7 @@ def _replace(change: ReplaceType) -> list[str]:
 
 
 def block(body: str) -> str:
-    """An anonymous code block."""
+    """Return a DO statement, an anonymous code block, with this body."""
     tag = "$ddlrepl$"
     while tag in body:
         tag = tag[:-1] + "_$"
@@ -254,8 +279,10 @@ def _values_of_range(of: TypeDefinition) -> str:
 
 
 def _once_more(of: TypeDefinition) -> str:
-    """Unless it stands: its multirange or their functions have names that are free at the source only. Without these
-    functions it is made under another name; nobody but a superuser could rename them.
+    """Return the SQL that creates a range type whose multirange or functions would get a name that is taken.
+
+    Unless the type exists: these names are free at the source only. Without these functions it is made under another
+    name; nobody but a superuser could rename them.
     """
     name, own = _name(of), qualified(TableName(of.schema, f"{shortened(of.name)}_made_{of.oid}"))
     multirange = qualified(TableName(of.schema, f"{shortened(of.name)}_multirange_{of.oid}"))
@@ -269,7 +296,10 @@ def _once_more(of: TypeDefinition) -> str:
 
 
 def _multirange(of: TypeDefinition) -> str:
-    """The server has made it with its range, and called it as it thought fit; on the way it has a name of its own."""
+    """Return the SQL that gives a multirange type its name and schema.
+
+    The server has made it with its range, under a name of the server's choice; in between it has a third name.
+    """
     name, schema = _text(of.name), _text(of.schema)
     away = f"{_text(displaced_name(of.name, ''))} || made.oid"
     return (
@@ -292,7 +322,7 @@ def _domain(of: TypeDefinition) -> str:
 
 
 def _missing_labels(of: TypeDefinition) -> list[str]:
-    """An enum that stands may lack the newer labels."""
+    """Return the SQL that adds the newer labels, which an existing enum may lack."""
     pairs = zip(of.labels[1:], of.labels, strict=False)
     return [_add_label(_name(of), AddLabel(label, "after", before)) for label, before in pairs]
 
@@ -307,22 +337,31 @@ def _add_label(name: str, edit: AddLabel) -> str:
 
 
 def _add_constraint(name: str, edit: AddConstraint) -> str:
-    """PostgreSQL can't look into arrays and rows of a domain, and rows of a table that waits for a refresh may be older
-    than the check: then it believes the source, which has checked them."""
+    """Return the SQL that adds a check to a domain, unvalidated where the check can't be proven.
+
+    PostgreSQL can't look into arrays and rows of a domain, and rows of a table that waits for a refresh may be older
+    than the check: then it believes the source, which has checked them.
+    """
     add = f"ALTER DOMAIN {name} ADD CONSTRAINT {quote(edit.name)} {edit.text}"
     unproven = "feature_not_supported OR check_violation"
     return block(f"BEGIN {add}; EXCEPTION WHEN {unproven} THEN {add} NOT VALID; END")
 
 
 def _drop_constraint(name: str, edit: DropConstraint) -> str:
-    """In a block with an exception: bare, it leaves PostgreSQL unable to begin a subtransaction right after it."""
+    """Return the SQL that drops a check of a domain, in a block with an exception.
+
+    Bare, it leaves PostgreSQL unable to begin a subtransaction right after it.
+    """
     return block(
         f"BEGIN ALTER DOMAIN {name} DROP CONSTRAINT {quote(edit.name)}; EXCEPTION WHEN undefined_object THEN NULL; END"
     )
 
 
 def _set_not_null(name: str, edit: SetNotNull) -> str:
-    """Where that can't be proven here, as with a check, it goes on taking nulls, which the source won't."""
+    """Return the SQL that allows or forbids nulls in a domain.
+
+    Where that can't be proven here, as with a check, it goes on taking nulls, which the source won't.
+    """
     if not edit.not_null:
         return f"ALTER DOMAIN {name} DROP NOT NULL"
     unproven = "feature_not_supported OR not_null_violation"

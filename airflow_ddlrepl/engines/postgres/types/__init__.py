@@ -1,1 +1,1 @@
-"""What PostgreSQL's types do to values: casts, equality, what stands below a domain."""
+"""This package knows what PostgreSQL's types do to values: casts, equality, which type is below a domain."""

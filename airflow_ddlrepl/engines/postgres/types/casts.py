@@ -1,4 +1,4 @@
-"""This module says what PostgreSQL's own casts do to values: keep them, convert them alike everywhere, or unknown.
+"""This module decides what PostgreSQL's casts do to values: keep them, convert them alike everywhere, or unknown.
 
 Types are named by oid: those of pg_catalog have the same oid on every server.
 """
@@ -144,7 +144,10 @@ _EMPTY = {
 
 
 def empty_value(of: DataType) -> str | None:
-    """Return the SQL of what a mandatory column of this type shows where it is told no value; None: there is none."""
+    """Return the SQL of the value for a mandatory column of this type that gets none.
+
+    None: the type has no such value.
+    """
     return _EMPTY.get(of.oid)
 
 

@@ -1,4 +1,4 @@
-"""This module says how values of a key column compare in PostgreSQL, which equal bytes alone do not show.
+"""This module decides how values of a key column compare in PostgreSQL, which equal bytes alone do not show.
 
 Types whose equality can't be decided from the bytes (interval, citext, jsonb, arrays, collations that
 ignore case, …) are left to the target.
@@ -23,7 +23,10 @@ _BYTEWISE_COLLATIONS = frozenset({"C", "POSIX", "default", "ucs_basic"})
 
 
 def equality(column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:
-    """Return how the values of this key column compare; `types` has the definitions of the types in use."""
+    """Return how the values of this key column compare.
+
+    types: the definitions of the types in use.
+    """
     name, _ = underlying(column.type, types)
     if name in _COLLATED and not all(map(_is_bytewise, _collations(column, types))):
         return Equality.TARGET
@@ -43,5 +46,5 @@ def _collations(column: Column, types: Sequence[TypeDefinition]) -> list[str]:
 
 
 def _is_bytewise(collation: str) -> bool:
-    """System collations are deterministic: equal means equal bytes."""
+    """Return whether equal means equal bytes under a collation; system collations are deterministic."""
     return collation.startswith(("pg_catalog.", '"pg_catalog".')) or collation.strip('"') in _BYTEWISE_COLLATIONS

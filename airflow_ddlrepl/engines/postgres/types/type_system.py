@@ -1,4 +1,4 @@
-"""PostgreSQL's types behind the port of types."""
+"""This module implements the port of types for PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_ddlrepl.ports.types import Cast, Equality, TypeSystem
 
 
 class PostgresTypes(TypeSystem):
-    """The types of PostgreSQL; those of pg_catalog have the same oid on every server."""
+    """This type system has the types of PostgreSQL; those of pg_catalog have the same oid on every server."""
 
     @property
     def text(self) -> DataType:

@@ -30,7 +30,10 @@ _INTERNAL = {
 
 
 def underlying(type_: DataType, types: Sequence[TypeDefinition]) -> tuple[str, str]:
-    """Return the catalog's name of a built-in plain type ("int4"), "enum", or "" for all else; and its DDL text."""
+    """Return the name of the type that a column's values really have, and its DDL text.
+
+    The name is the catalog's for a built-in plain type ("int4"), "enum", or "" for all else.
+    """
     if type_.kind is TypeKind.ENUM:
         return ENUM, type_.text
     if type_.kind is TypeKind.BASE:
@@ -48,7 +51,7 @@ def underlying(type_: DataType, types: Sequence[TypeDefinition]) -> tuple[str, s
 
 
 def schema_of(type_: DataType, types: Sequence[TypeDefinition]) -> str:
-    """Return the schema of a plain type that an extension or a user brought, "" for types that pg_catalog compares."""
+    """Return the schema of a plain type of an extension or a user; "" for types that pg_catalog compares."""
     name, text = underlying(type_, types)
     if name or type_.kind not in (TypeKind.BASE, TypeKind.DOMAIN):
         return ""
@@ -67,6 +70,9 @@ def _unquoted(name: str) -> str:
 
 
 def _builtin(text: str) -> str:
-    """`character varying(20)` → varchar; "" for arrays and other schemas' types."""
+    """Return the catalog's name of a built-in type, `character varying(20)` → varchar.
+
+    "" for arrays and others' types.
+    """
     plain = re.sub(r"\(.*?\)", "", text).strip()
     return "" if plain.endswith("]") or "." in plain else _INTERNAL.get(plain, plain)
