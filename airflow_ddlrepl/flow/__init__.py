@@ -1,4 +1,4 @@
-"""The flow: capture the log into the trail, adapt the targets, refresh what must be loaded anew, integrate the rest.
+"""The flow of a channel is: capture the log into the trail, adapt the targets, refresh what must be loaded, integrate.
 
 with open_channel("shop.yml", runner) as cycle:
     replicate(cycle)
@@ -43,18 +43,18 @@ STAGES: dict[str, Callable[[RunContext], Any]] = {
 
 
 def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> RunContext:
-    """The channel of a file, ready for work; `with` closes it. runner: who runs the tasks."""
+    """Return the channel of a file, ready for work; `with` closes it. runner: who runs the tasks."""
     return RunContext(load_channel(Path(path)), runner, run_id)
 
 
 @stage("replicate")
 def replicate(run: RunContext, until: Until | None = None) -> Replicated:
-    """One cycle: everything that was committed before the call is in every target afterwards.
+    """Run one cycle: everything that was committed before the call is in every target afterwards.
 
     until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
     would show what is later. Raises DdlReplError CTL-110 or CTL-111 when the source is not there yet, or a target
     past it. Where a target waits for a person (ControlStop, CannotAdapt) or does not take what comes, all that need not
-    wait for it goes on; then it is raised.
+    wait for it goes on; then the error is raised.
     """
     if until is not None:
         require_past(run, until)
@@ -83,9 +83,8 @@ def _refresh(run: RunContext, high: Position | None) -> Refreshed:
 
 def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
     """Is there anything to do for a stage? Cheap: no Spark, no rows read. stage: capture, adapt, refresh, integrate.
-
-    run_id: of the run that the stage is part of. Where there is nothing to do but to say that a target does not answer,
-    or that a stage which had failed is well now, the stage is run here.
+     run_id: of the run that the stage is part of. Where there is nothing to do but to report that a target does not
+    answer, or that a stage which had failed is well now, the stage is run here.
     """
     with RunContext(channel, InProcess(), run_id or f"look-{int(time.time())}") as run:
         run.stage = stage

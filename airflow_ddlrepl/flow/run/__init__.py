@@ -1,1 +1,1 @@
-"""What every run of a stage shares: its context, its fence at a target, its results, its records."""
+"""Every run of a stage shares these: its context, its fence at a target, its results, its records."""

@@ -1,4 +1,4 @@
-"""One channel opened for work: its file, repository, trail, source, and the lock that a run holds."""
+"""A run context is one channel opened for work: its file, repository, trail, source, and the lock that a run holds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _this_run() -> str:
 
 
 class RunContext:
-    """What the stages of one run share. `with` closes it.
+    """A run context has what the stages of one run share. `with` closes it.
 
     runner: who runs the tasks. file: the channel file, for messages. run_id: this run in the repository.
     lineage: of the source's log, once the run follows it. targets: of the channel, as this run finds them.
@@ -65,7 +65,7 @@ class RunContext:
 
     @cached_property
     def repository(self) -> Repository:
-        """Return the channel's repository; it opens when it is first asked for."""
+        """Return the channel's repository, which opens at its first use."""
         return Repository.open(self.channel.repository)
 
     @cached_property
@@ -80,27 +80,27 @@ class RunContext:
 
     @cached_property
     def capture_client(self) -> Client:
-        """The client that reads the source's log."""
+        """Return the client that reads the source's log, for the rules."""
         return Client(self.scope)
 
     @cached_property
     def source_dsn(self) -> str:
-        """Return the source's location; never for showing."""
+        """Return the source's location. It may contain a password: never show it."""
         return resolve(self.channel.source.location)
 
     @cached_property
     def positions(self) -> Positions:
-        """Return what the positions of the source's log mean."""
+        """Return the engine's description of what positions of the source's log mean."""
         return source_engine(self.channel).positions
 
     @cached_property
     def types(self) -> TypeSystem:
-        """Return what the source's types do to values."""
+        """Return the type system of the source's engine: what its types do to values."""
         return source_engine(self.channel).types
 
     @cached_property
     def source(self) -> Source:
-        """Return the channel's source; it connects when it is asked something."""
+        """Return the channel's source, which connects at its first use."""
         return engine(self.source_dsn).source(self.channel, self.source_dsn)
 
     @cached_property
@@ -108,30 +108,30 @@ class RunContext:
         return self.source.membership.members()
 
     def joins(self, table: Table) -> bool:
-        """Does a table that the channel does not know join it: by its name, or because it is left out no more?"""
+        """Does a table that the channel does not know join it: by its name, or because it is no longer left out?"""
         is_taken = decide(self.capture_client, table.name, ChangeKind.NEW_TABLE).is_taken
         return is_taken or table.id in self._members
 
     def claim_source(self) -> None:
-        """Raises RepositoryError REP-107 when our repository's channel of this name reads another database."""
+        """Raise RepositoryError REP-107 when our repository's channel of this name reads another database."""
         if self.token and not self._is_claimed:
             self.repository.claim_source(self.channel.name, self.token, self.source.identity())
             self._is_claimed = True
 
     def _reported_targets(self) -> frozenset[str]:
-        """The targets that do not answer as an earlier stage of this run has found: it has failed for them."""
+        """Return the targets that an earlier stage of this run has found not to answer: it has failed for them."""
         if self.run_id in (this_holder(), _this_run()):  # a process that does all stages, or one of them for itself
             return frozenset()
         rows = self.repository.errors_of_run(self.channel.name, self.run_id, but=self.stage)
         return frozenset(row.target for row in rows if row.target is not None and row.family == Unreachable.family)
 
     def keep_failed_targets(self) -> None:
-        """Record what is wrong with the targets that the stage left out, whatever else it ends with."""
+        """Record the errors of the targets that the stage left out, whatever else it ends with."""
         for error in self.targets.failed.values():
             self.keep_error(self.stage, error, error)
 
     def target(self, name: str) -> TargetPort:
-        """Return the target or replay of that name, connected; it stays so as long as this run.
+        """Return the target or replay of that name, connected until this run ends.
 
         Raises Unreachable or ConfigError, which name the target.
         """
@@ -139,17 +139,17 @@ class RunContext:
 
     @property
     def fence(self) -> Fence:
-        """What keeps the targets from taking anything of an earlier run."""
+        """Return the fence by which the targets refuse everything of an earlier run."""
         return Fence(self.epoch, self.token)
 
     @property
     def token(self) -> int:
-        """Of the lock that this run holds; 0 without one, which no write accepts."""
+        """Return the fencing token of the lock that this run holds; 0 without one, which no write accepts."""
         return self._lock.token if self._lock else 0
 
     @property
     def timeline(self) -> int:
-        """Of the source's log, once the run follows it; 0 before."""
+        """Return the timeline of the source's log, once the run follows it; 0 before."""
         return self.lineage.timeline if self.lineage else 0
 
     @property
@@ -177,17 +177,17 @@ class RunContext:
                 self._lock = None
 
     def _holder(self, purpose: str) -> str:
-        """Who holds the channel, and what for: `anna@etl1 (process 7), replicate of run scheduled__2026-11-21`."""
+        """Return who holds the channel, and why: `anna@etl1 (process 7), replicate of run scheduled__2026-11-21`."""
         who = this_holder()
         return f"{who}, {purpose}" if self.run_id in (who, _this_run()) else f"{who}, {purpose} of run {self.run_id}"
 
     def check_lock(self) -> None:
-        """Raises Fenced when this run has lost the channel. Call it before anything that can't be taken back."""
+        """Raise Fenced when this run has lost the channel. Call it before anything that can't be taken back."""
         if self._lock is not None:
             self._lock.check()
 
     def keep_error(self, stage: str, raised: BaseException, told: DdlReplError) -> None:
-        """Record an error as `told`, once, however many stages it passes on its way out."""
+        """Record the error `told` for an exception, once, however many stages that passes on its way out."""
         if "repository" in self.__dict__ and all(raised is not one for one in self._kept):
             self._kept.append(raised)
             self.repository.record_error(self.channel.name, self.run_id, stage, told)
@@ -198,7 +198,7 @@ class RunContext:
         return row is not None and row.state is ChannelState.ACTIVE and position is not None
 
     def captured(self) -> Position:
-        """Where capture stands. Raises ConfigError CFG-130 when the channel is not active."""
+        """Return the captured position. Raises ConfigError CFG-130 when the channel is not active."""
         row, position = self.repository.channel_and_position(self.channel.name)
         if row is None or row.state is not ChannelState.ACTIVE or position is None:
             raise ConfigError(
@@ -210,11 +210,11 @@ class RunContext:
         return position
 
     def live_segments(self) -> list[SegmentRow]:
-        """What the trail holds, in log order."""
+        """Return the segments that the trail holds, in log order."""
         return [row for row in self.repository.segments(self.channel.name) if row.state == "live"]
 
     def transactions(self, segment: SegmentRow) -> pa.Table:
-        """The transactions of one segment; columns as `trail.rows.TRANSACTIONS` has them."""
+        """Return the transactions of one segment; columns as `trail.rows.TRANSACTIONS` has them."""
         return self.trail.transactions(self.trail.segment(segment.epoch, segment.low))
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Room on a disk: an error that says it is full also says how much the stage was about to write."""
+"""When a disk is full, the error also says how much the stage was about to write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_ddlrepl.errors import DiskFull
 
 @contextmanager
 def needing(size: int | None, what: str) -> Iterator[None]:
-    """Add to a DiskFull that passes what was to be written: `about 1048576 bytes of log in this window`.
+    """Add what was to be written to a DiskFull that passes: `about 1048576 bytes of log in this window`.
 
     size: in bytes; None when it is not known.
     """

@@ -1,4 +1,4 @@
-"""Fencing: from here on only this run writes at a target."""
+"""By fencing, only this run writes at a target from here on."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from airflow_ddlrepl.flow.run.context import RunContext
 
 
 def claim(run: RunContext, target: str, epoch: int | None = None) -> None:
-    """End what earlier runs of the channel have open at the target, and keep them from coming back.
+    """End what earlier runs of the channel have open at the target, and block their return.
 
-    epoch: that the target stands in, where it is not the channel's.
+    epoch: the target's own, where it is not the channel's.
     Raises Fenced LCK-102 when this run has lost the channel, TargetError TGT-101 when the target knows no such channel.
     """
     run.check_lock()

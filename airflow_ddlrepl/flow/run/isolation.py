@@ -1,4 +1,4 @@
-"""Failure isolation: an error at one target, or in one stage, keeps no other from its rows; the end raises it."""
+"""Failure isolation: an error at one target, or in one stage, does not stop the others; it is raised at the end."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from airflow_ddlrepl.flow.run.context import log
 
 @dataclass
 class FailureIsolation:
-    """errors: of those that did not come to their end. One that concerns the whole run passes: it has lost the channel,
-    its file is wrong, Spark does not start."""
+    """A failure isolation collects the errors of the pieces of work that failed, and raises them at the end.
+     An error that concerns the whole run passes at once: it has lost the channel, its file is wrong, Spark does not
+    start.
+    """
 
     errors: list[DdlReplError] = field(default_factory=list)
 
     @contextmanager
     def one(self, target: str | None = None) -> Iterator[None]:
-        """One of them. target: the one that it is about; its errors name it."""
+        """Run one piece of work and collect its error. target: the one that it is about; its errors name it."""
         try:
             yield
         except Exception as error:
@@ -32,7 +34,7 @@ class FailureIsolation:
             self.errors.append(told)
 
     def end(self) -> None:
-        """All are done. Raises the first of the errors; the others are told in the log."""
+        """Raise the first of the collected errors, when all work is done; the others are logged."""
         for other in list(dict.fromkeys(map(str, self.errors)))[1:]:
             log.error("%s", other)
         if self.errors:

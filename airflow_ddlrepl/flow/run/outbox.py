@@ -1,7 +1,7 @@
-"""Recording: what a target did becomes part of the repository, also when the run that did it was killed in between.
+"""A target's outbox holds records of what was done there, until they are in the repository, also when a run is killed.
 
 The target leaves a record in the transaction that did the work. It is removed when the repository has it;
-recorded twice it is the same.
+to record it twice changes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from airflow_ddlrepl.repository.rows import StepState
 
 
 def record(run: RunContext, target: str) -> None:
-    """Write to the repository what this and earlier runs left at the target.
+    """Write to the repository what this and earlier runs left in the target's outbox.
 
     Raises RepositoryError REP-106 for a step that is done with other SQL: once, then it is forgotten.
     """
@@ -33,7 +33,7 @@ def record(run: RunContext, target: str) -> None:
 
 
 def has_unrecorded(run: RunContext, target: str) -> bool:
-    """Did a run that was killed leave something to record?"""
+    """Did a run that was killed leave something in the target's outbox?"""
     return bool(run.target(target).outbox())
 
 

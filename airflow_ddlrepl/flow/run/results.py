@@ -1,4 +1,4 @@
-"""What each stage did: small, printable, JSON for XCom and the command line."""
+"""A result says what a stage did: small, printable, JSON for XCom and the command line."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Printable:
     """A result prints as one line per stage and as JSON."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result for XCom and --json."""
+        """Return the result as JSON for XCom and --json."""
         return {name: _plain(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
 
     def text(self) -> str:
-        """Return the result as a person reads it."""
+        """Return the result as text for people, one line per field."""
         return "\n".join(f"{name}: {_shown(value)}" for name, value in self.to_json().items())
 
 
@@ -42,7 +42,7 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Captured(Printable):
-    """One capture: log positions, what it found by kind, and where the time went (seconds).
+    """This is what one capture did: log positions, what it found by kind, and where the time went (seconds).
 
     discarded: schema changes that are about no table of the channel, by kind; the server sends it no rows of others.
     left_out: the channel's tables whose rows the log does not bring, and why.
@@ -63,7 +63,7 @@ class Captured(Printable):
 
 @dataclass(frozen=True)
 class Adapted(Printable):
-    """What adapt did at each target: kinds of change, statements run, tables that wait for a refresh and why.
+    """This is what adapt did: kinds of change, statements run, tables that wait for a refresh and why.
 
     discarded: changes that a target does not take, by table and reason. new_targets: by name, what became of targets
     that were not prepared for the channel. executed: the statements, with their target.
@@ -82,21 +82,21 @@ class Adapted(Printable):
 
 @dataclass(frozen=True)
 class Refreshed(Printable):
-    """Tables loaded anew: rows by table, the reasons."""
+    """This is what a refresh did: rows by table that were loaded, and the reasons."""
 
     tables: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
 
     def and_then(self, more: Refreshed) -> Refreshed:
-        """Both together."""
+        """Return the sum of this result and a later one."""
         seconds = round(self.seconds + more.seconds, 2)
         return Refreshed(self.tables | more.tables, self.reasons | more.reasons, seconds)
 
 
 @dataclass(frozen=True)
 class Integrated(Printable):
-    """Rows merged (inserted, updated, deleted), each target's position, and segments that the trail let go.
+    """This is what integrate did: rows merged (inserted, updated, deleted), each target's position, segments expired.
 
     discarded: changes that a target does not take, by table and reason.
     """
@@ -108,7 +108,7 @@ class Integrated(Printable):
     discarded: dict[str, int] = field(default_factory=dict)
 
     def and_then(self, more: Integrated) -> Integrated:
-        """Both together."""
+        """Return the sum of this result and a later one, with the later positions."""
         rows, left = Counter(self.rows) + Counter(more.rows), Counter(self.discarded) + Counter(more.discarded)
         seconds, expired = round(self.seconds + more.seconds, 2), self.expired + more.expired
         return Integrated(dict(rows), more.positions, seconds, expired, dict(left))
@@ -116,7 +116,7 @@ class Integrated(Printable):
 
 @dataclass(frozen=True)
 class Replicated(Printable):
-    """One whole cycle."""
+    """This is what one whole cycle did: the results of its four stages."""
 
     capture: Captured
     adapt: Adapted
@@ -147,15 +147,15 @@ class Replicated(Printable):
 
     @property
     def discarded(self) -> Counter[str]:
-        """Changes that the channel, or a target, does not take, by table and reason."""
+        """Return how many changes the channel, or a target, does not take, by table and reason."""
         return Counter(self.capture.discarded) + Counter(self.adapt.discarded) + Counter(self.integrate.discarded)
 
 
 @dataclass(frozen=True)
 class Activated(Printable):
-    """What activation prepared: tables enrolled, tables refreshed, tables left out and why.
+    """This is what activation prepared: tables enrolled, tables refreshed, tables left out and why.
 
-    contradicted: what the log does not tell of the shapes of today, by table; these were enrolled as inspected.
+    contradicted: what the log does not show of the shapes of today, by table; these were enrolled as inspected.
     reread: segments of the trail that were captured once more.
     """
 

@@ -1,4 +1,4 @@
-"""Is the trail one place for everybody? Tasks may run on other machines, where a path can mean another folder."""
+"""The trail must be one place for all machines that run tasks; these checks find a path that means other folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_ddlrepl.trail.store import Trail
 
 
 def check_arrived(trail: Trail, parts: Sequence[Part]) -> None:
-    """Raises TrailError TRL-111 when what tasks have just written is not here."""
+    """Raise TrailError TRL-111 when this process does not find what tasks have just written."""
     for part in parts:
         for blob in part.blobs():
             if trail.place.size(blob.path) is None:
@@ -21,7 +21,7 @@ def check_arrived(trail: Trail, parts: Sequence[Part]) -> None:
 
 @contextmanager
 def seen_by_tasks(trail: Trail, blobs: Iterable[Blob]) -> Iterator[None]:
-    """A file that tasks miss although it is here: TrailError TRL-111 instead of what the task says."""
+    """Raise TrailError TRL-111, instead of the task's error, where a task misses a file that this process finds."""
     try:
         yield
     except TrailError as error:

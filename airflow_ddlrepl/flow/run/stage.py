@@ -1,4 +1,4 @@
-"""Stages: what each run of one leaves behind, whatever becomes of it: who ran, what it did, why it failed."""
+"""A stage is a function whose every run is recorded: who ran, what it did, why it failed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Work = Callable[Concatenate[RunContext, Given], Result]
 
 
 def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
-    """Makes a function a stage: it holds the channel's lock, and its run and its error are recorded.
+    """Make a function a stage: it holds the channel's lock, and its run and its error are recorded.
 
     A stage inside a stage (`replicate` calls `capture`) has a run of its own; an error is recorded once,
     where it happened. A target that the run leaves out (it does not answer, it can't be prepared) fails the outermost
@@ -56,9 +56,9 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
 
 @contextmanager
 def _old_objects_left_alone() -> Iterator[None]:
-    """The garbage collector does not visit what is there already: the modules, and the shapes of thousands of tables.
+    """Exclude what is there already from garbage collection: the modules, and the shapes of thousands of tables.
 
-    It would again and again while rows of many tables pass, for a fifth of the time that they take.
+    It would visit them again and again while rows of many tables pass, for a fifth of the time that they take.
     """
     gc.freeze()
     try:
@@ -82,7 +82,7 @@ def _recorded(context: RunContext, name: str, work: Callable[[], Result]) -> Res
 
 @contextmanager
 def _errors_kept(context: RunContext, name: str) -> Iterator[None]:
-    """What ends the stage is kept for `ddlrepl errors`; a driver's error is explained first."""
+    """Record what ends the stage for `ddlrepl errors`; a driver's error is explained first."""
     try:
         yield
     except Exception as error:
@@ -96,7 +96,7 @@ def _errors_kept(context: RunContext, name: str) -> Iterator[None]:
 
 @contextmanager
 def _never_in_the_way() -> Iterator[None]:
-    """The error that ended the stage is the one to show, not that it could not be recorded."""
+    """Log an error of recording and go on: the error that ended the stage is the one to show."""
     try:
         yield
     except Exception as error:  # noqa: BLE001 - whatever it is, the first error matters more

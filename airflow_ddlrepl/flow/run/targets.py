@@ -1,4 +1,4 @@
-"""The targets of a channel during one run: those that answer, and what is wrong with the others."""
+"""The targets of a channel during one run are those that answer; of each other one, the run has the error."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from airflow_ddlrepl.errors import ConfigError, DdlReplError, TargetError, Unrea
 
 log = logging.getLogger("ddlrepl")
 AGAIN_SECONDS = 2
-"""How long a target has to answer that an earlier stage has found not to answer."""
+"""A target that did not answer an earlier stage of the run has this long to answer."""
 
 
 class ChannelTargets:
-    """The targets of a channel, each connected once and for as long as the run.
+    """These are the targets of a channel during one run, each connected once until it ends.
 
-    find_reported: returns the targets that do not answer as an earlier stage of this run has found and said.
+    find_reported: returns the targets that an earlier stage of this run has found, and reported, not to answer.
     failed: by name, what is wrong with those that the run leaves out. away: those that an earlier stage has failed for.
     ready: those that are known to be prepared. new: by name, what became of those that were not prepared.
     """
@@ -36,7 +36,7 @@ class ChannelTargets:
         self._databases: dict[str, str] = {}
 
     def answering(self) -> Iterator[Target]:
-        """The targets that answer. What is wrong with another one is in `failed`, and the run's end raises it.
+        """Yield the targets that answer. The error of another one is in `failed`, and the run's end raises it.
 
         One that an earlier stage of this run has failed for is looked at once more, quickly, and left out without
         another error. Two targets that are one database: only the first is a target (TargetError TGT-105).
@@ -66,7 +66,7 @@ class ChannelTargets:
         return self._find_reported()
 
     def require_own_databases(self) -> None:
-        """Raises TargetError TGT-105 when two of the targets that answer are one database."""
+        """Raise TargetError TGT-105 when two of the targets that answer are one database."""
         for _ in self.answering():
             pass
         for error in self.failed.values():
@@ -74,7 +74,10 @@ class ChannelTargets:
                 raise error
 
     def _require_own_database(self, name: str) -> None:
-        """It knows one position of a channel: what one target has got, the other would be taken to have."""
+        """Raise TargetError TGT-105 when another target of the channel is the same database.
+
+        It knows one position of a channel: what one target has got, the other would be taken to have.
+        """
         if len(self.channel.targets) == 1 or name in self._databases:
             return
         found = self.connected(name).database()
@@ -88,12 +91,12 @@ class ChannelTargets:
         self._databases[name] = found
 
     def raise_failed(self) -> None:
-        """Raises what is wrong with the first target that the run left out; the log has the others."""
+        """Raise the error of the first target that the run left out; the log has the others."""
         for error in self.failed.values():
             raise error
 
     def connected(self, name: str) -> TargetPort:
-        """Return the target or replay of that name, connected; it stays so as long as this run.
+        """Return the target or replay of that name, connected until this run ends.
 
         Raises Unreachable or ConfigError, which name the target.
         """
@@ -114,7 +117,7 @@ class ChannelTargets:
 
 
 def about_target(name: str, error: DdlReplError) -> DdlReplError:
-    """Make an error say which target it is about, and return it."""
+    """Add a target's name to an error that is about it, and return the error."""
     error.target = name
     error.message = error.message_with_target
     return error

@@ -1,1 +1,1 @@
-"""Snapshots: rows of a load that are archived in the trail, and how long they are retained."""
+"""Snapshots are the rows of a load, archived in the trail; these modules archive them and decide how long they stay."""

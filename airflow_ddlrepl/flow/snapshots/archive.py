@@ -1,4 +1,4 @@
-"""Saving: what a refresh reads is kept in the trail as well, so that a replay has rows to begin from."""
+"""The rows that a refresh reads are archived in the trail as well, so that a replay has rows to begin from."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from airflow_ddlrepl.trail.loads import Load, load_folder, load_name, publish, r
 
 
 def save(run: RunContext, source: SourceSnapshot, position: Position, why: str, but: Collection[int] = ()) -> None:
-    """Keep the tables of the snapshot, where the channel has a `rewind_horizon`. but: ids of those kept already.
+    """Archive the tables of the snapshot in the trail, where the channel has a `rewind_horizon`.
 
-    position: everything that commits before it is in the snapshot. why: for the load's name.
-    Raises SourceError SRC-172 when a type was changed meanwhile.
+    but: ids of tables that are archived already. position: everything that commits before it is in the snapshot.
+    why: for the load's name. Raises SourceError SRC-172 when a type was changed meanwhile.
     """
     tables = [table for table in source.tables if table.id not in but]
     if run.channel.rewind_horizon is None or not tables:
@@ -40,7 +40,7 @@ def save(run: RunContext, source: SourceSnapshot, position: Position, why: str, 
 
 
 def renew(run: RunContext) -> None:
-    """Keep every table anew when what is kept gets too old, or has too much log after it, for the horizon.
+    """Archive every table again when the archive gets too old, or has too much log after it, for the horizon.
 
     A table that a schema change has locked puts it off to the next cycle.
     """
@@ -62,12 +62,12 @@ def renew(run: RunContext) -> None:
 
 
 def is_whole(run: RunContext, load: Load) -> bool:
-    """Does it hold every table of the channel that there was at its position?"""
+    """Does the load hold every table of the channel that there was at its position?"""
     return {kept.table.id for kept in load.tables} >= tables_at(run, load.position).keys()
 
 
 def tables_at(run: RunContext, position: Position) -> dict[int, Table]:
-    """The channel's tables at a position, with their shapes then."""
+    """Return the channel's tables at a position by id, with their shapes then."""
     histories = run.repository.histories(run.channel.name)
     valid = {i: valid_at(known, LogKey(position, START_OF_TRANSACTION)) for i, known in histories.items()}
     return {i: revision.table for i, revision in valid.items() if revision is not None and revision.table is not None}
@@ -81,7 +81,7 @@ def _is_due(run: RunContext, horizon: RewindHorizon, newest: Load) -> bool:
 
 
 def forgettable(run: RunContext, now: datetime) -> Position | None:
-    """Before which position nothing is needed to go back as far as the horizon; None: everything may be."""
+    """Return the position before which nothing is needed to go back as far as the horizon; None: everything may be."""
     horizon = run.channel.rewind_horizon
     if horizon is None or (horizon.age is None and horizon.size is None):
         return None

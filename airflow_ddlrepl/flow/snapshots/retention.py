@@ -1,4 +1,4 @@
-"""Keeping: how long the trail holds what every target has. Without `retention` in the channel file: for ever."""
+"""The trail retains log that every target has applied for as long as `retention` says; without it, for ever."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ LEFTOVER_SECONDS = 24 * 3600.0
 
 
 def expire(run: RunContext, passed: Position) -> int:
-    """Remove segments that are older, or more in bytes, than the channel keeps; how many.
+    """Remove segments that are older, or more in bytes, than the channel retains, and return how many.
 
-    passed: every target has what lies before. Files of killed runs go with them, a day after they were written.
+    passed: every target has applied what is before it. Files of killed runs are removed too, a day after they were
+    written.
     """
     live, now = run.live_segments(), datetime.now(UTC)
     before = past_retention(live, run.channel.retention, passed, now)
@@ -43,7 +44,7 @@ def expire(run: RunContext, passed: Position) -> int:
 
 
 def past_retention(live: Sequence[SegmentRow], kept: Retention, passed: Position, now: datetime) -> Position | None:
-    """The position up to which segments (in log order) may go; None: nothing goes."""
+    """Return the position up to which segments (in log order) may be removed; None: nothing is removed."""
     before = None
     size = sum(row.bytes for row in live)
     for row in live:

@@ -1,1 +1,1 @@
-"""Targets: whether one is ready, and how one is prepared."""
+"""These modules find out whether a target is ready, and prepare one that is not."""

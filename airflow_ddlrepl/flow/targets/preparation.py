@@ -1,4 +1,4 @@
-"""Preparing a target: where it begins in the log, and which of its tables wait for their rows."""
+"""Preparing a target sets where it begins in the log, and which of its tables wait for their rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where a target begins.
+    """A beginning says where in the log a target begins, and which tables it loads.
 
     position: in the log. tables: those of the channel there, as the source has them. epoch: the channel's, once this is
     done. late: ids of tables that are in the stream only now. starts_over: what the target applied until now may lack
@@ -46,12 +46,12 @@ class Beginning:
     why: str = JOINED
 
     def loads_again(self, table_state: TableState) -> bool:
-        """Must a table that stands at the target get its rows again?"""
+        """Must a table that the target has already be loaded again?"""
         return (self.starts_over or table_state.table_id in self.late) and table_state.state is not TableStatus.NEW
 
 
 def require_preparable(run: RunContext, target: str, tables: Sequence[Table]) -> None:
-    """Can the target have these tables as the channel file says? Raises Unsupported or TargetError TGT-106 if not."""
+    """Raise unless the target can have these tables as the channel file says: Unsupported, or TargetError TGT-106."""
     require_possible(run.channel, target, tables)
     require_restrictable(run.channel, target, tables, run.source.catalog.check_condition)
     require_transformable(run.channel, target, tables)
@@ -59,7 +59,7 @@ def require_preparable(run: RunContext, target: str, tables: Sequence[Table]) ->
 
 
 def _require_elsewhere(run: RunContext, target: str, tables: Sequence[Table]) -> None:
-    """Raises TargetError TGT-106 where the target's table would be one of the source's."""
+    """Raise TargetError TGT-106 where the target's table would be one of the source's."""
     if run.target(target).database() != run.source.database():
         return
     names, client = {table.name for table in tables}, client_at(run.channel, target)
@@ -76,7 +76,7 @@ def _require_elsewhere(run: RunContext, target: str, tables: Sequence[Table]) ->
 
 
 def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
-    """Make every table that is new to the target, or that lost its log, wait for a refresh there; how many.
+    """Make every table that is new to the target, or that lost its log, wait for a refresh there; return how many.
 
     A target that has no position gets it together with its tables: a run that is killed leaves both or neither.
     """
@@ -108,7 +108,7 @@ def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
 
 
 def _waiting(run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState]) -> dict[int, TableState]:
-    """The tables that wait for a refresh. known: those that the target has already."""
+    """Return the tables that wait for a refresh, by id. known: those that the target has already."""
     present, client = run.target(target).facts(), client_at(run.channel, target)
     history = run.repository.histories(run.channel.name)
     pending: dict[int, TableState] = {}
@@ -126,7 +126,7 @@ def _waiting(run: RunContext, target: str, begins: Beginning, known: Mapping[int
 
 
 def _dropped_later(run: RunContext, known: Mapping[int, TableState], there: Container[int]) -> dict[int, TableState]:
-    """Tables that the source has dropped, as the log after the target's position will tell: their rows wait until then.
+    """Return tables that the source dropped in log that the target has not applied yet; they wait until it has.
 
     there: ids of the tables that the source has.
     """
@@ -139,7 +139,7 @@ def _dropped_later(run: RunContext, known: Mapping[int, TableState], there: Cont
 
 
 def _out_of_the_way(run: RunContext, target: str, begins: Beginning, pending: Mapping[int, TableState]) -> _Moved:
-    """Tables that stand under a name that is another one's by now: the log that told of it is skipped.
+    """Rename tables whose name another table has by now, because the log that shows it is skipped.
 
     They wait under a name of their own until a refresh gives them theirs.
     """
@@ -156,16 +156,16 @@ def _out_of_the_way(run: RunContext, target: str, begins: Beginning, pending: Ma
 
 @dataclass
 class _Moved:
-    """Tables that do not go on as they stood, by id, and the SQL that this needs at the target."""
+    """These tables change at the target besides a load, by id; with the SQL that this needs there."""
 
     table_states: dict[int, TableState] = field(default_factory=dict)
     sql: list[str] = field(default_factory=list)
 
 
 def _gone(run: RunContext, target: str, begins: Beginning, known: Mapping[int, TableState]) -> tuple[_Moved, _Moved]:
-    """The tables that stand at a target which starts over, and were dropped at the source in the log that it skips.
+    """Return the tables of a target that starts over which were dropped at the source in the log that it skips.
 
-    As on_drop_table says, they stay and are kept, or are removed; what is of another repository is only forgotten.
+    As on_drop_table says, they stay and are orphaned, or are removed; what is of another repository is only forgotten.
     """
     kept, removed = _Moved(), _Moved()
     latest, there = run.repository.latest_revisions(run.channel.name), {table.id for table in begins.tables}

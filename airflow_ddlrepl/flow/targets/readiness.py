@@ -1,4 +1,4 @@
-"""Target readiness: is a target prepared for the channel, new to it, or in need of a person?
+"""Target readiness asks: is a target prepared for the channel, new to it, or in need of a person?
 
 A cycle prepares a target that was added to the channel file since the activation, and goes on with the others where it
 can't: what is wrong with one target is raised at the end of the run, by its name.
@@ -22,7 +22,7 @@ from airflow_ddlrepl.model.table import Table
 
 
 class Readiness(Enum):
-    """How a target stands to the channel.
+    """A readiness says whether a target can go on with the channel.
 
     READY: it goes on from its position. NEW: the channel has never been there. OUTDATED: it was taken out of the file
     for so long that the trail no longer has what it lacks. FORGOTTEN: it was prepared and knows nothing of it any more.
@@ -39,7 +39,7 @@ class Readiness(Enum):
 
 
 def readiness(run: RunContext, target: str) -> Readiness:
-    """Look at a target, changing nothing. Raises Unreachable when it does not answer."""
+    """Return the target's readiness, changing nothing. Raises Unreachable when it does not answer."""
     name, is_known = run.channel.name, run.repository.knows_target(run.channel.name, target)
     place = run.target(target)
     found = place.position()
@@ -65,19 +65,19 @@ def is_ready(run: RunContext, target: str) -> bool:
 
 
 def ready_targets(run: RunContext) -> Iterator[Target]:
-    """The targets that answer and are prepared; changes nothing."""
+    """Yield the targets that answer and are prepared; changes nothing."""
     for target in run.targets.answering():
         if is_ready(run, target.name):
             yield target
 
 
 def has_new_target(run: RunContext) -> bool:
-    """Is there a target that a cycle has to prepare, or to complain of?"""
+    """Is there a target that a cycle has to prepare, or to report an error for?"""
     return any(not is_ready(run, target.name) and not _waits(run, target.name) for target in run.targets.answering())
 
 
 def prepared_targets(run: RunContext, until: Position | None = None) -> Iterator[Target]:
-    """The targets that a stage works at; one that is new is prepared first, so that the next refresh loads it.
+    """Yield the targets that a stage works at; one that is new is prepared first, so that the next refresh loads it.
 
     until: the cycle ends there; a new target waits for one that goes to the end, for its load would show what is later.
     """
@@ -88,7 +88,7 @@ def prepared_targets(run: RunContext, until: Position | None = None) -> Iterator
 
 
 def what_is_missing(run: RunContext, target: str) -> str:
-    """Say why a target is not ready, for `status`, `plan` and `doctor`; empty when it is."""
+    """Return why a target is not ready, for `status`, `plan` and `doctor`; empty when it is."""
     found = readiness(run, target)
     if found is Readiness.READY:
         return ""
@@ -101,7 +101,7 @@ def what_is_missing(run: RunContext, target: str) -> str:
 
 
 def foreign(target: str, channel: str) -> TargetError:
-    """The error for a target that holds a channel of our name that the repository does not know."""
+    """Return the error for a target that holds a channel of our name that the repository does not know."""
     return TargetError(
         f"target {target} already holds a channel called {channel}, of another repository",
         code="TGT-103",
@@ -129,7 +129,7 @@ def _becomes_ready(run: RunContext, target: Target, until: Position | None) -> b
 
 
 def _prepared(run: RunContext, target: str, found: Readiness) -> str:
-    """Prepare the target from where the log is captured; what was done."""
+    """Prepare the target from the captured position on; return a text for people that says what was done."""
     tables, position = _tables(run), run.captured()
     require_preparable(run, target, tables)
     if found is Readiness.FOREIGN:
@@ -141,7 +141,7 @@ def _prepared(run: RunContext, target: str, found: Readiness) -> str:
 
 
 def _tables(run: RunContext) -> list[Table]:
-    """The channel's tables as far as the log is captured, those aside that are not in the stream."""
+    """Return the channel's tables at the captured position, without those that are not in the stream."""
     left_out = {one.table_id for one in run.source.membership.left_out() if not one.is_reloaded}
     latest = run.repository.latest_revisions(run.channel.name).values()
     found = (one.table for one in latest if one.table is not None and one.table_id not in left_out)
@@ -155,13 +155,13 @@ def _failed(run: RunContext, target: str, error: DdlReplError) -> bool:
 
 
 def _waits(run: RunContext, target: str) -> bool:
-    """Must a person say that the target is loaded? One that needs a person for another reason does not wait."""
+    """Must a person ask for the target's load? One that needs a person for another reason does not wait."""
     is_asked = run.channel.new_targets is NewTargets.WAIT
     return is_asked and readiness(run, target) in (Readiness.NEW, Readiness.OUTDATED)
 
 
 def _refusal(run: RunContext, target: str, found: Readiness) -> TargetError | None:
-    """What a person has to do something about; None: nothing."""
+    """Return the error that a person has to do something about; None: there is none."""
     may_replace = run.channel.target(target).existing_tables is ExistingTables.REPLACE
     if found is Readiness.FORGOTTEN:
         return forgotten(f"target {target}", run.channel.name)

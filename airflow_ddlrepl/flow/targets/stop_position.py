@@ -1,4 +1,4 @@
-"""Until: how far a cycle goes that must not go to the end of the log."""
+"""A cycle that must not go to the end of the log (`--until`) stops at a position; this module finds it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLOCK_MARGIN = 60_000_000  # µs that a server's clock may have been set back
 
 
 def require_past(run: RunContext, until: Until) -> None:
-    """Raises DdlReplError CTL-110 for a moment or a position that the source has not come to yet."""
+    """Raise DdlReplError CTL-110 for a moment or a position that the source has not come to yet."""
     now: Any = run.source.stable_end() if isinstance(until, Position) else run.source.clock()
     if until > now:
         raise DdlReplError(
@@ -31,7 +31,7 @@ def require_past(run: RunContext, until: Until) -> None:
 
 
 def position_of(run: RunContext, until: Until) -> Position:
-    """The position before which everything lies that is wanted, and nothing else: each transaction is in or out.
+    """Return the position before which everything lies that is wanted, and nothing else: each transaction is in or out.
 
     A moment ends in front of the first transaction of the log that committed after it, by the source's clock.
     """
@@ -40,7 +40,7 @@ def position_of(run: RunContext, until: Until) -> Position:
 
 
 def limit(run: RunContext, until: Until) -> Position:
-    """The same. Raises DdlReplError CTL-111 when a target has gone past it."""
+    """Return the position where every target stops. Raises DdlReplError CTL-111 when a target is past it."""
     high = position_of(run, until)
     for target in ready_targets(run):
         state = run.target(target.name).state()
@@ -60,7 +60,7 @@ def limit(run: RunContext, until: Until) -> Position:
 
 
 def _first_after(run: RunContext, moment: datetime) -> Position:
-    """The first captured transaction that committed later; where there is none, the end of what was captured."""
+    """Return the first captured transaction that committed later; where there is none, the end of what was captured."""
     last, read = int(moment.timestamp() * 1_000_000), partial(_transactions, run, run.epoch)
     starts = run.repository.segment_starts(run.channel.name)
     for start in starts[_surely_before(starts, read, last - CLOCK_MARGIN) :]:
@@ -76,7 +76,7 @@ def _transactions(run: RunContext, epoch: int, start: int) -> pa.Table:
 
 
 def _surely_before(starts: Sequence[int], read: Callable[[int], pa.Table], moment: int) -> int:
-    """How many of the first segments hold nothing that committed at the moment (in µs since 1970) or later.
+    """Return how many of the first segments hold nothing that committed at the moment (in µs since 1970) or later.
 
     starts: of all of them. read: the transactions of one. Found by halving, so by a clock that only goes on.
     """
