@@ -1,4 +1,4 @@
-"""The DAGs of this package for Airflow: one line of configuration instead of files in the DAGs folder."""
+"""This module gives Airflow the DAGs of this package: one line of configuration instead of files in the DAGs folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow.dag_processing.bundles.base import BaseDagBundle
 
 
 class ChannelDagBundle(BaseDagBundle):
-    """A DAG bundle with one DAG per channel file that `[ddlrepl] channels` names.
+    """This DAG bundle has one DAG per channel file that `[ddlrepl] channels` names.
 
         [dag_processor]
         dag_bundle_config_list = [{"name": "dags-folder",

@@ -1,4 +1,4 @@
-"""`ddlrepl doctor`: find what is broken here, and say how to repair it."""
+"""`ddlrepl doctor` finds what is broken here, and says how to repair it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DRIVERS = {"psycopg": "psycopg", "adbc_driver_postgresql": "adbc-driver-postgres
 
 @dataclass(frozen=True)
 class Finding:
-    """One check and its result.
+    """A finding is one check and its result.
 
     detail: what was found. fix: the command or step that repairs it, when it is bad.
     """

@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Exit(IntEnum):
-    """The command `ddlrepl` ends with one of these exit codes; scripts rely on them."""
+    """An exit code says how the command `ddlrepl` ended; scripts rely on these numbers."""
 
     DONE = 0
     FAILED = 1
@@ -136,7 +136,7 @@ class CannotAdapt(DdlReplError):
 class AlterRefused(CannotAdapt):
     """A target's server refuses a statement that alters a table (ADP-130).
 
-    on: the table's id, and where in the log the change is. by_rows: rows of the target's table stand against it.
+    on: the table's id, and where in the log the change is. by_rows: rows of the target's table violate the new shape.
     is_text: the statement was a source's text (`replay_ddl`), or what it made of the table is not as planned.
     """
 

@@ -101,7 +101,7 @@ def _from_wheel() -> Java | None:
 
 
 def _wrapped(runtime: Path) -> Path:
-    """A folder that Spark takes for a JAVA_HOME and that starts the wheel's Java."""
+    """Return a folder that Spark takes for a JAVA_HOME and that starts the wheel's Java."""
     home_folder = state_folder() / f"java-{_digest(str(runtime))}"
     script = home_folder / "bin" / "java"
     text = WRAPPER.format(vector=VECTOR, java=str(runtime / "bin" / "java").replace("'", "'\\''"))

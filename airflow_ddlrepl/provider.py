@@ -1,4 +1,4 @@
-"""The commands of `ddlrepl` as `airflow ddlrepl …`, with Airflow's own connections."""
+"""This module gives Airflow the commands of `ddlrepl` as `airflow ddlrepl …`, with Airflow's own connections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow.cli.cli_config import ActionCommand, Arg, CLICommand
 
 
 class PassThrough(Arg):
-    """An argument of Airflow's command line that takes all words after it, and passes them to `ddlrepl` unchanged.
+    """This argument of Airflow's command line takes all words after it, and passes them to `ddlrepl` unchanged.
 
     Its options, its --help and its errors are then the same in both.
     """

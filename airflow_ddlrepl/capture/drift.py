@@ -49,7 +49,7 @@ def unexplained(
     joins: Callable[[Table], bool],
     types: TypeSystem,
 ) -> list[Event]:
-    """Return DDL records for what the catalog shows and no revision has; they stand at the window's end.
+    """Return DDL records, placed at the window's end, for what the catalog shows and no revision has.
 
     A locked table, and one that a later, not yet visible statement of the window touches, is left to the next window.
     A partition that was not dropped with its partitioned table had left it before.

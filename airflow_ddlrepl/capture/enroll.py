@@ -1,4 +1,4 @@
-"""Enrolling finds out which DDL records of a window give a table of the channel a new shape."""
+"""This module enrolls: it finds which DDL records of a window give a table of the channel a new shape."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def _silent(event: Event, book: _Book, types: TypeSystem) -> Iterator[tuple[Tabl
 
 
 def _known_otherwise(table: Table, book: _Book, types: TypeSystem) -> Revision | None:
-    """The newest revision, when the table is known by another shape than this."""
+    """Return the newest revision when it has another shape of the table than this one; else None."""
     newest = book.latest.get(table.id)
     return newest if newest and newest.table and diff(newest.table, table, types) else None
 
 
 class _Book:
-    """The revisions that are known of every table, and those that the events of a window add."""
+    """A book holds the known revisions of every table, and those that the events of a window add."""
 
     def __init__(self, known: Mapping[int, Revision], past: Past, joins: Joins) -> None:
         self.latest = dict(known)
@@ -243,7 +243,7 @@ def shape_of(latest: Mapping[int, Revision], table_id: int) -> Table | None:
 
 
 def valid_at(revisions: Iterable[Revision], key: LogKey) -> Revision | None:
-    """Return the revision of one table (given in order) that rows at `key` are decoded with."""
+    """Return the revision that rows at `key` are decoded with, of one table's revisions, which come in order."""
     valid = None
     for revision in revisions:
         if revision.key > key:

@@ -43,7 +43,7 @@ def merge_fields(base: Part, mine: Part, theirs: Part, but: Sequence[str] = ()) 
 def _merge_parts(
     base: Sequence[Part], mine: Sequence[Part], theirs: Sequence[Part], identity: Callable[[Part], Hashable]
 ) -> list[Part]:
-    """Return the parts in the order of `mine`; what only `theirs` has stands before what it precedes there."""
+    """Return the parts in the order of `mine`; one that only `theirs` has precedes the part that it precedes there."""
     old, ours, new = ({identity(part): part for part in parts} for parts in (base, mine, theirs))
     waiting = [key for key in new if key not in ours and key not in old]
     place = {key: i for i, key in enumerate(new)}

@@ -111,7 +111,7 @@ def reshape_event(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event
 
 
 def unreadable_event(table_id: int, key: LogKey, until: Position, why: str, xid: int = 0) -> Event:
-    """Return an event from which on rows can't be told apart.
+    """Return an event from which on the log does not identify a table's rows.
 
     The table needs a refresh that has seen the transaction at `until`.
     """
@@ -130,7 +130,10 @@ def fits(file: Rows, shape: Table) -> bool:
 
 
 def _explains(shape: Table, file: Rows, now: Table | None) -> bool:
-    """Key columns count only where the shape has a primary key to compare, or the catalog shows a better one."""
+    """Does the revision's shape explain the columns of these rows?
+
+    Key columns count only where the shape has a primary key to compare, or the catalog shows a better one.
+    """
     if not fits(file, shape):
         return False
     if _has_key_of(file, shape):

@@ -49,7 +49,7 @@ def unknown_shapes(
 
 
 def _is_by_rows(event: Event) -> bool:
-    """Was the shape of an inspection found to be that of rows before it? It stands where the first of them does."""
+    """Was the shape of an inspection found to be that of earlier rows? Its event then has the first one's place."""
     return event.is_inspected and event.xid > 0 and event.key.seq != START_OF_TRANSACTION
 
 

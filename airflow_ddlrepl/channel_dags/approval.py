@@ -1,4 +1,4 @@
-"""The task of a DAG that asks a person before anything is done."""
+"""This task of a DAG asks a person before anything is done."""
 
 from __future__ import annotations
 

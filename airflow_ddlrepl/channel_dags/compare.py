@@ -1,4 +1,4 @@
-"""The DAG that compares source and targets, and repairs what differs after a person's approval."""
+"""This DAG compares source and targets, and repairs what differs after a person's approval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The DAG that removes controls, for which a target waits, after a person's approval."""
+"""This DAG removes controls, for which a target waits, after a person's approval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings that all DAGs of a channel share: id, tags, pool, retries and how many runs there are at a time."""
+"""Set what all DAGs of a channel share: id, tags, pool, retries and how many runs there are at a time."""
 
 from __future__ import annotations
 

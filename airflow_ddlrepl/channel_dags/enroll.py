@@ -1,4 +1,4 @@
-"""The DAG that activates a channel: it prepares the source, enrolls its tables and loads them."""
+"""This DAG activates a channel: it prepares the source, enrolls its tables and loads them."""
 
 from __future__ import annotations
 

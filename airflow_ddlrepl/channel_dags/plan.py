@@ -1,4 +1,4 @@
-"""The DAG that shows what the next cycle would do to the targets' tables."""
+"""This DAG shows what the next cycle would do to the targets' tables."""
 
 from __future__ import annotations
 

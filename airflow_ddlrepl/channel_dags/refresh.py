@@ -1,4 +1,4 @@
-"""The DAG that a person starts to load tables again."""
+"""This DAG, which a person starts, loads tables again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The DAG whose backfills replay the past of a channel, interval by interval."""
+"""This DAG's backfills replay the past of a channel, interval by interval."""
 
 from __future__ import annotations
 

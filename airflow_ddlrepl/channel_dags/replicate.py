@@ -1,4 +1,4 @@
-"""The DAG that replicates: capture, adapt, refresh, integrate."""
+"""This DAG replicates: capture, adapt, refresh, integrate."""
 
 from __future__ import annotations
 

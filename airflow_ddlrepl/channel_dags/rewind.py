@@ -1,4 +1,4 @@
-"""The DAG that builds tables as of an earlier moment: plan, a person's approval, rewind."""
+"""This DAG builds tables as of an earlier moment: plan, a person's approval, rewind."""
 
 from __future__ import annotations
 

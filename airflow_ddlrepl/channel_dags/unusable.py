@@ -1,4 +1,4 @@
-"""The DAG that stands for a channel file which can't be used: its name and its documentation say what is wrong."""
+"""This DAG takes the place of a channel file which can't be used: name and documentation say what is wrong with it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TAG = "unusable channel file"
 
 @dataclass(frozen=True)
 class Refusal:
-    """A channel file that can't be used, and why."""
+    """A refusal is a channel file that can't be used, and why."""
 
     file: Path
     error: ConfigError
 
 
 def unusable_dag(refused: Refusal) -> DAG:
-    """Return a paused DAG that stands for a channel file until it can be used; a run of it fails with the reason.
+    """Return a paused DAG in the place of a channel file until it can be used; a run of it fails with the reason.
 
     Airflow drops every DAG of a file that raises. So where one DAG file builds all channels, an error must be a DAG.
     """

@@ -1,4 +1,4 @@
-"""The command line `ddlrepl`, which does everything without a scheduler."""
+"""This package is the command line `ddlrepl`, which does everything without a scheduler."""
 
 from airflow_ddlrepl.cli.app import main
 

@@ -1,4 +1,4 @@
-"""The commands of `ddlrepl` and their options; what each does is in `cli/commands.py`."""
+"""This module defines the commands of `ddlrepl` and their options; what each does is in `cli/commands.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from airflow_ddlrepl.errors import Exit
 
 
 class ListFirst(TyperGroup):
-    """A group of commands in which `list` may be left out: `ddlrepl controls FILE` lists."""
+    """This group of commands runs `list` when no command of the group is named, as in `ddlrepl controls FILE`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Insert `list` when the first argument is no command of the group."""

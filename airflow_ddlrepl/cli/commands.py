@@ -1,4 +1,4 @@
-"""What each command does: open what it needs, call the flow or the repository, and return a result."""
+"""Carry out each command: open what it needs, call the flow or the repository, and return a result."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def remove_control(path: Path, control: int) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The findings of `ddlrepl doctor`."""
+    """A diagnosis is the findings of `ddlrepl doctor`."""
 
     findings: tuple[Any, ...]
 

@@ -24,7 +24,7 @@ _SPAN = re.compile(r"(\d+)\.\.(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ShapeDiff(Diff):
-    """How a table differs between two of its revisions.
+    """A shape diff says how a table differs between two of its revisions.
 
     name: the table's name now. types: of the source.
     """

@@ -22,7 +22,7 @@ _COLOURS = {"-": "red", "+": "green"}
 
 
 class Result(Protocol):
-    """What a command found or did."""
+    """A result is what a command found or did."""
 
     def to_json(self) -> Any:
         """Return the result as JSON values."""
@@ -32,15 +32,12 @@ class Result(Protocol):
 
 
 class Diff:
-    """A result whose text is a diff, shown in colour on a terminal."""
+    """This result has a text that is a diff, shown in colour on a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A result that is a list of rows.
-
-    empty: the sentence that is printed when there are none.
-    """
+    """This result is a list of rows."""
 
     columns: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]
@@ -61,7 +58,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class TextResult:
-    """A result that is a sentence for people and a value for programs."""
+    """This result is a sentence for people and a value for programs."""
 
     value: Any
     sentence: str

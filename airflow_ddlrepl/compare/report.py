@@ -11,7 +11,7 @@ from airflow_ddlrepl.model.names import TableName
 
 
 class Kind(StrEnum):
-    """A row differs in one of these ways, seen from the source."""
+    """A kind of difference says how a row differs, seen from the source: it is missing, extra or different."""
 
     MISSING = "missing"
     EXTRA = "extra"

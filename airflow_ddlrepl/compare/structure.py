@@ -21,7 +21,10 @@ def structure(source: Table, wanted: Table, found: Table, types: TypeSystem) -> 
 
 
 def _left_out(source: Table, wanted: Table, types: TypeSystem) -> Iterator[str]:
-    """The target may hold a wider type, or text for one that it can't have; it never lacks or renames a column."""
+    """Yield the columns of the source that the wanted shape lacks, renames or can't hold, in words.
+
+    The target may hold a wider type, or text for one that it can't have; it never lacks or renames a column.
+    """
     held = {c.id: c for c in wanted.columns}
     for column in source.columns:
         there = held.get(column.id)

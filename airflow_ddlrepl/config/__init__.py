@@ -1,1 +1,1 @@
-"""The channel file: its sections, their rules, and how it is read."""
+"""This package reads the channel file, which configures a replication, and checks its sections."""

@@ -1,1 +1,1 @@
-"""Private servers that need nothing but pip, for `make demo` and the tests."""
+"""This package runs private servers that need nothing but pip, for `make demo` and the tests."""

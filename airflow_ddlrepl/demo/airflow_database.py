@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class UntypedParameters(PGDialect_psycopg):
-    """A SQLAlchemy dialect that sends parameters as plain literals, as psycopg2 does.
+    """This SQLAlchemy dialect sends parameters as plain literals, as psycopg2 does.
 
     Some of Airflow's revisions rely on the server to guess a parameter's type (revision 0017 writes '0' into an integer
     column).
@@ -67,7 +67,7 @@ def isolate(folder: Path) -> None:
 
 
 class AirflowDatabase:
-    """A PostgreSQL database that goes through Airflow's revisions.
+    """This PostgreSQL database goes through Airflow's revisions.
 
     dsn: a libpq URL; the database may be empty or at any revision.
     """

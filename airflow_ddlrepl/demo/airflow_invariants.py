@@ -1,4 +1,4 @@
-"""Rules that Airflow keeps, that its schema doesn't enforce, and that one of its revisions relies on.
+"""Restore rules that Airflow follows, that its schema doesn't enforce, and that one of its revisions relies on.
 
 Random rows break such rules, so they are restored right before the revision that needs them. Each of these is a
 limit of Airflow's revisions on a filled database, not of the replication.

@@ -21,7 +21,7 @@ globals().update(build_channel_dags({channel!r}, retries=0))
 
 @dataclass(frozen=True)
 class DagRunResult:
-    """A DAG run: what each task returned (XCom), and how long it took, in seconds by task."""
+    """A DAG run's result is what each task returned (XCom), and how long it took, in seconds by task."""
 
     succeeded: bool
     returned: dict[str, Any]
@@ -30,7 +30,7 @@ class DagRunResult:
 
 
 class PrivateAirflow:
-    """An Airflow in this process with the DAGs of one channel.
+    """This Airflow runs in this process, with the DAGs of one channel.
 
     folder: as passed to `isolate`. channel: the channel file that the DAGs are built from.
     """

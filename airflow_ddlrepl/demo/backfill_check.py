@@ -1,4 +1,4 @@
-"""The demo's last act: a real scheduler backfills the channel, and so replays the demo in two intervals."""
+"""Check the demo's backfill: a real scheduler backfills the channel, and so replays the demo in two intervals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 900.0
 
 @dataclass(frozen=True)
 class BackfillCheck:
-    """A backfill, and how its replay differs from the source after the last interval."""
+    """A backfill check says how a backfill's replay differs from the source after the last interval."""
 
     intervals: tuple[str, ...]
     diff: DatabaseDiff

@@ -18,7 +18,7 @@ WHERE c.relkind = 'r' AND c.relnamespace = %s::regnamespace ORDER BY c.relname, 
 
 @dataclass(frozen=True)
 class TableChecksum:
-    """A table's columns with their types, its number of rows, and a checksum over all of them."""
+    """A table's checksum covers all its rows; the columns with their types and the number of rows go with it."""
 
     columns: dict[str, str]
     rows: int
@@ -27,7 +27,7 @@ class TableChecksum:
 
 @dataclass(frozen=True)
 class DatabaseDiff:
-    """The result of comparing two databases.
+    """A database diff is the result of comparing two databases.
 
     differences: one line per table that is missing or differs, in columns or in rows.
     """

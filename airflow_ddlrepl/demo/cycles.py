@@ -1,4 +1,4 @@
-"""The demo's main part: Airflow's database goes from its first revision to its last while a channel replicates it.
+"""Take Airflow's database from its first revision to its last while a channel replicates it: the demo's main part.
 
 In about a dozen cycles: run some revisions with rows written between them, then run the channel's Airflow DAG.
 Then rewind, in another database, to the source's contents before some of the revisions.
@@ -47,7 +47,7 @@ trail: {folder}/trail
 
 @dataclass(frozen=True)
 class Place:
-    """The folder of a demo, and its three databases (libpq URLs)."""
+    """A place is the folder of a demo, and its three databases (libpq URLs)."""
 
     folder: Path
     source: str

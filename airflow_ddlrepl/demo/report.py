@@ -1,4 +1,4 @@
-"""The demo's output: progress while it runs, and one short table at the end."""
+"""Print the demo's output: progress while it runs, and one short table at the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STAGES = ("capture", "adapt", "refresh", "integrate")
 
 
 class Watch:
-    """A progress bar in a terminal, and plain lines elsewhere.
+    """A watch shows progress: a bar in a terminal, and plain lines elsewhere.
 
     It writes to its own copy of standard error, so that standard output can go to a log file meanwhile.
     """
@@ -75,7 +75,10 @@ class Watch:
 
 @dataclass(frozen=True)
 class CycleReport:
-    """The result of one cycle: revisions run, rows written meanwhile, what each stage returned, seconds by stage."""
+    """A cycle report is the result of one cycle: revisions, rows written, what each stage returned and its duration.
+
+    revisions: how many ran. written: rows written meanwhile. returned, seconds: by stage.
+    """
 
     revisions: int
     written: int
@@ -130,7 +133,7 @@ class CycleReport:
 
 @dataclass
 class DemoReport:
-    """The result of the whole demo.
+    """A demo report is the result of the whole demo.
 
     differences: lines, empty when source and target are equal, and so is every rewind.
     """

@@ -23,7 +23,7 @@ BEFORE: dict[str, str] = {
 
 @dataclass(frozen=True)
 class SourceState:
-    """The source's contents before a revision, by its server's own checksums, and the position in its log."""
+    """A source state is its contents before a revision, by its server's own checksums, and the position in its log."""
 
     revision: str
     position: Position
@@ -32,7 +32,7 @@ class SourceState:
 
 @dataclass(frozen=True)
 class RewindCheck:
-    """A rewind, and how its result differs from the source's contents at that position."""
+    """A rewind check says how a rewind's result differs from the source's contents at that position."""
 
     expected: SourceState
     diff: DatabaseDiff

@@ -29,7 +29,7 @@ LOOK_AT = 150
 
 @dataclass
 class Written:
-    """How much was written and committed so far; rows that a cascade changed are not counted."""
+    """This value counts what was written and committed so far; rows that a cascade changed are not counted."""
 
     inserts: int = 0
     updates: int = 0
@@ -44,7 +44,7 @@ class Written:
 
 
 class RowWriter:
-    """One seeded stream of changes; `write` adds a round of them to every table that can take rows."""
+    """A row writer is one seeded stream of changes; `write` adds a round of them to every table that can take rows."""
 
     def __init__(self, seed: int, rows_per_table: int = 6) -> None:
         self._random = Random(seed)
@@ -214,7 +214,7 @@ def _update(
 
 
 def _plain(sql: str) -> str:
-    """Escape percent signs in SQL, which are no placeholders there."""
+    """Return SQL with percent signs escaped, which are no placeholders there."""
     return sql.replace("%", "%%")
 
 

@@ -50,7 +50,7 @@ LEVEL = {"source": {"wal_level": "logical"}, "target": {"wal_level": "replica"}}
 
 
 class PrivateServer:
-    """One PostgreSQL server; `kind` source writes a logical WAL.
+    """A private server is one PostgreSQL server; `kind` source writes a logical WAL.
 
     settings: more lines of postgresql.conf. parent: the folder where servers make theirs; None: the temporary one.
     Raises Unreachable CON-110 (programs missing) or CON-111 (does not start, with its log's end).
@@ -221,9 +221,9 @@ class PrivateServer:
             )
 
     def _answers(self, deadline: float) -> bool:
-        """True when it accepts connections, False when it ended.
+        """Return True when the server accepts connections, False when it ended.
 
-        Asks for template1: its first session leaves a cache of the catalog there, which new databases are born with.
+        It asks for template1: its first session leaves a cache of the catalog there, which new databases are born with.
         """
         while time.monotonic() < deadline:
             if self._process is None or self._process.poll() is not None:

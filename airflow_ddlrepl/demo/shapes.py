@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One column that takes values.
+    """A slot is one column that takes values.
 
     base: pg_type.typname. length: of varchar(n), 0 when unlimited. labels: of an enum. is_serial: its default draws
     from a sequence.
@@ -34,7 +34,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A foreign key: the ids of its columns, and the columns of another table that they refer to."""
+    """A reference is a foreign key: the ids of its columns, and the columns of another table that they refer to."""
 
     columns: tuple[int, ...]
     table: TableName
@@ -43,7 +43,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One table.
+    """A shape is what a row of one table must look like.
 
     unique: ids of columns in a unique index. indexed: in any index. is_referenced: other tables' foreign keys refer to
     it.

@@ -50,7 +50,7 @@ def wait_for(what: str, look: Callable[[], Any], seconds: float, still: Callable
 
 
 class Standalone:
-    """A running Airflow, `with Standalone(home, database, environment) as airflow`; its processes end with the block.
+    """This Airflow runs as `with Standalone(home, database, environment) as airflow`; its processes end with the block.
 
     database: libpq URL of an empty one. environment: more variables; of this process's, those of its own Airflow are
     left out. python: of the environment in which Airflow is installed.

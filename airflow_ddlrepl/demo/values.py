@@ -1,4 +1,4 @@
-"""Seeded values of every kind that a replication may fail on, as text that PostgreSQL reads."""
+"""Make seeded values of every kind that a replication may fail on, as text that PostgreSQL reads."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TOAST_BYTES = 9000
 
 
 class Values:
-    """A generator of values; the same seed and the same calls give the same values."""
+    """A generator of values gives the same values for the same seed and the same calls."""
 
     def __init__(self, random: Random) -> None:
         self._random = random

@@ -1,4 +1,4 @@
-"""Starts the app of a local Spark as a Python process: its session, and so its JVM, begins when it has work for Spark.
+"""Start the app of a local Spark as a Python process: its session, and so its JVM, begins when it has work for Spark.
 
 `spark-submit` would start a JVM to start the same Python process, whatever the app has to do.
 """
@@ -58,7 +58,7 @@ ONLY_SUBMIT_CONF = ("spark.submit.pyFiles", "spark.pyspark.driver.python")
 
 
 class SparkSubmit(StrEnum):
-    """Which apps spark-submit starts: those on a cluster, or always also those of a local Spark."""
+    """This setting says which apps spark-submit starts: those on a cluster, or always also those of a local Spark."""
 
     CLUSTER = "cluster"
     ALWAYS = "always"
@@ -96,7 +96,7 @@ def reason_for_submit(operator: Any, place: SparkPlace, conf: Mapping[Any, Any])
 
 
 class LocalAppHook(SparkSubmitHook):
-    """A SparkSubmitHook whose app is a Python process in a process group of its own.
+    """This SparkSubmitHook runs the app as a Python process in a process group of its own.
 
     Parameters of spark-submit reach the app in a file that only its owner may read, never as arguments.
     """

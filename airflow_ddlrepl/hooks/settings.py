@@ -1,4 +1,4 @@
-"""Airflow's `[ddlrepl]` section: where channel files lie, which Spark connection is used, where results go."""
+"""Read Airflow's section `[ddlrepl]`: where channel files lie, which Spark connection is used, where results go."""
 
 from __future__ import annotations
 

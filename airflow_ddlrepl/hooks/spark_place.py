@@ -21,7 +21,7 @@ SUBMIT_EXTRAS = ("spark-binary", "queue", "keytab", "principal")
 
 @dataclass(frozen=True)
 class SparkPlace:
-    """Where the Spark work of a task runs.
+    """A Spark place is where the Spark work of a task runs.
 
     conn_id: for SparkSubmitHook. master: as spark-submit takes it. binary: None leaves it to the connection.
     remote: sc:// URL of a Spark Connect server, with its token: then no spark-submit is needed.

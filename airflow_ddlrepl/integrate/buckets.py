@@ -31,7 +31,7 @@ def _mix(x: Hashes) -> Hashes:
 
 
 def _hash(values: pa.Array) -> Hashes:
-    """A number per value from all of its bytes."""
+    """Return a number for each value, computed from all of its bytes."""
     if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
         if pa.types.is_boolean(values.type):
             values = values.cast(pa.int8())

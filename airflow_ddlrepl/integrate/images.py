@@ -42,13 +42,13 @@ def _both(changes: pa.Table, column: str, came: Ints, went: Ints) -> pa.Array:
 
 
 def _exact(values: pa.Array) -> pa.Array:
-    """Floats by their bits: -0 is not 0 in a row's image."""
+    """Return floats as their bits, so that -0 differs from 0 in a row's image."""
     same_width = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
     return values.view(same_width[values.type]) if values.type in same_width else values
 
 
 def _sums(codes: Ints, came: int) -> tuple[Ints, Ints]:
-    """Return for each code its balance, and a place where it stands."""
+    """Return for each code its balance, and a place where the code occurs."""
     kinds = int(codes.max(initial=-1)) + 1
     balance = np.bincount(codes[:came], minlength=kinds) - np.bincount(codes[came:], minlength=kinds)
     first = np.zeros(kinds, np.int64)

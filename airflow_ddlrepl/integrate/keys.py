@@ -15,7 +15,7 @@ from airflow_ddlrepl.ports.types import Equality
 
 @dataclass(frozen=True, slots=True)
 class KeyIds:
-    """Key ids are, per change, the number of its key after it (-1 for a DELETE) and before it (-1 for an INSERT)."""
+    """Key ids are the numbers of each change's keys: after it (-1 for a DELETE) and before it (-1 for an INSERT)."""
 
     new: Ints
     old: Ints

@@ -1,4 +1,4 @@
-"""Row migration turns changes of a table into changes of those of its rows that a condition is true for."""
+"""Row migration turns changes of a table into the changes that a target needs which takes only rows of a condition."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from airflow_ddlrepl.model.change import Op
 
 
 class Kind(IntEnum):
-    """A row of the target needs one of these operations."""
+    """A kind of operation is what one row of the target needs: DELETE, UPDATE, MOVE to another key, or INSERT."""
 
     DELETE = 0
     UPDATE = 1

@@ -106,7 +106,7 @@ def _follow(op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags) -
 
 
 def _plain(op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags) -> dict[Kind, _Rows]:
-    """Keys without key updates: first and last change decide, all at once."""
+    """Compute the net rows of keys without key updates all at once, from the first and the last change of each key."""
     key = np.where(ids.new >= 0, ids.new, ids.old)
     rows = np.flatnonzero(~moving[key])
     last = _newest(key[rows], rows, len(moving))
@@ -150,7 +150,7 @@ def _joined(rows: _Rows, fates: Sequence[Fate], absent: Iterable[str]) -> _Rows:
 
 
 class _Taker:
-    """Takes the values of net rows out of the log."""
+    """A taker copies the values of net rows out of the log."""
 
     def __init__(self, changes: pa.Table, key: Sequence[str], columns: Sequence[str], ids: KeyIds) -> None:
         self.changes = changes.combine_chunks()
@@ -169,7 +169,10 @@ class _Taker:
         return NetRows(tables[Kind.DELETE], tables[Kind.UPDATE], tables[Kind.MOVE], tables[Kind.INSERT])
 
     def _values(self, rows: _Rows) -> dict[str, Any]:
-        """Columns that are never absent are taken together: each call costs more than twenty of its rows."""
+        """Return the values of columns; columns that are never absent are taken together.
+
+        Each call costs more than twenty of its rows.
+        """
         always = [f"a_{c}" for c in self.columns if c not in rows.value_at]
         whole = self._take(always, rows.last) if always else {}
         some = {f"a_{c}": self._take([f"a_{c}"], at)[f"a_{c}"] for c, at in rows.value_at.items()}
@@ -197,5 +200,5 @@ class _Taker:
 
 
 def _held(rows: _Rows) -> dict[str, Any]:
-    """`h_` flags of the columns that some of these rows do not change."""
+    """Return the `h_` flags of the columns that some of these rows do not change."""
     return {f"h_{name}": pa.array(at >= 0) for name, at in rows.value_at.items() if (at < 0).any()}

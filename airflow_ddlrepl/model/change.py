@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.table import Table
 
 
 class Op(IntEnum):
-    """A row change in the trail is one of these operations; TRUNCATE has HVR's op code 5."""
+    """An operation is what one row change in the trail does to its row; TRUNCATE has HVR's op code 5."""
 
     DELETE = 0
     INSERT = 1
@@ -21,7 +21,7 @@ class Op(IntEnum):
 
 
 class EventKind(StrEnum):
-    """A control record of the log is of one of these kinds."""
+    """An event's kind says what its control record of the log is about, such as DDL, a truncate or a message."""
 
     DDL = "ddl"
     TRUNCATE = "truncate"
@@ -48,7 +48,7 @@ class Event:
     RELATION: a layout that no enrolled revision explains (servers without event triggers): `layout`.
     MESSAGE: a user's message: `prefix`, `payload` (base64).
     GAP: the event trigger failed, with the error in `statement`: everything must be inspected again.
-    PROPERTIES: not from the log: the channel file's properties of `tables` at a target have changed. It stands between
+    PROPERTIES: not from the log: the channel file's properties of `tables` at a target have changed. It lies between
     the transactions, at `key.lsn`.
     is_inspected: not from the log; an inspection of the catalog found the shape (D3b), so the
     statements between are unknown.

@@ -65,8 +65,9 @@ class Lineage:
 
 
 def _lies_before(at: Position, end: Position) -> bool:
-    """Between the end of a file of the log and its next one's first record stands a header, and nothing is lost there.
+    """Return whether a position lies before the end of a timeline, or so near behind it that no log lies between.
 
-    (The server names the one as the end of what it has, the other as the place where it will write next.)
+    Between the end of a file of the log and the first record of the next file there is a header. (The server names the
+    one as the end of what it has, the other as the place where it will write next.)
     """
     return at <= end or (end % _SEGMENT_AT_LEAST == 0 and at <= end + _FIRST_OF_A_SEGMENT)

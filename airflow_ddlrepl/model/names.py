@@ -16,10 +16,10 @@ class TableName(NamedTuple):
 
 
 def displaced_name(name: str, of: object) -> str:
-    """Return the new name of a table or type that makes way for another one of its name; `of` is its id."""
+    """Return the new name of a table or type whose name another one gets; `of` is its id."""
     return f"{shortened(name)}_kept_{of}"
 
 
 def shortened(name: str) -> str:
-    """Return the name's first 40 bytes; with an id behind them they are a name that every server takes unchanged."""
+    """Return the name's first 40 bytes; with an id behind them they are a name that no server truncates."""
     return name.encode()[:40].decode(errors="ignore")

@@ -1,6 +1,6 @@
 """This module defines positions in a source's log.
 
-A position P stands between transactions: everything whose commit record starts before P lies
+A position P lies between transactions: everything whose commit record starts before P lies
 before it. A LogKey orders the single changes inside the log: first by the commit record of their
 transaction, then by their ordinal in it.
 """

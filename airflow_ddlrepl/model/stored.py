@@ -1,4 +1,4 @@
-"""A stored shape, read when somebody looks at it: of thousands of tables a cycle needs those that have changes."""
+"""This module defines tables that are stored as JSON and parsed on first use: a cycle uses few of a thousand tables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ _TEXT = "storage"  # the field that holds the text until it is read
 
 
 def stored(text: str) -> Table:
-    """The table of this JSON, which is `to_json`'s. A text that is none shows at the first look, as it would here."""
+    """Return the table of this JSON text, which `Table.to_json` wrote, and which is parsed on first use.
+
+    A text that is no such JSON raises at the first use, with the error that parsing it here would raise.
+    """
     table = object.__new__(_Stored)
     object.__setattr__(table, _TEXT, text)
     return table
 
 
 class _Stored(Table):
-    """Becomes a Table at the first look that the text alone can't answer."""
+    """A stored table becomes a Table when an attribute is read that a search in its text can't answer."""
 
     __slots__ = ()
 
@@ -42,7 +45,10 @@ class _Stored(Table):
 
 
 def _read(table: _Stored, text: str) -> None:
-    """The text goes last: who still finds it reads it once more, to the same end."""
+    """Parse the text and turn the stored table into a Table.
+
+    The text is replaced last: another thread that still finds it parses it once more, with the same result.
+    """
     read = Table.from_json(json.loads(text))
     for name in [f.name for f in fields(Table) if f.name != _TEXT]:
         object.__setattr__(table, name, getattr(read, name))

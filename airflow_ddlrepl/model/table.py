@@ -166,7 +166,7 @@ def _column(data: dict[str, Any]) -> Column:
 
 @lru_cache(maxsize=4096)
 def _type(kind: str, **rest: Any) -> DataType:
-    """Thousands of columns have the same few types."""
+    """Return the data type of this JSON object; equal ones share one object, as thousands of columns have few types."""
     return DataType(kind=TypeKind(kind), **rest)
 
 

@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.visibility import Visibility, visibility_from_json
 
 
 class TableStatus(StrEnum):
-    """A table has one of these statuses at a target.
+    """A table's status at a target says whether the table follows the source there.
 
     LIVE: changes of the log are applied to it. NEW: it waits for its first refresh, the target has no table for it yet.
     PENDING: it exists and waits for a refresh. ORPHANED: dropped at the source, and left at the target.

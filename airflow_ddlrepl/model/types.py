@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class TypeKind(StrEnum):
-    """A type's kind is its pg_type.typtype, with arrays as a kind of their own."""
+    """A type's kind is its pg_type.typtype, with a value of its own for arrays."""
 
     BASE = "base"
     ARRAY = "array"

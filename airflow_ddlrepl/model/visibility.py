@@ -1,4 +1,7 @@
-"""This module defines what one look at a source has seen of its transactions: a snapshot, of which there are kinds."""
+"""This module defines snapshots of a source: which of its transactions one look at the source has seen.
+
+Each kind of log has its own class of snapshots.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ class Visibility(Protocol):
         ...
 
     def widen(self, xid: int) -> int:
-        """Return the id that a transaction has for good, of the one that the log has for it."""
+        """Return the id that never repeats, of the transaction whose id in the log this is."""
         ...
 
     def to_json(self) -> dict[str, object]:
@@ -43,7 +46,7 @@ _ANY = (Position(0), Position(1 << 64))
 
 
 class XidSnapshot(NamedTuple):
-    """A snapshot of PostgreSQL knows transactions by their ids: pg_current_snapshot() and the log positions around it.
+    """A PostgreSQL snapshot is a set of transaction ids, pg_current_snapshot(), and the log positions around it.
 
     low: every transaction that commits before it is visible. high: none that commits at or after it is.
     xids are 64-bit.

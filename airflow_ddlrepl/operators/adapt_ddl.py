@@ -1,4 +1,4 @@
-"""The operator that changes the targets' tables as the source's tables have changed."""
+"""This operator changes the targets' tables as the source's tables have changed."""
 
 from __future__ import annotations
 

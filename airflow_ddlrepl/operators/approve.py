@@ -1,4 +1,4 @@
-"""The operator that asks a person, where there is something to decide."""
+"""This operator asks a person for an approval, where there is something to decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator that replays an interval of a channel's log in a backfill of its DAG."""
+"""This operator replays an interval of a channel's log in a backfill of its DAG."""
 
 from __future__ import annotations
 

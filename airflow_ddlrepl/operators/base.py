@@ -1,4 +1,4 @@
-"""The operator that all stages share: look whether there is work, run the Spark app, return what it did."""
+"""This operator is what all stages share: look whether there is work, run the Spark app, return what it did."""
 
 from __future__ import annotations
 

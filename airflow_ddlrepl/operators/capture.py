@@ -1,4 +1,4 @@
-"""The operator that reads the source's log, from the channel's position up to now, into the trail."""
+"""This operator reads the source's log, from the channel's position up to now, into the trail."""
 
 from __future__ import annotations
 

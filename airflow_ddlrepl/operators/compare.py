@@ -1,4 +1,4 @@
-"""The operators that compare the tables of source and targets, and write the rows that differ."""
+"""These operators compare the tables of source and targets, and write the rows that differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators that explain controls to a person, and remove those that the person approved."""
+"""These operators explain controls to a person, and remove those that the person approved."""
 
 from __future__ import annotations
 

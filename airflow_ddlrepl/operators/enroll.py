@@ -1,4 +1,4 @@
-"""The operator that activates a channel: it prepares the source, enrolls its tables and loads them."""
+"""This operator activates a channel: it prepares the source, enrolls its tables and loads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator that merges the captured rows into the targets, and sends the events of what has arrived."""
+"""This operator merges the captured rows into the targets, and sends the events of what has arrived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buttons on the page of a task: the channel's status, the SQL that was run, the history of its DDL, the Spark UI."""
+"""These are buttons on a task's page: the channel's status, the SQL that was run, its DDL history, the Spark UI."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ChannelStatusLink(BaseOperatorLink):
-    """A link to the positions of the channel and its targets after the newest run."""
+    """This button opens the positions of the channel and its targets after the newest run."""
 
     name = "Channel status"
 
@@ -31,7 +31,7 @@ class ChannelStatusLink(BaseOperatorLink):
 
 
 class ExecutedSqlLink(BaseOperatorLink):
-    """A link to the statements that this run has executed at the targets."""
+    """This button opens the statements that this run has executed at the targets."""
 
     name = "Executed SQL"
 
@@ -41,7 +41,7 @@ class ExecutedSqlLink(BaseOperatorLink):
 
 
 class DdlHistoryLink(BaseOperatorLink):
-    """A link to the tables of the targets that have come, gone or changed, and the runs that did it."""
+    """This button opens the tables of the targets that have come, gone or changed, and the runs that did it."""
 
     name = "DDL history"
 
@@ -51,7 +51,7 @@ class DdlHistoryLink(BaseOperatorLink):
 
 
 class SparkUiLink(BaseOperatorLink):
-    """A link to the Spark UI (of the master, or the history server) that `[ddlrepl] spark_ui_url` names."""
+    """This button opens the Spark UI (of the master, or the history server) that `[ddlrepl] spark_ui_url` names."""
 
     name = "Spark UI"
 

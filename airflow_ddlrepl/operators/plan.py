@@ -1,4 +1,4 @@
-"""The operator that shows what the next cycle would do to the targets' tables."""
+"""This operator shows what the next cycle would do to the targets' tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator that loads tables again: those that wait for a refresh, and those that a person names."""
+"""This operator loads tables again: those that wait for a refresh, and those that a person names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operators that plan a rewind for a person, and carry it out."""
+"""These operators plan a rewind for a person, and carry it out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator that stands for a channel file which can't be used."""
+"""This operator fails with the reason why a channel file can't be used."""
 
 from __future__ import annotations
 

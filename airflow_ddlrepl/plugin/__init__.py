@@ -1,4 +1,4 @@
-"""The plugin that Airflow loads from this package: a page for each channel, a timetable, a preload.
+"""Airflow loads this plugin from this package: it adds a page for each channel, a timetable, and a preload.
 
 The page is /ddlrepl/channel?channel=shop. Every Airflow process loads plugins, so little is imported here, except in
 those that tasks are forked from (`[ddlrepl] preload`).
@@ -20,7 +20,7 @@ Message = MutableMapping[str, Any]
 
 
 class ChannelPage:
-    """A web app that sends one page, the same to everybody; its script asks Airflow's API, with the reader's rights."""
+    """This web app sends one page, the same to everybody; its script asks Airflow's API, with the reader's rights."""
 
     async def __call__(
         self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
@@ -38,7 +38,7 @@ class ChannelPage:
 
 
 class DdlReplPlugin(AirflowPlugin):
-    """The entry point `airflow.plugins` of this package."""
+    """This class is the package's entry point `airflow.plugins`."""
 
     name = "ddlrepl"
     fastapi_apps = [{"app": ChannelPage(), "url_prefix": "/ddlrepl", "name": "ddlrepl"}]

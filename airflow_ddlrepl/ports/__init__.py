@@ -1,1 +1,1 @@
-"""Ports that the stages need beside a source and a target: for running tasks, reading rows, positions and types."""
+"""This package defines ports that stages use beside a source and a target: running tasks, rows, positions and types."""

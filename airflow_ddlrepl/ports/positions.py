@@ -1,4 +1,4 @@
-"""The port of positions: what a person writes for one, and how much log lies between two, which engines count apart."""
+"""This module defines the port of positions: how people write them, and how much log lies between two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from airflow_ddlrepl.model.position import Position
 
 
 class Positions(Protocol):
-    """What the positions of one kind of log mean. Which of two comes first their integers say, in any log."""
+    """Positions is the port that parses positions of one kind of log, and measures the log between them.
+
+    Two positions are compared as integers, in any kind of log.
+    """
 
     def parse(self, text: str) -> Position | None:
         """Return the position that a person has written; None when the text is meant to be something else, a moment.

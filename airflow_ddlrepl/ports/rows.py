@@ -1,4 +1,4 @@
-"""Rows of a table that any task can read, wherever they are: in a database, or archived in a trail."""
+"""This module defines row sources: rows of a table that any task can read, from a database or a trail's archive."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 class RowSource(Protocol):
-    """A row source is a picklable value that gives rows of one table, or of a chunk of it, in any process.
+    """A row source is a picklable value that reads the rows of one table, or of a chunk of it, in any process.
 
-    Its text never shows a location. It can be read again, for as long as the snapshot is open that its rows are of.
+    Its text never shows a location. It can be read again, as long as the snapshot is open that its rows are of.
     """
 
     @property
     def size(self) -> int:
-        """About how many bytes the rows take."""
+        """Return about how many bytes the rows take."""
         ...
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -29,7 +29,7 @@ class RowSource(Protocol):
         ...
 
     def native(self, codec: str) -> Iterator[bytes] | None:
-        """Yield the rows in a database's own format, for targets that take it; None where they do not come in it.
+        """Yield the rows in a database's own format, for targets that take it; None where there is no such format.
 
         codec: the name of the format. Raises what `batches` raises.
         """

@@ -1,4 +1,4 @@
-"""The port of types: what one kind of database does to the values of its types."""
+"""This module defines the port of types: what one kind of database does to the values of its types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 
 class Equality(Enum):
-    """The values of a key column compare in one of these ways."""
+    """An equality says how the values of a key column compare: by their bytes, or in another way."""
 
     BYTES = "equal bytes"
     BLANKS = "trailing blanks don't count"
@@ -22,7 +22,7 @@ class Equality(Enum):
 
 
 class Cast(StrEnum):
-    """A cast without a USING clause gives values that are the same on every server, or are not."""
+    """A cast says whether changing a column's type, without a USING clause, gives the same values on every server."""
 
     SAME_EVERYWHERE = "same everywhere"
     BY_TIME_ZONE = "depends on the session's time zone"
@@ -30,27 +30,27 @@ class Cast(StrEnum):
 
 
 class TypeSystem(Protocol):
-    """The types of one kind of database, and what it does to their values."""
+    """A type system is the port that answers what one kind of database does to the values of its types."""
 
     @property
     def text(self) -> DataType:
-        """Return the type that holds any text: values of a type that a target lacks travel as it."""
+        """Return the type that can hold the text of any value, for values of types that a target lacks."""
         ...
 
     def has(self, of: DataType) -> bool:
-        """Return whether every database of this kind has the type, whatever was installed or created there."""
+        """Return whether every database of this kind has the type, whatever was installed or created in it."""
         ...
 
     def cast(self, old: DataType, new: DataType) -> Cast:
-        """Return whether a change of a column's type gives the same values everywhere, where no USING clause is."""
+        """Return how far changing a column's type without a USING clause gives the same values everywhere."""
         ...
 
     def explicit_cast(self, old: DataType, new: DataType) -> Cast:
-        """Return whether `USING c::type` gives the same values everywhere."""
+        """Return how far `USING c::type` gives the same values everywhere."""
         ...
 
     def cast_by_text(self, old: DataType, new: DataType) -> Cast:
-        """Return whether `USING c::text::type` gives the same values everywhere."""
+        """Return how far `USING c::text::type` gives the same values everywhere."""
         ...
 
     def widens(self, old: DataType, new: DataType) -> bool:
@@ -58,7 +58,7 @@ class TypeSystem(Protocol):
         ...
 
     def holds_any_text(self, of: DataType) -> bool:
-        """Return whether any value can be written in this type, or in what its arrays are made of: no text is lost."""
+        """Return whether the type, or the element type of its arrays, can hold any text without loss."""
         ...
 
     def is_exact_number(self, of: DataType) -> bool:
@@ -66,7 +66,7 @@ class TypeSystem(Protocol):
         ...
 
     def empty_value(self, of: DataType) -> str | None:
-        """Return the SQL of what a mandatory column of this type shows where it is told no value; None: none does."""
+        """Return the SQL of what a mandatory column of this type shows where no value was passed; None: none does."""
         ...
 
     def equality(self, column: Column, encoding: str, types: Sequence[TypeDefinition] = ()) -> Equality:

@@ -1,4 +1,4 @@
-"""Independent pieces of work, and the port of who runs them (Spark, or this process)."""
+"""This module defines the port of runners, which run independent tasks: on Spark, or in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 class Runner(Protocol):
-    """Runs a function once per item, maybe on other machines, and returns the results in order.
+    """A runner runs a function once per item, maybe on other machines, and returns the results in order.
 
     Function, items and results are pickled: the function must be importable by name. A task may be
     run twice (a lost executor), so what it writes must bear that.
@@ -18,21 +18,22 @@ class Runner(Protocol):
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
+        """Return how many tasks run at once."""
         ...
 
     def map(
         self, task: Callable[[Item], Result], items: Sequence[Item], label: str, size: int | None = None
     ) -> list[Result]:
-        """label: what a person watching reads, e.g. "capture". size: bytes of all items together, if known.
+        """Run the task once for each item, and return the results in order.
 
+        label: what a person watching reads, e.g. "capture". size: bytes of all items together, if known.
         A runner may do in this process what is too little to be worth a start.
         """
         ...
 
 
 class InProcess:
-    """Runs everything here, one after the other; what tests and small windows use."""
+    """This runner runs every task in this process, one after the other; tests and small windows use it."""
 
     parallelism = 1
 

@@ -25,7 +25,7 @@ class Base:
 
     @contextmanager
     def _fenced(self, channel: str, token: int) -> Iterator[Connection]:
-        """A write transaction of the channel's holder. Raises Fenced LCK-102 when the token isn't the newest.
+        """Open a write transaction of the channel's holder; raise Fenced LCK-102 when the token isn't the newest.
 
         The lock's row stays locked to the end: nobody takes the channel over in between.
         """
@@ -61,7 +61,7 @@ def update_row(connection: Connection, table: Table, key: Mapping[str, Any], val
 
 @cache
 def _update(table: Table, key: tuple[str, ...]) -> Update:
-    """The row with the key that the parameters at_… give; the other parameters are its new values."""
+    """Return the UPDATE of the row whose key is in the parameters at_…; the other parameters are its new values."""
     return update(table).where(and_(*(table.c[name] == bindparam(f"at_{name}") for name in key)))
 
 

@@ -22,7 +22,7 @@ from airflow_ddlrepl.repository.tables import locks
 
 
 def _clock() -> float:
-    """Seconds that also pass while the machine sleeps."""
+    """Return seconds by a clock that also runs while the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 

@@ -1,4 +1,4 @@
-"""Tells whether the process that took a lock on this machine still lives, so that nobody waits for the dead."""
+"""This module finds out whether the process that took a lock on this machine still lives: nobody waits for the dead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROC = Path("/proc")
 
 
 def this_holder() -> str:
-    """Who we are, for people: user, host, process."""
+    """Return this process for people who read the lock: user, host, process."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -20,12 +20,12 @@ def this_holder() -> str:
 
 
 def this_process() -> str | None:
-    """Who we are, for is_gone(); None where the machine doesn't tell."""
+    """Return this process's identity for is_gone(); None where the machine doesn't show it."""
     return _identity(os.getpid())
 
 
 def is_gone(process: str | None) -> bool:
-    """True only when the process ran on this machine and surely ended. Elsewhere the lease decides."""
+    """Did the process run on this machine and surely end? On another machine the lease decides."""
     here = _scope()
     if process is None or here is None or not process.startswith(here + "/"):
         return False
@@ -37,7 +37,7 @@ def is_gone(process: str | None) -> bool:
 
 
 def _is_hidden(number: int) -> bool:
-    """Is there one that `/proc` does not show to us? With `hidepid` it shows no process of another user."""
+    """Is there a process of this number that `/proc` does not show? With `hidepid` it shows none of another user."""
     try:
         os.kill(number, 0)
     except PermissionError:
@@ -48,7 +48,7 @@ def _is_hidden(number: int) -> bool:
 
 
 def _scope() -> str | None:
-    """This boot of this machine, this process namespace."""
+    """Return the part of an identity that all processes of this boot and this process namespace share."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{os.readlink(_PROC / 'self/ns/pid')}"

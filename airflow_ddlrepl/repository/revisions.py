@@ -132,7 +132,7 @@ class Revisions(Base):
         return dict(self._newest[channel][1])
 
     def _stand(self, channel: str) -> tuple[Any, ...]:
-        """Return a value that is another one whenever a revision was added, deleted or moved."""
+        """Return a value that changes whenever a revision was added, deleted or moved."""
         with self._database.read() as connection:
             return tuple(connection.execute(_STAND, {"channel": channel}).one())
 

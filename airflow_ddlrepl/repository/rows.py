@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.position import LogKey, Position
 
 
 class ChannelState(StrEnum):
-    """A channel is in one of these states.
+    """A channel's state says whether the channel replicates.
 
     NEW: known, the source is not prepared. ACTIVE: replicates. INACTIVE: deactivated, its history stays.
     """
@@ -24,7 +24,7 @@ class ChannelState(StrEnum):
 
 
 class EnrolledState(StrEnum):
-    """An enrolled table is in one of these states.
+    """An enrolled table's state says whether the table replicates.
 
     LIVE: replicates. DROPPED: gone at the source.
     """
@@ -34,7 +34,7 @@ class EnrolledState(StrEnum):
 
 
 class StepState(StrEnum):
-    """A ledger step is in one of these states."""
+    """A ledger step's state says whether the step was planned, done, or has failed."""
 
     PLANNED = "planned"
     DONE = "done"
@@ -42,7 +42,7 @@ class StepState(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """A stage of a run is in one of these states.
+    """A run status says how a stage of a run stands or ended.
 
     LOST: its process ended without a result, and another run has taken the channel over.
     """
@@ -156,7 +156,7 @@ class ControlRow:
 
     @property
     def policy_name(self) -> str:
-        """The policy that set it, without its value."""
+        """Return the name of the policy that set the control, without its value."""
         return self.policy.partition("=")[0]
 
     def to_json(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class ErrorRow:
 
     @property
     def family(self) -> str:
-        """The kind of error: its code up to the dash, such as CON for a server that does not answer."""
+        """Return the kind of error: its code up to the dash, such as CON for a server that does not answer."""
         return self.code.partition("-")[0]
 
     def to_json(self) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class Work(Base):
         return _control(row)
 
     def request_refresh(self, channel: str, token: int, target: str, request: RefreshRequested) -> RefreshRow:
-        """Store that a table waits to be loaded again; a request that is pending already stands for later ones, too.
+        """Store that a table waits to be loaded again; a request that is pending already covers later ones, too.
 
         A person's reason and options replace those of the pending request.
         """

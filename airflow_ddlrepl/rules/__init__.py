@@ -1,1 +1,1 @@
-"""Which changes of the log a client takes: `decide` answers it for every client, table and kind of change."""
+"""This package decides which changes of the log a client takes, for every client, table and kind of change."""

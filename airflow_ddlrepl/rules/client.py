@@ -1,4 +1,4 @@
-"""The clients that take changes out of a log, each with the rules that say which."""
+"""This module defines the clients that take changes out of a log, each with its rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Client:
 
     @property
     def takes_everything(self) -> bool:
-        """Does it take every change of every table? Then no table's name has to be looked at."""
+        """Does the client take every change of every table? Then no table's name has to be looked at."""
         return self.scope is None and not self.rules.negative and self.rules.positive is None
 
 

@@ -1,4 +1,4 @@
-"""The one evaluation of rules: whether a client takes a kind of change of a table, and if not, why."""
+"""This module evaluates rules, for all callers: whether a client takes a kind of change of a table, and if not, why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SYSTEM_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
 
 
 class ChangeKind(StrEnum):
-    """The kinds of change that rules tell apart.
+    """A kind of change is what rules distinguish.
 
     DML: inserts, updates and deletes. DDL: schema changes, creation and TRUNCATE. TABLE: the client has the table at
     all, because it takes some change of it, or enrolls it at activation. NEW_TABLE: a table is created later, or gets
@@ -31,7 +31,7 @@ class ChangeKind(StrEnum):
 
 
 class Reason(Enum):
-    """Why a change is taken or not: TAKEN, or the first thing that stands against it."""
+    """A reason is why a change is taken or not: TAKEN, or the first thing that is against it."""
 
     TAKEN = "taken"
     EXCLUDED = "the channel excludes the table by name"
@@ -43,7 +43,10 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision says whether a change is taken. why: the same for people, naming the rule; empty when it is taken."""
+    """A decision says whether a change is taken.
+
+    why: the reason in words, with the name of the rule; empty when it is taken.
+    """
 
     reason: Reason = Reason.TAKEN
     why: str = ""
@@ -77,7 +80,10 @@ def decide(client: Client, table: TableName, change: ChangeKind) -> Decision:
 
 
 def _by_rules(rules: RuleSets, table: TableName, change: ChangeKind) -> Decision:
-    """A change is taken when no negative rule is true and, where there is a positive set, one of its rules is."""
+    """Decide by the rule sets.
+
+    A change is taken when no negative rule is true and, where there is a positive set, one of its rules is.
+    """
     against = _first_true(rules.negative or (), table, change)
     if against is not None:
         return Decision(Reason.NEGATIVE_RULE, f"rules.negative[{against}] discards its {change.upper()}")

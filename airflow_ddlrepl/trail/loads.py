@@ -1,4 +1,4 @@
-"""A load archives the rows of whole tables, as a refresh read them under one snapshot; a rewind can begin from it.
+"""A load archives the rows of whole tables, read by a refresh under one snapshot; a rewind can begin from it.
 
 <url>/<channel>/e<epoch>/loads/<position>-<token>-<why>.json    what was loaded together
 <url>/<channel>/e<epoch>/loads/<position>-<token>-<why>/…       the rows, as COPY gives them, compressed

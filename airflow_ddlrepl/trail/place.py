@@ -128,7 +128,7 @@ class Place:
     def walk(self, folder: str = "") -> dict[str, dict[str, Any]]:
         """Return every file below the folder: its relative path and the file system's facts about it.
 
-        A folder that can't be read is an error: what stands in it would be taken for gone.
+        A folder that can't be read is an error: the files in it would be taken for deleted.
         """
         top = self.full(folder) if folder else self.root
         with store_errors():

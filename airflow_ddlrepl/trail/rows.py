@@ -87,7 +87,7 @@ class RowReader:
         return pa.BufferReader(self._checked(blob))
 
     def _checked(self, blob: Blob) -> Any:
-        """The file's bytes (mapped when it is local), size and checksum proven."""
+        """Return the file's bytes (mapped when it is local), after a check of size and checksum."""
         data = self._load(blob)
         if len(data) != blob.size:
             raise _wrong_size(blob, len(data))

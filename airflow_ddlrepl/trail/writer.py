@@ -137,7 +137,7 @@ class PartWriter:
         self._open, self._done, self._paths = {}, [], []
 
     def _new(self, name: str) -> str:
-        """The path of a file that is about to be written."""
+        """Return the path of a file that is about to be written."""
         self._paths.append(f"{self._stem}-{name}")
         return self._paths[-1]
 
@@ -157,7 +157,7 @@ class PartWriter:
 
 
 class _TableWriter:
-    """One row file in the making."""
+    """A table writer collects one row file: the changes of one table in one layout."""
 
     def __init__(self, layout: Layout, number: int, path: str) -> None:
         self.layout = layout
@@ -180,7 +180,7 @@ class _TableWriter:
 
     @property
     def is_small(self) -> bool:
-        """Nothing of it is in a file yet, and what there is fits into a pack."""
+        """Do all rows fit into a pack, with none in a file yet?"""
         return not self.is_open and self.buffered <= PIECE_BYTES
 
     @property
@@ -192,7 +192,7 @@ class _TableWriter:
         return int(self._counts.sum())
 
     def add(self, batch: pa.RecordBatch) -> int:
-        """Returns the batch's bytes."""
+        """Add a batch of row changes, and return its size in bytes."""
         lsn, seq = batch.column("lsn"), batch.column("seq")
         end = batch.num_rows - 1
         self._first = self._first or LogKey(lsn[0].as_py(), seq[0].as_py())
@@ -256,7 +256,7 @@ class _TableWriter:
 
 
 class _TransactionWriter:
-    """The transactions of a part as one small Parquet file, compressed as it grows."""
+    """A transaction writer writes the transactions of a part as one small Parquet file, compressed as it grows."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -1,6 +1,6 @@
 """This module checks that a condition in `restrict` means the same for a table's rows at source and target. Pure.
 
-Only what compares alike on every server may be in it: built-in types whose order and equality hang on no setting.
+Only what compares alike on every server may be in it: built-in types whose order and equality depend on no setting.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def condition_columns(condition: Part, table: Table) -> tuple[Column, ...]:
 
 
 class _Judge:
-    """Checks that the parts of a condition mean the same on two servers, for one table's columns."""
+    """A judge checks that the parts of a condition mean the same on two servers, for one table's columns."""
 
     def __init__(self, columns: dict[str, Column], table: TableName) -> None:
         self.columns = columns

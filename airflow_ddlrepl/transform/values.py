@@ -174,7 +174,7 @@ def _described(error: Exception, batch: pa.RecordBatch | None = None) -> str:
 
 
 def _shows(line: str, column: pa.Array) -> bool:
-    """Does a value stand in the line, or a word of the line in a value?"""
+    """Does the line contain one of the values, or a value a word of the line?"""
     words = [word for word in _WORD.findall(line) if len(word) > 2]
     if any(pc.any(pc.match_substring(column, word, ignore_case=True)).as_py() for word in words):
         return True

@@ -1,1 +1,1 @@
-"""What the sections of a channel file are made of: a base class, name patterns, moments, variables."""
+"""This package has what the sections of a channel file build on: a base class, name patterns, moments, variables."""

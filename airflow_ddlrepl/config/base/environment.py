@@ -1,4 +1,4 @@
-"""Environment variables in a channel file: `${VAR}` is replaced by its value, and an unset variable is an error."""
+"""This module replaces `${VAR}` in a channel file by the environment variable's value, which must be set."""
 
 from __future__ import annotations
 

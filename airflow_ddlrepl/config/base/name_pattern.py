@@ -1,7 +1,4 @@
-"""Name patterns in HVR's notation: `*` any run, `?` one character, `[a-f]`, `[!a-f]`, `|` between alternatives.
-
-Patterns ignore case, because the database folds unquoted names. A part in double quotes is literal and case-sensitive.
-"""
+"""A name pattern is HVR's: `*` any run, `?` one character, `[a-f]`, `[!a-f]`, `|` between alternatives."""
 
 from __future__ import annotations
 

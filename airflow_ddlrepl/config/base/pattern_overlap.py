@@ -1,4 +1,4 @@
-"""Decide whether a name exists that two name patterns both match."""
+"""This module decides whether a name exists that two name patterns both match."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def patterns_intersect(one: str, other: str) -> bool:
 
 
 def _intersect(one: list[Unit], other: list[Unit], alphabet: list[str]) -> bool:
-    """Walk both patterns at once, as far as one character, or a run of them, fits both."""
+    """Return whether some text matches both patterns; it steps through both, one character or run of them at a time."""
     known: dict[tuple[Unit, Unit], bool] = {}
 
     def together(a: Unit, b: Unit) -> bool:

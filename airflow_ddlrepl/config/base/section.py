@@ -1,4 +1,4 @@
-"""The base class and the value types of all sections of a channel file."""
+"""This module defines the base class and the value types of all sections of a channel file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.base.name_pattern import split_table_pattern
 
 
 class Section(BaseModel):
-    """One section of a channel file: it is frozen, refuses unknown keys, and never shows values in errors."""
+    """A section is one mapping of a channel file: frozen, without unknown keys, and with no values in its errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

@@ -1,1 +1,1 @@
-"""Row conditions: expressions and their parser."""
+"""This package parses the conditions that decide which rows a target takes (`restrict` in a channel file)."""

@@ -1,6 +1,6 @@
-"""The parts of a condition over one row: what `restrict` in a channel file may say. Servers run what these parts spell.
+"""This module defines the parts of a condition over one row (`restrict` in a channel file), which print as SQL.
 
-Nothing of a person's text reaches a server: `condition_text.py` reads it, the parts are written anew.
+No text of a person reaches a server: `condition/parser.py` parses it, and the SQL is written from the parts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Spell = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How a column and a text are written: names and constants of a server, or of a person."""
+    """A spelling says how columns and texts are quoted: for a server's SQL, or for a person."""
 
     column: Spell
     text: Spell
@@ -22,7 +22,7 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True)
 class Part(ABC):
-    """One part; `parts` are those that it is made of."""
+    """A part is one node of a condition's expression tree; `parts` are its children."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -31,22 +31,22 @@ class Part(ABC):
 
     @abstractmethod
     def sql(self, by: Spelling) -> str:
-        """The part as SQL, in parentheses where it needs them."""
+        """Return the part as SQL, in parentheses where it needs them."""
 
     def walk(self) -> Iterator[Part]:
-        """Itself and all that it is made of."""
+        """Yield the part itself and all that it is made of."""
         yield self
         for part in self.parts:
             yield from part.walk()
 
     def names(self) -> tuple[str, ...]:
-        """The columns that it names, each once, in their order."""
+        """Return the names of the columns that the part mentions, each once, in their order."""
         return tuple(dict.fromkeys(part.name for part in self.walk() if isinstance(part, Named)))
 
 
 @dataclass(frozen=True, slots=True)
 class Named(Part):
-    """A column."""
+    """This part is a column, by its name."""
 
     name: str
 
@@ -56,7 +56,7 @@ class Named(Part):
 
 @dataclass(frozen=True, slots=True)
 class Text(Part):
-    """A constant in quotes; what type it has follows from what it is compared with, or cast to."""
+    """This part is a constant in quotes; what type it has follows from what it is compared with, or cast to."""
 
     value: str
 
@@ -66,7 +66,7 @@ class Text(Part):
 
 @dataclass(frozen=True, slots=True)
 class Number(Part):
-    """A number as it was written."""
+    """This part is a number, in the digits that were written."""
 
     digits: str
 
@@ -76,7 +76,7 @@ class Number(Part):
 
 @dataclass(frozen=True, slots=True)
 class Truth(Part):
-    """TRUE or FALSE."""
+    """This part is TRUE or FALSE."""
 
     value: bool
 
@@ -86,7 +86,10 @@ class Truth(Part):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Part):
-    """`of::type`. type: one of `condition_text.TYPES`."""
+    """This part casts another one: `of::type`.
+
+    type: one of `condition/parser.py`'s TYPES.
+    """
 
     of: Part
     type: str
@@ -101,7 +104,7 @@ class Cast(Part):
 
 @dataclass(frozen=True, slots=True)
 class Minus(Part):
-    """A number with the other sign."""
+    """This part negates a number."""
 
     of: Part
 
@@ -129,22 +132,28 @@ class _Pair(Part):
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(_Pair):
-    """sign: + - * %"""
+    """This part computes a number from two others.
+
+    sign: + - * %
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Compare(_Pair):
-    """sign: = <> < <= > >= or IS [NOT] DISTINCT FROM."""
+    """This part compares two values.
+
+    sign: = <> < <= > >= or IS [NOT] DISTINCT FROM.
+    """
 
     @property
     def is_ordered(self) -> bool:
-        """Does it ask which of two values is greater?"""
+        """Does the comparison ask which of two values is greater?"""
         return self.sign in ("<", "<=", ">", ">=")
 
 
 @dataclass(frozen=True, slots=True)
 class Like(Part):
-    """Compares a text with a pattern of LIKE."""
+    """This part says whether a text matches a pattern of LIKE."""
 
     of: Part
     pattern: Text
@@ -160,7 +169,7 @@ class Like(Part):
 
 @dataclass(frozen=True, slots=True)
 class Among(Part):
-    """`of IN (items)`."""
+    """This part says whether a value is one of several: `of IN (items)`."""
 
     of: Part
     items: tuple[Part, ...]
@@ -177,7 +186,7 @@ class Among(Part):
 
 @dataclass(frozen=True, slots=True)
 class Between(Part):
-    """Says whether a value lies between two others, these included."""
+    """This part says whether a value lies between two others, these included."""
 
     of: Part
     low: Part
@@ -194,7 +203,7 @@ class Between(Part):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Part):
-    """Says whether a value is null."""
+    """This part says whether a value is null."""
 
     of: Part
     negated: bool = False
@@ -209,7 +218,7 @@ class IsNull(Part):
 
 @dataclass(frozen=True, slots=True)
 class Not(Part):
-    """Negates a condition."""
+    """This part negates a condition."""
 
     of: Part
 
@@ -223,7 +232,10 @@ class Not(Part):
 
 @dataclass(frozen=True, slots=True)
 class Joined(Part):
-    """word: AND or OR."""
+    """This part joins conditions.
+
+    word: AND or OR.
+    """
 
     word: str
     of: tuple[Part, ...]

@@ -1,4 +1,4 @@
-"""Reads a condition from a channel file. What is not known to mean the same on every server is refused.
+"""This module parses a condition of a channel file; it refuses what is not known to mean the same on every server.
 
 disjunction: conjunction OR …      conjunction: negation AND …      negation: NOT negation | predicate
 predicate: sum [comparison sum | IN (constants) | BETWEEN sum AND sum | LIKE 'text' | IS [NOT] NULL | …]
@@ -69,7 +69,7 @@ _CONSTANTS = (Text, Number, Truth)
 
 @lru_cache(maxsize=1024)
 def condition(text: str) -> Part:
-    """Raises ValueError with what in it can't be."""
+    """Return the condition that a text of the channel file says; raise ValueError with what can't be in a condition."""
     try:
         found = _Reader(text).whole()
     except RecursionError:
@@ -80,7 +80,7 @@ def condition(text: str) -> Part:
 
 
 def spelled(of: Part) -> str:
-    """The condition as a person writes it: the same for texts that differ in blanks and needless parentheses alone."""
+    """Return the condition in the spelling of a person: blanks and needless parentheses make no difference to it."""
     return of.sql(Spelling(_column, lambda text: "'" + text.replace("'", "''") + "'"))
 
 
@@ -90,7 +90,7 @@ def _column(name: str) -> str:
 
 
 class _Reader:
-    """One pass over the tokens."""
+    """A reader parses the tokens of one condition, from the first to the last."""
 
     def __init__(self, text: str) -> None:
         self.found = _tokens(text)
@@ -211,7 +211,7 @@ class _Reader:
         return self.refuse()
 
     def cast(self) -> Part:
-        """As SQL's standard writes it, and as we do."""
+        """Parse what follows CAST: standard SQL's `cast(value as type)`, which becomes `value::type`."""
         self.need("(")
         found = _value(self.sum())
         self.need("as")
@@ -220,7 +220,7 @@ class _Reader:
         return found
 
     def name(self, token: Token) -> str:
-        """Of a column, and of nothing else."""
+        """Return the column's name; raise ValueError for a function, a qualified name or a reserved word."""
         after = self.found[self.at].text if self.at < len(self.found) else ""
         if token.kind is Kind.WORD:
             if token.text in _RESERVED:
@@ -238,7 +238,7 @@ class _Reader:
         return token.text
 
     def type(self) -> str:
-        """The longest known one."""
+        """Parse a type's name, the longest known one that begins here; raise ValueError for an unknown type."""
         words = [token.text if token.kind is Kind.WORD else "" for token in self.found[self.at : self.at + 4]]
         for size in range(len(words), 0, -1):
             name = " ".join(words[:size])
@@ -249,7 +249,7 @@ class _Reader:
         raise ValueError(f"::{words[0] if words else ''}: there is a cast to {known}, without a length")
 
     def takes(self, text: str) -> bool:
-        """The next token, when it is this word or sign."""
+        """Return whether the next token is this word or sign, and go past it when it is."""
         if self.at < len(self.found):
             token = self.found[self.at]
             if token.text == text and token.kind in (Kind.WORD, Kind.SIGN):
@@ -270,14 +270,14 @@ class _Reader:
 
 
 def is_constant(part: Part) -> bool:
-    """A number, a text, TRUE or FALSE, with a sign or a cast."""
+    """Is the part a constant: a number, a text, TRUE or FALSE, with a sign or a cast?"""
     if isinstance(part, Minus):
         return isinstance(part.of, Number)
     return is_constant(part.of) if isinstance(part, Cast) else isinstance(part, _CONSTANTS)
 
 
 def _truth(part: Part) -> Part:
-    """Of what is true or false: a column may be."""
+    """Return the part; raise ValueError unless it can be true or false, as a column can."""
     if isinstance(part, _VALUES) and not isinstance(part, Named | Truth):
         raise ValueError(f"{spelled(part)} is neither true nor false")
     return part
@@ -302,7 +302,7 @@ def _digits(spelled_so: str) -> str:
 
 
 def _tokens(text: str) -> list[Token]:
-    """Raises ValueError for a comment. Signs that belong together are one."""
+    """Return the condition's tokens, signs that belong together as one; raise ValueError for a comment."""
     found: list[Token] = []
     after, is_sign = 0, False
     for token, begin, end in placed_tokens(text):

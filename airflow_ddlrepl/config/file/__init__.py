@@ -1,1 +1,1 @@
-"""The channel file: read, checked and documented."""
+"""This package reads and checks a channel file, and generates its JSON Schema and its reference page."""

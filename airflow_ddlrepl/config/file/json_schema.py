@@ -1,4 +1,4 @@
-"""The JSON Schema of a channel file, for editors and for `ddlrepl schema`."""
+"""This module makes the JSON Schema of a channel file, for editors and for `ddlrepl schema`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings about settings of a valid channel file that have no effect, or let source and target differ."""
+"""This module warns of settings in a valid channel file that have no effect, or let source and target differ."""
 
 from __future__ import annotations
 

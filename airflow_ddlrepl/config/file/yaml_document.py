@@ -1,4 +1,4 @@
-"""A YAML file as plain data that still knows on which line everything stands."""
+"""This module reads a YAML file as plain data, and remembers the line of every key and item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOO_LARGE = "too large or too deeply nested for a channel file"
 
 
 class NotYaml(Exception):
-    """The text can't be read at all; `line` counts from 1."""
+    """This error says that a text is no YAML that can be read; `line` counts from 1."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -28,8 +28,9 @@ class NotYaml(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """data: as yaml.safe_load gives it, with keys as they are written. lines: of every key and item.
+    """A document is the data of one YAML file with the lines that its keys and items are on.
 
+    data: as yaml.safe_load gives it, with keys as they are written. lines: of every key and item.
     duplicates: repeated keys and their lines.
     """
 
@@ -38,7 +39,7 @@ class Document:
     duplicates: tuple[tuple[Place, int], ...]
 
     def line(self, place: Place) -> int:
-        """Line of the place, or of the nearest thing around it that stands in the file."""
+        """Return the line of the place, or of the nearest thing around it that the file has."""
         while place and place not in self.lines:
             place = place[:-1]
         return self.lines.get(place, 1)
@@ -52,7 +53,7 @@ def parse(text: str) -> Document:
 
 @lru_cache(16)
 def _parsed(text: str) -> Document:
-    """A process that opens a channel again and again finds the same text: reading it takes longer than all else."""
+    """Return the parsed document of a text, cached: a channel is opened often, and parsing takes longest of all."""
     try:
         loader = _Loader(text)
     except yaml.reader.ReaderError as error:

@@ -1,7 +1,7 @@
-"""HVR's table of DDL statements: what each does at a target, with and without AdaptDDL, for every source database.
+"""This module is HVR's table of DDL statements: what each does at a target, with and without AdaptDDL.
 
-How a source database deviates is in its profile (`config/hvr/profile.py`). `docs/tools/hvr/decision.py` applies the
-policies.
+It is the same for every source database; how one deviates is in its profile (`config/hvr/profile.py`).
+`docs/tools/hvr/decision.py` applies the policies.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Ddl(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What a statement does at the target. Its value is the wording in docs/databases.md."""
+    """An outcome is what a statement does at the target; its value is the wording in docs/databases.md."""
 
     IGNORED = "ignored"
     WARNED = "a warning"
@@ -69,7 +69,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One statement of the table and its outcomes.
+    """A row is one statement of HVR's DDL table, with its outcomes.
 
     sql: an example. source: its line in HVR's document. without, adapting: the outcome without AdaptDDL and with HVR's
     defaults, before other policies and the database's notes; of two statements the first. only: names of the profiles

@@ -1,4 +1,4 @@
-"""Profiles: what each source database shows of its DDL, as data (`config/profiles/*.yaml`)."""
+"""A profile says, as data (`config/profiles/*.yaml`), what a source database shows of its DDL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Effect(StrEnum):
-    """What a note changes about its statements.
+    """An effect is what a note changes about its statements.
 
     refused: AdaptDDL is not possible. unsupported: the statement is not supported. impossible: the source prevents it.
     unseen: the log does not show it. late: it is noticed at a later event. refresh: the rows are loaded again.
@@ -47,7 +47,7 @@ class Effect(StrEnum):
 
 
 class Note(Section):
-    """A deviation of one source database from HVR's DDL table.
+    """A note is a deviation of one source database from HVR's DDL table.
 
     statements: which it is about. when: it applies only with these settings and facts. source: line of the document, or
     page.
@@ -66,11 +66,11 @@ class Note(Section):
 
 
 class Profile(Section):
-    """One database system as the source.
+    """A profile describes one database system as the source.
 
     name: its file's name. schemes: of URLs, and types of Airflow connections. is_ours: we replicate from it; the others
     document what HVR does. settings: how it can be captured; the first value of each is the default.
-    has_identity: a table keeps its identity when it is renamed. adapts_without_refresh: its log can be read on after a
+    has_identity: a table's identity survives a rename. adapts_without_refresh: its log can be read on after a
     column was added or dropped. shows_defaults: a new column's default can be seen. notes: the first that applies
     decides.
     """

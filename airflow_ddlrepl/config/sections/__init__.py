@@ -1,1 +1,1 @@
-"""One module per section of the channel file."""
+"""This package defines the sections of the channel file, a module for each."""

@@ -1,4 +1,4 @@
-"""The section `adapt_ddl`: HVR's AdaptDDL actions, which decide what happens when a table's shape changes."""
+"""This module defines the section `adapt_ddl`: AdaptDDL actions decide what happens when a table's shape changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The channel: its source, its targets, and what happens when a table's shape changes."""
+"""This module defines the channel: its source, its targets, and what happens when a table's shape changes."""
 
 from __future__ import annotations
 

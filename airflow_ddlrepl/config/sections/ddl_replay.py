@@ -1,4 +1,4 @@
-"""The section `replay_ddl`: tables for which the targets run the text of the source's DDL statements.
+"""This module defines the section `replay_ddl`: the targets run the text of the source's DDL for the tables it names.
 
 This is GoldenGate's way. Every other table is inspected and adapted; no table is both.
 """

@@ -1,4 +1,4 @@
-"""Locations: resolve a URL or a connection id of the channel file to a connection URL, and hide its password."""
+"""This module resolves a URL or a connection id of the channel file to a connection URL, and hides its password."""
 
 from __future__ import annotations
 

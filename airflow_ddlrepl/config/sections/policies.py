@@ -1,4 +1,4 @@
-"""The policies for schema changes that a channel chooses from, with HVR's names for their values.
+"""This module defines the policies for schema changes that a channel chooses from, with HVR's names for their values.
 
 Values are accepted in any case (`refresh`, `REFRESH`); they print as HVR writes them.
 """
@@ -19,7 +19,10 @@ class _AnyCase(StrEnum):
 
 
 class OnEnrollBreak(_AnyCase):
-    """What happens to an existing table when a change breaks its enroll information, such as a type change."""
+    """This policy decides what happens to an existing table when a change breaks its enroll information.
+
+    A change of a column's type is such a change.
+    """
 
     REFRESH = "REFRESH"
     FAIL_INTEG_JOB = "FAIL_INTEG_JOB"
@@ -27,7 +30,7 @@ class OnEnrollBreak(_AnyCase):
 
 
 class OnAddColumnWithDefault(_AnyCase):
-    """Which values rows that exist at the target get in a new column with a default.
+    """This policy decides which values existing rows of the target get in a new column with a default.
 
     FILL is our own: they show what the source shows (by the ALTER itself, by key, or by a refresh).
     The other four are HVR's.
@@ -41,7 +44,7 @@ class OnAddColumnWithDefault(_AnyCase):
 
 
 class OnPreserveAlterTableFail(_AnyCase):
-    """What happens when the target refuses the ALTER of an existing table.
+    """This policy decides what happens when the target refuses the ALTER of an existing table.
 
     REFRESH is our own: the rows that conflict are loaded again. The others are HVR's.
     """
@@ -53,7 +56,7 @@ class OnPreserveAlterTableFail(_AnyCase):
 
 
 class OnDropTable(_AnyCase):
-    """What a DROP TABLE at the source does to the channel and to the target's table."""
+    """This policy decides what a DROP TABLE at the source does to the channel and to the target's table."""
 
     KEEP = "KEEP"
     DROP_FROM_CHANNEL_ONLY = "DROP_FROM_CHANNEL_ONLY"
@@ -61,21 +64,21 @@ class OnDropTable(_AnyCase):
 
 
 class Defaults(StrEnum):
-    """Whose defaults apply where no action decides: ours (the target equals the source) or HVR's."""
+    """This setting says whose defaults apply where no action decides: ours (the target equals the source) or HVR's."""
 
     OWN = "own"
     HVR = "hvr"
 
 
 class ExistingTables(StrEnum):
-    """What activation does when a target already has a table of a mapped name, with rows in it."""
+    """This setting decides what activation does when a target already has a table of a mapped name, with rows in it."""
 
     REFUSE = "refuse"
     REPLACE = "replace"
 
 
 class NewTargets(StrEnum):
-    """What happens to a target that is added to the file of a channel that is active already.
+    """This setting decides what happens to a target that is added to the file of a channel that is active already.
 
     LOAD: the next cycle prepares it and loads its tables. WAIT: it waits for `ddlrepl activate` or the enroll DAG.
     """
@@ -85,10 +88,10 @@ class NewTargets(StrEnum):
 
 
 class ReplicaIdentity(StrEnum):
-    """What happens to a source table without a usable key, whose UPDATE and DELETE don't identify a row.
+    """This setting decides what happens to a source table without a usable key, which UPDATE and DELETE need.
 
-    FULL: it gets REPLICA IDENTITY FULL, and so does one whose old rows `restrict` or `transform` read. LEAVE: it
-    stays out of the publication and is reported.
+    Without one they don't identify a row. FULL: it gets REPLICA IDENTITY FULL, and so does one whose old rows
+    `restrict` or `transform` reads. LEAVE: it stays out of the publication and is reported.
     """
 
     FULL = "full"
@@ -96,7 +99,7 @@ class ReplicaIdentity(StrEnum):
 
 
 class DdlCapture(StrEnum):
-    """How schema changes are detected: by event triggers, by comparing Relation messages, or the best available."""
+    """This setting says how schema changes are detected: by event triggers, or by comparing Relation messages."""
 
     AUTO = "auto"
     TRIGGERS = "triggers"
@@ -104,7 +107,7 @@ class DdlCapture(StrEnum):
 
 
 class CaptureFormat(StrEnum):
-    """The format of values in pgoutput; AUTO takes binary where every type allows it."""
+    """Values in pgoutput are binary or text; AUTO takes binary where every type allows it."""
 
     AUTO = "auto"
     BINARY = "binary"

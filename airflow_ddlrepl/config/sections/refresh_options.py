@@ -1,4 +1,4 @@
-"""HVR's refresh options as one line of text, such as `-gr -v -mdi`: how a table is loaded again."""
+"""This module reads HVR's refresh options, one line of text such as `-gr -v -mdi`: how a table is loaded again."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from airflow_ddlrepl.errors import ConfigError
 
 
 class Granularity(StrEnum):
-    """How a refresh writes: BULK loads every row, ROW writes the differences only."""
+    """A granularity says how a refresh writes: BULK loads every row, ROW writes the differences only."""
 
     BULK = "b"
     ROW = "r"
 
 
 class Difference(StrEnum):
-    """How a target's table differs from the source's in one row, named by the statement that repairs it."""
+    """A difference is how a target's table differs in one row, named by the statement that repairs it."""
 
     DELETE = "d"
     UPDATE = "u"
@@ -28,7 +28,7 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RefreshOptions:
-    """How a refresh loads tables.
+    """Refresh options say how a refresh loads tables.
 
     is_verbose: each difference is logged as SQL. fires: the target's own triggers and rules fire. mask: kinds of
     difference that are not repaired. targets: how many targets are loaded at a time.

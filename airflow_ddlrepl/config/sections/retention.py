@@ -1,4 +1,4 @@
-"""The sections `retention` and `rewind_horizon`: how long the trail and the source keep what a rewind may need."""
+"""This module defines `retention` and `rewind_horizon`: how long trail and source retain what a rewind may need."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`rules`: which of the captured changes a target takes. Oracle Streams' rule sets of an apply process.
+"""This module defines the section `rules`: which of the captured changes a target takes.
 
-A change that is discarded triggers nothing there, whatever the policies say. Loads (activation, refreshes) are no
-changes of the log: rules do not hold for them.
+They are Oracle Streams' rule sets of an apply process. A change that is discarded triggers nothing at the target,
+whatever the policies say. Loads (activation, refreshes) are no changes of the log: rules do not hold for them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sections `capture`, `spark` and `lock`: how a channel's runs read the log, start Spark, and lock the channel."""
+"""This module defines `capture`, `spark` and `lock`: how runs read the log, start Spark and lock the channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tables belong to a channel: those that it starts with, and those that join it later.
+"""This module decides by name which tables belong to a channel: those it starts with, and those that join it later.
 
 A source whose triggers decide it inside the server has the patterns translated by its engine.
 """
@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """One add_table_pattern: new tables whose name matches join, unless `ignore` matches it, too.
+    """A joining rule is one add_table_pattern: new tables whose name matches join, unless `ignore` matches it, too.
 
     schema: the one schema it looks at; None: the schemas that the channel's `tables` name.
     """
@@ -24,9 +24,10 @@ class Joining:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Tables whose whole old rows a target looks at: a pattern for the name or schema.name, as in the properties.
+    """This pattern names tables whose whole old rows a target reads.
 
-    column: only those that have a column which this pattern matches; None: all.
+    table: a pattern for the name or schema.name, as in the properties. column: only those that have a column which this
+    pattern matches; None: all.
     """
 
     table: str

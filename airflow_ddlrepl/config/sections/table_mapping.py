@@ -1,4 +1,4 @@
-"""What targets call tables and columns, which rows they take, and which values these get.
+"""This module defines what targets call tables and columns, which rows they take, and which values these get.
 
 The sections `column_properties`, `table_properties`, `restrict` and `transform`: HVR's actions ColumnProperties,
 TableProperties, Restrict and Transform.
@@ -46,7 +46,7 @@ Patterns = Annotated[tuple[str, ...], BeforeValidator(_as_list), _ONE_OR_MORE]
 
 
 class _Property(Section):
-    """A setting for some tables at some targets."""
+    """A property is a setting for some tables at some targets."""
 
     tables: Patterns = Field(
         ("*",), min_length=1, description="patterns for the table's name at the source, or for schema.name"

@@ -1,4 +1,4 @@
-"""Shape equality: in which of the aspects that one asks for two tables differ, whatever servers they stand on.
+"""This module compares two tables by the aspects that a caller asks for, even when they are on different servers.
 
 Two shapes of one table with the same identities are equal when `==` says so; what changes lead from one to the other is
 `ddl.diff`'s question. Here columns are matched by name, and spellings of a type or of an expression are no difference.
@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.types import DataType
 
 
 class Aspect(Enum):
-    """An aspect of a shape that decides what rows a table can hold, or how these are told apart."""
+    """An aspect is a part of a shape that decides what rows a table can hold, or how rows are told apart."""
 
     MISSING_COLUMN = auto()
     EXTRA_COLUMN = auto()
@@ -34,7 +34,10 @@ EVERY = frozenset(Aspect)
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Two tables differ in an aspect. column: the name of the column that it is about; empty: it is the table's."""
+    """A difference says in which aspect two tables differ.
+
+    column: the name of the column that it is about; empty: it is the table's.
+    """
 
     aspect: Aspect
     column: str = ""

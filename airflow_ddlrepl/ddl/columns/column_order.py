@@ -43,5 +43,5 @@ def blocking_columns(old: Table, new: Table) -> Iterator[Column]:
 
 
 def _is_gone(now: Column | None) -> bool:
-    """Is a plain column dropped, or computed from now on?"""
+    """Is a plain column dropped, or does it become a generated column?"""
     return now is None or bool(now.generated)

@@ -1,1 +1,1 @@
-"""SQL texts of the source: tokens, statements, expressions."""
+"""This package reads SQL texts of the source: tokens, statements, expressions."""

@@ -48,7 +48,10 @@ def computed(statement: str, plain: frozenset[str]) -> frozenset[str]:
 
 
 def _is_arithmetic(words: list[Token], plain: frozenset[str]) -> bool:
-    """Two operators side by side may be one of the user's; a name before a parenthesis is a function's."""
+    """Is the expression arithmetic on columns and numbers alone, without operators or functions of the user's?
+
+    Two operators side by side may be one of the user's; a name before a parenthesis is a function's.
+    """
     signs = [w.kind is Kind.SIGN and w.text in "+-*/%" for w in words]
     if any(one and other for one, other in pairwise(signs)):
         return False
@@ -60,7 +63,7 @@ def _is_arithmetic(words: list[Token], plain: frozenset[str]) -> bool:
 
 
 def _after_name(words: list[Token]) -> list[Token]:
-    """What an ALTER TABLE does, behind the table's name."""
+    """Return the actions of an ALTER TABLE: the words behind the table's name."""
     while words and words[0] in (Token(Kind.WORD, "if"), Token(Kind.WORD, "exists"), Token(Kind.WORD, "only")):
         words = words[1:]
     at = 3 if len(words) > 1 and words[1].text == "." else 1
@@ -68,7 +71,7 @@ def _after_name(words: list[Token]) -> list[Token]:
 
 
 def _conversion(action: list[Token]) -> tuple[str, Conversion] | None:
-    """`ALTER [COLUMN] c [SET DATA] TYPE t [COLLATE x] [USING e]`."""
+    """Return column and conversion of an action `ALTER [COLUMN] c [SET DATA] TYPE t [COLLATE x] [USING e]`, or None."""
     if not action or action[0] != Token(Kind.WORD, "alter"):
         return None
     rest = action[2:] if action[1:2] == [Token(Kind.WORD, "column")] else action[1:]
@@ -109,7 +112,7 @@ def _split(expression: list[Token]) -> list[list[Token]]:
 
 
 def _bare(expression: list[Token]) -> list[Token]:
-    """Without parentheses around the whole."""
+    """Return the expression without parentheses around the whole."""
     while len(expression) > 1 and expression[0].text == "(" and _closes(expression) == len(expression) - 1:
         expression = expression[1:-1]
     return expression

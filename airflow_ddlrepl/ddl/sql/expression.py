@@ -1,4 +1,4 @@
-"""Default and generation expressions: does one mean the same on another server?"""
+"""This module decides whether a default or generation expression means the same on another server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _SEQUENCES = frozenset({"nextval", "currval", "lastval", "setval"})
 
 
 class Standing(StrEnum):
-    """plain: constants, operators and functions that every server has. sequence, foreign: as they say."""
+    """An expression's standing says what it builds on, and so whether another server can evaluate it.
+
+    PLAIN: constants, operators and functions that every server has.
+    """
 
     PLAIN = "plain"
     SEQUENCE = "draws from a sequence"
@@ -19,7 +22,9 @@ class Standing(StrEnum):
 
 
 def table_state(expression: str, types: Collection[tuple[str, str]] = ()) -> Standing:
-    """What the expression builds on. types: user-defined types (schema, name) that the target has.
+    """Return what the expression builds on: what every server has, a sequence, or something user-defined.
+
+    types: user-defined types (schema, name) that the target has.
 
     The catalog prints everything that is not PostgreSQL's own with its schema (our shapes are read with an
     empty search_path), so a qualified name is the user's.
@@ -48,7 +53,7 @@ def _opens(words: list[Token], at: int) -> bool:
 
 
 def is_constant(expression: str) -> bool:
-    """No function, no keyword that stands for one: literals, signs and casts only."""
+    """Is the expression made of literals, signs and casts alone, with no function or keyword such as CURRENT_DATE?"""
     words = list(tokens(expression))
     for at, word in enumerate(words):
         if word.kind in (Kind.STRING, Kind.NUMBER) or (word.kind is Kind.SIGN and word.text in ("-", "+")):
@@ -61,7 +66,10 @@ def is_constant(expression: str) -> bool:
 
 
 def is_value(expression: str, value: str) -> bool:
-    """Is it a constant with just this value? value: as text, `t` and `f` for booleans. False where it is not sure."""
+    """Is the expression a constant with just this value? It returns False where that is not sure.
+
+    value: as text, `t` and `f` for booleans.
+    """
     words = list(tokens(expression))
     if not words or not is_constant(expression):
         return False

@@ -1,4 +1,4 @@
-"""PostgreSQL's tokens: enough to tell words from strings, comments and quoted names."""
+"""This module splits SQL into PostgreSQL's tokens, enough to tell words from strings, comments and quoted names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """What a token is."""
+    """A token's kind says what it is: a word, a quoted name, a string, a number or a sign."""
 
     WORD = "word"
     QUOTED = "quoted"
@@ -20,7 +20,10 @@ class Kind(StrEnum):
 
 
 class Token(NamedTuple):
-    """text: of a word in lower case, of a quoted name without its quotes, else as written."""
+    """A token is one word, name, constant or sign of an SQL text.
+
+    text: of a word in lower case, of a quoted name without its quotes, else as written.
+    """
 
     kind: Kind
     text: str
@@ -38,7 +41,10 @@ _COMMENT = re.compile(r"/\*|\*/")
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of a statement, comments and white space left out. Never fails: what isn't closed runs to the end."""
+    """Yield the tokens of a statement without comments and white space.
+
+    It never fails: what isn't closed runs to the end.
+    """
     return iter(_known(text)) if len(text) <= SHORT else _each(text)
 
 
@@ -48,12 +54,12 @@ def _each(text: str) -> Iterator[Token]:
 
 @lru_cache(4096)
 def _known(text: str) -> tuple[Token, ...]:
-    """Names of types and expressions, which a planner reads again and again."""
+    """Return the tokens of a short text, cached: a planner reads the names of types and expressions again and again."""
     return tuple(_each(text))
 
 
 def placed_tokens(text: str) -> Iterator[tuple[Token, int, int]]:
-    """The same with where each begins and ends."""
+    """Yield the tokens of a statement, each with the places where it begins and ends in the text."""
     at = 0
     while at < len(text):
         if match := _SPACE.match(text, at):
@@ -87,7 +93,7 @@ def _next(text: str, at: int) -> tuple[Token, int]:
 
 
 def _end_of_comment(text: str, at: int) -> int:
-    """Comments nest in PostgreSQL."""
+    """Return where the comment that begins here ends; comments nest in PostgreSQL."""
     depth = 0
     for match in _COMMENT.finditer(text, at):
         depth += 1 if match.group() == "/*" else -1
@@ -97,7 +103,7 @@ def _end_of_comment(text: str, at: int) -> int:
 
 
 def parts(words: Sequence[Token]) -> list[list[Token]]:
-    """What stands between commas that are in no parentheses."""
+    """Return the words between commas that are in no parentheses, a list for each."""
     found: list[list[Token]] = [[]]
     depth = 0
     for word in words:
@@ -110,7 +116,7 @@ def parts(words: Sequence[Token]) -> list[list[Token]]:
 
 
 def canonical(text: str) -> str:
-    """One spelling for texts that differ only in white space and needless quotes: `"a".b [ ]` is `a.b[]`."""
+    """Return one spelling for texts that differ only in white space and needless quotes: `"a".b [ ]` is `a.b[]`."""
     return _known_spelling(text) if len(text) <= SHORT else _spelling(text)
 
 

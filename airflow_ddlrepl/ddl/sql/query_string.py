@@ -1,4 +1,4 @@
-"""The statements of one query string, and which of them each DDL record of its run stands for.
+"""This module splits a query string into its statements, and finds the statement of each DDL record.
 
 A client may send many statements at once. The server runs them one after the other and knows the whole string only;
 each DDL statement that is not skipped leaves one record, in order.
@@ -28,7 +28,10 @@ _NAMED = ("ALTER TABLE", "CREATE TABLE", "CREATE TABLE AS", "DROP TABLE")
 
 
 class Statement(NamedTuple):
-    """text: as written, without its semicolon. tag: the command tag of its DDL record; empty: another one, or none."""
+    """A statement is one piece of a query string, with the command tag that its DDL record will have.
+
+    text: as written, without its semicolon. tag: the command tag of its DDL record; empty: another one, or none.
+    """
 
     text: str
     tag: str
@@ -36,9 +39,9 @@ class Statement(NamedTuple):
 
 
 def split(query: str) -> tuple[Statement, ...]:
-    """The statements of a query string; none where it can't be cut for certain.
+    """Return the statements of a query string; none where it can't be split for certain.
 
-    That is where backslashes may end a string elsewhere, where a function's body stands without quotes (BEGIN ATOMIC),
+    That is where backslashes may end a string elsewhere, where a function's body is not quoted (BEGIN ATOMIC),
     and where a transaction begins or ends in the middle.
     """
     if is_doubtful(query):
@@ -51,9 +54,9 @@ def split(query: str) -> tuple[Statement, ...]:
 
 
 def with_statements(events: Sequence[Event]) -> list[Event]:
-    """The events of one transaction, those of query strings of many statements with the text of their own.
+    """Return the events of one transaction, each DDL event with its own statement where its query string had many.
 
-    As many records of a command tag as the string has statements of it: then the first is the first one's, and so on.
+    If there are as many records of a command tag as statements in the string, the first is the first one's, and so on.
     Else some were skipped (IF EXISTS, temporary tables), and none of that tag is known.
     """
     runs: dict[tuple[str, str], list[int]] = {}
@@ -74,7 +77,7 @@ def with_statements(events: Sequence[Event]) -> list[Event]:
 
 
 class ByTransaction:
-    """Takes events in log order; gives them back transaction by transaction, as `with_statements` tells them."""
+    """This collector takes events in log order and returns them transaction by transaction, after `with_statements`."""
 
     def __init__(self) -> None:
         self._open: list[Event] = []
@@ -87,13 +90,13 @@ class ByTransaction:
             self._open.append(event)
 
     def rest(self) -> Iterator[Event]:
-        """Those of the last transaction."""
+        """Yield the events of the last transaction, with their statements."""
         found, self._open = with_statements(self._open), []
         yield from found
 
 
 def _pieces(query: str) -> Iterator[list[tuple[Token, int, int]]]:
-    """What stands between semicolons that are in no parentheses (those of a rule's commands are)."""
+    """Yield the tokens between semicolons that are in no parentheses (those of a rule's commands are)."""
     piece: list[tuple[Token, int, int]] = []
     depth = 0
     for placed in placed_tokens(query):
@@ -116,7 +119,7 @@ def _statement(query: str, piece: list[tuple[Token, int, int]]) -> Statement:
 
 
 def _tag(words: Sequence[Token]) -> str:
-    """Of statements that can be about tables."""
+    """Return the command tag of a statement that can be about tables; empty for another one."""
     texts = [word.text if word.kind is Kind.WORD else "" for word in words]
     verb, rest = texts[0], texts[1:]
     if verb == "create":

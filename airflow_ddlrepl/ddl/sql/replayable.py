@@ -1,4 +1,4 @@
-"""The text of a DDL statement, read to be run somewhere else: what it names, and why it may not be run there.
+"""This module reads the text of a DDL statement to decide whether a target may run it, and what it names.
 
 What is not understood is not run: only statements of a known form are, and none that reaches beyond what it names.
 """
@@ -15,7 +15,7 @@ from airflow_ddlrepl.ddl.sql.statement import is_doubtful, statements
 
 
 class Named(NamedTuple):
-    """A name as the text says it; schema: None where it says none."""
+    """A name is a schema and a name as the statement's text has them; schema: None where the text has none."""
 
     schema: str | None
     name: str
@@ -23,8 +23,9 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """tables: those that stand and that it names as what it is about. type: the same for a type or domain.
+    """A reading is what was found in a statement's text: the objects that it is about, or why it is not replayed.
 
+    tables: existing ones that it is about. type: the type or domain that it is about.
     refused: why it may not run at a target. local: why it does nothing that a target needs; it is left out there.
     """
 
@@ -46,7 +47,10 @@ _MASKED = "'***'"
 
 
 def read(statement: str, tag: str) -> Reading:
-    """tag: the command tag under which the server has run it. statement: empty where it is not known."""
+    """Return what a statement is about and whether it may run at a target.
+
+    tag: the command tag under which the server has run it. statement: empty where it is not known.
+    """
     form = FORMS.get(tag)
     if form is _alter_index:
         return form([], "")
@@ -152,7 +156,7 @@ _UNKNOWN = Reading(refused="its form is not known")
 
 
 def _cascades(words: Words) -> bool:
-    """Not ON DELETE CASCADE of a foreign key."""
+    """Does the statement have CASCADE, other than the ON DELETE CASCADE of a foreign key?"""
     return any(
         word == Token(Kind.WORD, "cascade") and (not at or words[at - 1].text not in ("delete", "update"))
         for at, word in enumerate(words)
@@ -160,12 +164,12 @@ def _cascades(words: Words) -> bool:
 
 
 def _texts(words: Words, count: int) -> list[str]:
-    """Of the first words, as far as they are no names in quotes."""
+    """Return the texts of the first words, empty for names in quotes."""
     return [word.text if word.kind in (Kind.WORD, Kind.SIGN) else "" for word in words[:count]]
 
 
 def _after(words: Words, kind: str) -> Words:
-    """Without the word that says the kind of object; nothing where it does not stand there."""
+    """Return the words after the one that names the kind of object; none where the first word is another one."""
     return words[1:] if words[:1] == [Token(Kind.WORD, kind)] else []
 
 
@@ -174,7 +178,7 @@ def _skip(words: Words, *optional: str) -> Words:
 
 
 def _name(words: Words) -> tuple[Named | None, Words]:
-    """The name that stands there and what follows it."""
+    """Return the name that the words begin with (None where they begin with no name) and the words after it."""
     if not words or words[0].kind not in (Kind.WORD, Kind.QUOTED):
         return None, words
     if words[1:2] != [Token(Kind.SIGN, ".")]:

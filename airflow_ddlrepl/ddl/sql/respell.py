@@ -1,4 +1,4 @@
-"""Tables whose types are called otherwise now: the shape with every name spelled anew."""
+"""This module spells the types of a table by their new names, after types were renamed or moved to another schema."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Moves = Mapping[tuple[str, str], tuple[str, str]]
 
 
 def with_definitions(table: Table, known: Mapping[int, TypeDefinition]) -> Table:
-    """The table with these definitions of types (by oid) in the place of its own."""
+    """Return the table with these definitions of types (by oid) instead of its own."""
     table = respelled(table, moves(table.types, tuple(known.values())))
     return replace(table, types=tuple(known.get(t.oid, t) for t in table.types))
 
 
 def moves(before: Sequence[TypeDefinition], after: Sequence[TypeDefinition]) -> Moves:
-    """Types that have another schema or name now."""
+    """Return the types that got another schema or name: the old name, and the new one."""
     old = {t.oid: (t.schema, t.name) for t in before}
     return {old[t.oid]: (t.schema, t.name) for t in after if old.get(t.oid, (t.schema, t.name)) != (t.schema, t.name)}
 
 
 def respelled(table: Table, moves: Moves) -> Table:
-    """The table with its types called as after these moves."""
+    """Return the table with its types spelled by their names after these moves."""
     if not moves:
         return table
     columns = tuple(_respell_column(column, moves) for column in table.columns)
@@ -33,12 +33,12 @@ def respelled(table: Table, moves: Moves) -> Table:
 
 
 def respelled_types(types: Sequence[TypeDefinition], moves: Moves) -> tuple[TypeDefinition, ...]:
-    """These types, called as after these moves."""
+    """Return these type definitions with the types in them spelled by their names after these moves."""
     return tuple(_respell_definition(of, moves) for of in types)
 
 
 def respelled_text(text: str, moves: Moves) -> str:
-    """The text of a type, called as after these moves."""
+    """Return the text of a type, spelled by its name after these moves."""
     for old, new in moves.items():
         if (spelled := respell(text, old, new)) != text:
             return spelled
@@ -53,7 +53,7 @@ def _respell_column(column: Column, moves: Moves) -> Column:
 
 
 def _respell_constant(text: str, moves: Moves) -> str:
-    """`'a'::shop.status`: the cast at its end."""
+    """Return the constant with the new name in the cast at its end, as in `'a'::shop.status`."""
     value, sign, cast = text.rpartition("::")
     return text if not sign or "'" in cast else value + sign + respelled_text(cast, moves)
 

@@ -1,4 +1,4 @@
-"""The text of a DDL statement as evidence, never as truth: what can it rule out?"""
+"""This module reads the text of a DDL statement as evidence, never as truth: what can the text rule out?"""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PLAIN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known about how a change came about; None: not known.
+    """Evidence is what is known about how a change came about; None: not known.
 
     has_using: the statement may have computed new values by a USING clause. rewritten: the server wrote the
-    table's rows anew. filled: the table held rows before the log carried it. timezone: of the session.
+    table's rows again. filled: the table held rows before the log carried it. timezone: of the session.
     conversions: per column of an ALTER TABLE whose text is known, how its type was changed.
     """
 
@@ -35,7 +35,7 @@ class Evidence:
     conversions: Mapping[str, Conversion] = field(default_factory=dict)
 
     def conversion(self, column: str) -> Conversion:
-        """How the column's type was changed; what is not known is `other`."""
+        """Return how the column's type was changed; `other` where that is not known."""
         return Conversion.ASSIGN if self.has_using is False else self.conversions.get(column, Conversion.OTHER)
 
     @property
@@ -44,7 +44,7 @@ class Evidence:
         return self.statement is None or Token(Kind.WORD, "default") in tokens(self.statement)
 
     def lines(self) -> tuple[str, ...]:
-        """For people."""
+        """Return the evidence as lines of text for people."""
         said = [f"statement: {' '.join(self.statement.split())}"] if self.statement else ["statement: not known"]
         facts = (("USING", self.has_using), ("rows rewritten", self.rewritten), ("rows not in the log", self.filled))
         for what, known in facts:
@@ -56,7 +56,7 @@ NOTHING_KNOWN = Evidence()
 
 
 def evidence(event: Event, table_id: int) -> Evidence:
-    """What the event tells about one of its tables."""
+    """Return what a DDL event says about how one of its tables changed."""
     return Evidence(
         has_using=has_using(event.statement, event.query),
         rewritten=table_id in event.rewritten,
@@ -83,14 +83,17 @@ def has_using(statement: str | None, query: str | None) -> bool | None:
 
 
 def known_conversions(statement: str | None, query: str | None) -> dict[str, Conversion]:
-    """Of what was run when that is one statement: a text may be several, and tell the first one's of the second."""
+    """Return how a statement changed each column's type, where exactly one statement was run.
+
+    With several statements in one text, the first one's conversions would be taken for the second one's.
+    """
     text = query if statement is None else statement
     is_one = text is not None and not is_doubtful(text) and len(list(statements(text))) == 1
     return conversions(text) if text is not None and is_one else {}
 
 
 def statements(query: str) -> Iterator[list[str]]:
-    """The words of each statement of a query string."""
+    """Yield the words of each statement of a query string."""
     words: list[str] = []
     for token in tokens(query):
         if token == Token(Kind.SIGN, ";"):
@@ -108,5 +111,5 @@ def _says_using(text: str) -> bool:
 
 
 def is_doubtful(text: str) -> bool:
-    """Backslashes in plain strings end them elsewhere when standard_conforming_strings is off."""
+    """Does a plain string contain a backslash, which may end it elsewhere when standard_conforming_strings is off?"""
     return any(t.kind is Kind.STRING and t.text.startswith("'") and "\\" in t.text for t in tokens(text))

@@ -1,4 +1,4 @@
-"""Types inside DDL text: the spelling of user-defined names."""
+"""This module respells user-defined type names inside DDL text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def respell(text: str, old: tuple[str, str], new: tuple[str, str]) -> str:
-    """The type text with one qualified name replaced by another: `a.b[]`, a.b, c.d → `c.d[]`."""
+    """Return the type text with one qualified name replaced by another: `a.b[]`, a.b, c.d → `c.d[]`."""
     parts = list(tokens(text))
     names = [p.text for p in parts[:3:2]]
     if len(parts) < 3 or parts[1].text != "." or (names[0], names[1]) != old:
@@ -20,7 +20,7 @@ def respell(text: str, old: tuple[str, str], new: tuple[str, str]) -> str:
 
 
 def spelled(name: str) -> str:
-    """The name as an identifier in a text that is compared, not run: quoted only where it must be."""
+    """Return the name as an identifier in a text that is compared, not run: quoted only where it must be."""
     if _SIMPLE.fullmatch(name):
         return name
     doubled = name.replace('"', '""')

@@ -1,7 +1,7 @@
 """ALTER TABLE … ADD/DROP PRIMARY KEY and UNIQUE change the key that tells a table's rows apart.
 
-The replication key is the primary key or the unique index that stands in for it; a deferrable primary key stands
-beside it.
+The replication key is the primary key or the unique index that serves instead of it; a deferrable primary key is
+separate from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ALTER TABLE … DETACH PARTITION makes a partition a table of its own; it keeps its rows."""
+"""ALTER TABLE … DETACH PARTITION makes a partition a table of its own; its rows stay in it."""
 
 from __future__ import annotations
 

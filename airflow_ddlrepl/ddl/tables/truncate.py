@@ -21,7 +21,7 @@ class Truncate(TableChange):
         return table
 
     def describe(self) -> str:
-        """Return "restart identity" where the statement said so, else nothing."""
+        """Return "restart identity" where the statement has it, else nothing."""
         return "restart identity" if self.restart_identity else ""
 
     @property

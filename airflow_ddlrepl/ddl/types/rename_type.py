@@ -70,7 +70,7 @@ def _respelled(
 
 
 def _respelled_default(before: str | None, after: str | None, was: tuple[str, str], now: tuple[str, str]) -> str | None:
-    """The new text where only the type's name differs, else the old one."""
+    """Return the new default's text where only the type's name differs, else the old one."""
     if before is None or after is None:
         return before
     a, b = (" . ".join(f'"{part}"' for part in name) for name in (was, now))
@@ -79,6 +79,6 @@ def _respelled_default(before: str | None, after: str | None, was: tuple[str, st
 
 
 def _all_quoted(text: str) -> str:
-    """Tokens, every name in quotes."""
+    """Return the tokens with every name as one in quotes."""
     names = (Kind.WORD, Kind.QUOTED)
     return " ".join(f'"{t.text}"' if t.kind in names else t.text for t in tokens(text))

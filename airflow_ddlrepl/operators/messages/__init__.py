@@ -1,1 +1,1 @@
-"""Texts that operators write for people."""
+"""This package has the texts that operators write for people."""

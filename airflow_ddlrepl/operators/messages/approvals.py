@@ -1,4 +1,4 @@
-"""Texts that a person reads before an approval, as Markdown: what will be lost, what will be done, where to look."""
+"""Write what a person reads before an approval, as Markdown: what will be lost, what will be done, where to look."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _tables(tables: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _changes(tables: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Give the reason why a table's rows can't be known, and each statement on the way."""
+    """Yield the reason why a table's rows can't be known, and each statement between now and the moment."""
     for one in tables[:MOST_TABLES]:
         if one["reason"]:
             yield f"{code(one['table'])}: {bold(one['reason'])}"
@@ -104,7 +104,7 @@ def controls_text(channel: str, held: Sequence[HeldControl]) -> str:
 
 
 def _behind(held: HeldControl) -> Iterator[str]:
-    """Give the changes behind a control: the table and the statement of each."""
+    """Yield the changes behind a control: the table and the statement of each."""
     for change in held.changes[:MOST_STATEMENTS]:
         where = f"Control {held.control.id}: revision {change.revision} of {code(change.table)}"
         yield f"{where}: {'; '.join(map(code, change.changes)) or 'no change of its shape'}"

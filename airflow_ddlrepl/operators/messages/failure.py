@@ -1,4 +1,4 @@
-"""How a stage reports its result, or its failure, in the task's log and XComs."""
+"""Report a stage's result, or its failure, in the task's log and XComs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown for Airflow's pages: names and statements of a source are shown letter by letter, never as markup.
+"""Write Markdown for Airflow's pages: names and statements of a source are shown letter by letter, never as markup.
 
 Airflow's UI shows tables, and code of a named language as a block; code without a language becomes one run-on line.
 """
@@ -58,7 +58,7 @@ def page(*path: str) -> str:
 
 
 def _longest_run(text: str) -> int:
-    """Return how many backticks stand side by side at most."""
+    """Return how many backticks follow each other at most."""
     return max((len(run) for run in re.findall("`+", text)), default=0)
 
 

@@ -1,4 +1,4 @@
-"""Run by Alembic: migrate over the connection that upgrade() holds, inside its transaction."""
+"""Alembic runs this module, which migrates over the connection that upgrade() holds, inside its transaction."""
 
 from __future__ import annotations
 

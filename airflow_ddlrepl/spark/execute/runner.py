@@ -27,7 +27,7 @@ SMALL_BYTES = 1 << 20
 
 
 class SparkRunner:
-    """A Runner on Spark, whose session starts with the first map() that needs it."""
+    """A Spark runner runs tasks on Spark; its session starts with the first map() that needs it."""
 
     def __init__(self, settings: SparkSettings | None = None, app_name: str = "ddlrepl") -> None:
         self.settings = settings or SparkSettings.from_environment()

@@ -1,4 +1,4 @@
-"""A small Spark job that loads every class which a channel's job loads; spark-submit runs this file."""
+"""This small Spark job loads every class which a channel's job loads; spark-submit runs this file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code inside a Spark task: it checks the worker's version of this package, then unpacks and runs the task."""
+"""This code runs inside a Spark task: it checks the worker's version of this package, unpacks the task and runs it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def work(secrets: Sequence[str]) -> Callable[[Iterable[pyarrow.RecordBatch]], It
 
 
 class TaskFailed(Exception):
-    """An unexpected error in a task, which Spark tries again; its text shows no password."""
+    """This error is an unexpected one in a task, which Spark tries again; its text shows no password."""
 
 
 def attempt(parcel: bytes, secrets: Sequence[str]) -> tuple[str, bytes]:

@@ -1,4 +1,4 @@
-"""The Spark app that prepares the source of a channel, enrolls its tables and loads them."""
+"""This Spark app prepares the source of a channel, enrolls its tables and loads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Spark app that compares the tables of source and targets, and on request writes the rows that differ."""
+"""This Spark app compares the tables of source and targets, and on request writes the rows that differ."""
 
 from __future__ import annotations
 

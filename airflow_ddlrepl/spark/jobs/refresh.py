@@ -1,4 +1,4 @@
-"""The Spark app that loads tables again: those that wait for a refresh, and those that are named."""
+"""This Spark app loads tables again: those that wait for a refresh, and those that are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result file of a Spark app: it says what the app did, where spark-submit only has an exit code."""
+"""A result file says what a Spark app did, where spark-submit only has an exit code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELDS = ("message", "code", "target", "table", "at", "hint", "retryable")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a Spark app.
+    """An outcome is the result of a Spark app.
 
     stage: which app. seconds: how long it took. summary: what the stage did. error: why it failed, or None.
     """

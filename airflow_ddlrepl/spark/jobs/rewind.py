@@ -1,4 +1,4 @@
-"""The Spark app that builds tables as of an earlier moment in a replay, or lets a target go back and forward again."""
+"""This Spark app builds tables as of an earlier moment in a replay, or lets a target go back and forward again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages of a cycle that take no arguments, as jobs: capture, AdaptDDL and integrate."""
+"""These jobs run the stages of a cycle that take no arguments: capture, AdaptDDL and integrate."""
 
 from __future__ import annotations
 

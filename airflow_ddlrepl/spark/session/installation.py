@@ -17,7 +17,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Installation:
-    """The versions of the installed Spark by each source; None where the source does not exist.
+    """An installation is the versions of the installed Spark by each source; None where the source does not exist.
 
     altered: files of pyspark that differ from its own.
     """

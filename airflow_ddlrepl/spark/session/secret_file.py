@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def private_file(text: str, suffix: str) -> Iterator[Path]:
-    """Give a new file with that text and mode 0600 in the temporary folder."""
+    """Yield the path of a new file with that text and mode 0600 in the temporary folder."""
     descriptor, name = tempfile.mkstemp(prefix="ddlrepl-", suffix=suffix)
     path = Path(name)
     try:
@@ -26,10 +26,10 @@ def private_file(text: str, suffix: str) -> Iterator[Path]:
 def properties_file(
     properties: Mapping[str, str], users_file: str | None, environment: Mapping[str, str] = os.environ
 ) -> Iterator[str | None]:
-    """Give a file for `spark-submit --properties-file`: the user's properties (or spark-defaults.conf), then ours.
+    """Yield a file for `spark-submit --properties-file`: the user's properties (or spark-defaults.conf), then ours.
 
     Spark properties may hold credentials of an object store, and a command line is visible to everyone. Without
-    properties of our own the user's file is given as it is. environment: of the spark-submit that reads it.
+    properties of our own it yields the user's file as it is. environment: of the spark-submit that reads it.
     """
     if not properties:
         yield users_file

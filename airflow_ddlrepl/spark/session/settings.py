@@ -50,7 +50,7 @@ ALWAYS = {
 
 @dataclass(frozen=True)
 class SparkSettings:
-    """Where Spark runs, and with which properties.
+    """Spark settings say where Spark runs, and with which properties.
 
     master: a Spark master; empty: what spark-submit says, else all cores of this machine.
     remote: URL of a running Spark Connect server (sc://…), which wins over master.

@@ -1,4 +1,4 @@
-"""The first tables."""
+"""This migration makes the repository's first tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An error names the target that it is about in a column of its own."""
+"""This migration adds a column to errors: the target that the error is about."""
 
 from __future__ import annotations
 

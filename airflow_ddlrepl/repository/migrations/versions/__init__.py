@@ -1,1 +1,1 @@
-"""One file per change of the repository's tables, in order."""
+"""This package has one file for each change of the repository's tables, in order."""
