@@ -32,7 +32,7 @@ Pairs = Sequence[tuple[Column, Column]]
 
 @dataclass(frozen=True, slots=True)
 class TableLoad:
-    """One table of a refresh, and what is loaded of it.
+    """A table load says what a refresh loads of one table.
 
     table: its shape at the source. after: how the target's table will stand. read: `table` with those of its columns
     that have values for the target. condition: true for the rows that the target takes; None: all. transform: what
@@ -65,7 +65,7 @@ def columns_loaded(read: Table, shape: Table) -> Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some rows of a table. columns: those that the rows have, each with the one of the shadow table."""
+    """A chunk is some rows of a table. columns: those of the rows, each with the one of the shadow table."""
 
     load: TableLoad
     rows: RowSource
@@ -73,7 +73,7 @@ class Chunk:
 
 
 class RowOrigin(Protocol):
-    """Where the rows of a refresh come from, and what is done with them."""
+    """A row origin says which tables a refresh loads, and gives their rows."""
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -104,7 +104,7 @@ class RowOrigin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShapesAtTarget:
-    """The shapes that tables get at a target.
+    """This value computes how tables look at a target once they are loaded there.
 
     facts: what stands there. table_states: the channel's tables there now. tables: those that are loaded together,
     under `snapshot`.

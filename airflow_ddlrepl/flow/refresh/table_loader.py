@@ -48,7 +48,7 @@ def load_tasks(context: RunContext, into: str, chunks: Sequence[tuple[Chunk, Tab
 
 @dataclass
 class TableLoader:
-    """What loads one target's tables from one origin.
+    """A table loader fills one target's tables with the rows of one origin.
 
     table_states: the channel's tables at the target now. options: by table; a bulk load where there are none.
     refused: takes the errors of tables that the target can't load, while the others go on; None: the first is raised.

@@ -84,11 +84,6 @@ class RunContext:
         return Client(self.scope)
 
     @cached_property
-    def source_dsn(self) -> str:
-        """Return the source's location. It may contain a password: never show it."""
-        return resolve(self.channel.source.location)
-
-    @cached_property
     def positions(self) -> Positions:
         """Return the engine's description of what positions of the source's log mean."""
         return source_engine(self.channel).positions
@@ -101,7 +96,8 @@ class RunContext:
     @cached_property
     def source(self) -> Source:
         """Return the channel's source, which connects at its first use."""
-        return engine(self.source_dsn).source(self.channel, self.source_dsn)
+        location = resolve(self.channel.source.location)
+        return engine(location).source(self.channel, location)
 
     @cached_property
     def _members(self) -> set[int]:

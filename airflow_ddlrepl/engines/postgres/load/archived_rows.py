@@ -18,7 +18,10 @@ from airflow_ddlrepl.trail.store import Trail
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRows:
-    """An archived chunk of a table. files: one after the other. columns: all that were archived."""
+    """Archived rows are a chunk of a table that a COPY wrote into a trail.
+
+    files: are read one after the other. columns: all that were archived.
+    """
 
     trail_url: str = field(repr=False)
     channel: str

@@ -47,7 +47,7 @@ NAME = "ddlrepl refresh"
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """Rows of a range of pages of a table: low_page <= page < high_page; None: to the end.
+    """Table rows are those in a range of pages of a table: low_page <= page < high_page (None: to the end).
 
     place: the table there. table: what the rows are of, for errors. columns: of `place`, in this order. snapshot:
     exported; empty: each reading has its own. is_binary: do its types mean the same in every server's binary format?
