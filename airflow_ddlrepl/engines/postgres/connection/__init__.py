@@ -1,1 +1,1 @@
-"""Connections: drivers, a pool, quoting, COPY, retries of locks, errors."""
+"""This package connects to PostgreSQL servers: drivers, a pool, quoting, COPY, retries of locks, errors."""

@@ -1,4 +1,4 @@
-"""Row conditions as SQL, and whether a server would take one."""
+"""This module writes row conditions as SQL, and asks a server whether it would take one."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ if TYPE_CHECKING:
 
 
 def is_true(condition: Part, column: Callable[[str], str] = quote) -> str:
-    """SQL that is true or false, never NULL. column: what a column of the source is here."""
+    """Return the SQL of a condition, which is true or false, never NULL.
+
+    column: returns the SQL for a column of the source.
+    """
     return f"({condition.sql(Spelling(column, literal))}) IS TRUE"
 
 
 def where(condition: Part | None) -> str:
-    """Return SQL that is true for the rows that a condition is true for; empty where there is none."""
+    """Return SQL that is true for the rows that meet a condition; empty where there is none."""
     return is_true(condition) if condition is not None else ""
 
 
 def unlike(condition: Part, here: Mapping[str, tuple[Column, Column]]) -> str:
-    """SQL for the rows of a table of ours that the condition is not true for.
+    """Return SQL that is true for those rows of one of our tables that do not meet the condition.
 
     here: the source's column and the one that holds its values, by the source's name.
     """
@@ -44,7 +47,7 @@ def unlike(condition: Part, here: Mapping[str, tuple[Column, Column]]) -> str:
 
 
 def require_readable(connection: Connection[Any], condition: Part, table: Table, columns: Sequence[Column]) -> None:
-    """Would a server take the condition? No row is looked at. Raises Unsupported ADP-148 with what it says."""
+    """Raise Unsupported ADP-148, with the server's message, unless the server takes the condition. No row is read."""
     import psycopg
 
     types = {column.name: column.type.text for column in columns}
@@ -65,7 +68,7 @@ def require_readable(connection: Connection[Any], condition: Part, table: Table,
 
 
 def full(table: TableName) -> str:
-    """The statement after which the log tells whole old rows."""
+    """Return the statement after which the source's log contains the whole old rows of a table."""
     return f"ALTER TABLE {qualified(table)} REPLICA IDENTITY FULL"
 
 
@@ -74,6 +77,6 @@ _BY_ACTIVATION = "`ddlrepl activate` does it, too, unless the file says `replica
 
 
 def whole_rows_hint(table: Table, section: str) -> str:
-    """Say how the log comes to tell whole old rows, which a section of the channel file needs."""
+    """Return the hint how the log comes to contain whole old rows, which a section of the channel file needs."""
     is_computed = any(column.generated == "virtual" for column in table.columns)
     return f"at the source: {full(table.name)}; {_COMPUTED.format(section) if is_computed else _BY_ACTIVATION}"

@@ -1,6 +1,6 @@
-"""Connections to PostgreSQL: psycopg for statements, ADBC for Arrow. The only place that imports drivers.
+"""This module connects to PostgreSQL: by psycopg for statements, by ADBC for Arrow.
 
-A failure becomes an error with a hint; a password never shows.
+It is the only place that imports drivers. A failure becomes an error with a hint; a password never shows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BUILT_IN_TYPES = {"adbc.postgresql.type_resolver_mode": "builtin"}
 
 
 def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl") -> Connection[tuple[Any, ...]]:
-    """A psycopg connection; `with` closes it.
+    """Open a psycopg connection and return it; `with` closes it.
 
     Raises Unreachable CON-101 (no answer), CON-102 (login refused), CON-103 (no such database),
     ConfigError CFG-122 (not a connection URL).
@@ -47,7 +47,10 @@ def connect(dsn: str, *, autocommit: bool = True, application_name: str = "ddlre
 
 
 def _connected(kind: Any, dsn: str, autocommit: bool, application_name: str, limit: int | None = None) -> Any:
-    """limit: seconds that the server has, whatever the location says."""
+    """Open a connection of this kind and return it.
+
+    limit: seconds that the server has, whatever the location says.
+    """
     import psycopg
     from psycopg.conninfo import make_conninfo
 
@@ -68,8 +71,9 @@ def _connected(kind: Any, dsn: str, autocommit: bool, application_name: str, lim
 def session(
     dsn: str, *, autocommit: bool = True, application_name: str = "ddlrepl", limit: int | None = None
 ) -> Connection[tuple[Any, ...]]:
-    """As `connect`, for statements of ours: nobody's function or operator of a built-in's name can take its place.
+    """Open a session for our own statements, and return it, as `connect` does a connection.
 
+    In it nobody's function or operator of a built-in's name can take its place.
     Its statements and transactions take as long as they take, and it may be idle in between; it waits for no lock
     longer than LOCK_TIMEOUT. Inside `reusing` it may be one that was closed. limit: seconds that the server has to
     answer, whatever the location says.
@@ -98,8 +102,9 @@ def _settle(opened: Connection[Any], application_name: str) -> None:
 
 
 def arrow_connection(dsn: str) -> Any:
-    """An ADBC (DB-API) connection in autocommit mode; close its cursors before it. Errors and names as `session`.
+    """Open an ADBC (DB-API) connection in autocommit mode and return it; close its cursors before it.
 
+    Errors and names as `session`.
     For columns of built-in types, as our staging tables have them. Its statements take as long as they take, too.
     """
     from adbc_driver_postgresql import dbapi  # type: ignore[import-untyped, unused-ignore]
@@ -140,14 +145,17 @@ def _asking_for_them(dsn: str) -> str:
 
 
 def describe(dsn: str) -> str:
-    """`user@host:port/database`, never the password; for messages and logs."""
+    """Return `user@host:port/database` of a location, never the password; for messages and logs."""
     parts = parameters(dsn)
     host = parts.get("host") or parts.get("hostaddr") or "localhost"
     return f"{parts.get('user', '')}@{host}:{parts.get('port', '5432')}/{parts.get('dbname', '')}"
 
 
 def identity(connection: Connection[Any]) -> str:
-    """Server and database: the same after a restart, a fail-over or a rename; another after any other change."""
+    """Return a text that identifies the server and the database.
+
+    It stays after a restart, a fail-over or a rename, and is another one after any other change.
+    """
     row = connection.execute(
         "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || oid"
         " FROM pg_database WHERE datname = current_database()"
@@ -157,13 +165,16 @@ def identity(connection: Connection[Any]) -> str:
 
 
 def running(connection: Connection[Any]) -> str:
-    """The database and the run of the server that answers. A server's physical copy has its identity, no run of it."""
+    """Return a text that identifies the database and the run of the server that answers.
+
+    A server's physical copy has its identity, no run of it.
+    """
     row = connection.execute("SELECT extract(epoch FROM pg_postmaster_start_time())::text").fetchone()
     return f"{identity(connection)} since {row[0] if row else ''}"
 
 
 def parameters(dsn: str) -> dict[str, str]:
-    """The URL's parts by libpq's names. Raises ConfigError CFG-122 without repeating the URL."""
+    """Return the parts of a connection URL by libpq's names. Raises ConfigError CFG-122 without repeating the URL."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 

@@ -1,4 +1,4 @@
-"""COPY through libpq itself: twice as fast as through psycopg's Copy objects."""
+"""This module runs COPY through libpq itself, twice as fast as through psycopg's Copy objects."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ LOCK_TIMEOUT = "10s"
 
 
 class SourceFailed(Exception):
-    """The cause is the source's."""
+    """This exception marks a failure as the source's, where rows go from a source to a target in one loop."""
 
 
 @contextmanager
 def as_source() -> Iterator[None]:
-    """A driver's error in here is the source's."""
+    """Raise SourceFailed for a driver's error inside the `with`: it is the source's."""
     import psycopg
 
     try:
@@ -37,7 +37,7 @@ def as_source() -> Iterator[None]:
 
 @contextmanager
 def reading(table: TableName) -> Iterator[None]:
-    """What fails in here because of the source is told with the table: SourceError SRC-170."""
+    """Raise SourceError SRC-170, which names the table, for a SourceFailed inside the `with`."""
     try:
         yield
     except SourceFailed as error:
@@ -51,7 +51,10 @@ def reading(table: TableName) -> Iterator[None]:
 
 
 def open_snapshot(source: Connection[Any], snapshot: str) -> None:
-    """The connection reads under an exported snapshot; empty: one of its own. Raises SourceFailed."""
+    """Make a connection read under an exported snapshot.
+
+    snapshot: empty: one of its own. Raises SourceFailed.
+    """
     with as_source():
         source.execute(f"{SPELLING}; SET lock_timeout = '{LOCK_TIMEOUT}'".encode())
         source.commit()
@@ -63,7 +66,10 @@ def open_snapshot(source: Connection[Any], snapshot: str) -> None:
 def copy_out(
     table: TableName, columns: Iterable[str], low_page: int, high_page: int | None, *, binary: bool, wanted: str = ""
 ) -> str:
-    """A COPY of the rows in a range of pages. wanted: SQL that is true for those that are read; empty: all."""
+    """Return the COPY statement that writes the rows in a range of pages.
+
+    wanted: SQL that is true for those that are read; empty: all.
+    """
     rows = select(table, map(quote, columns), low_page, high_page, wanted)
     return f"COPY ({rows}) TO STDOUT (FORMAT {_style(binary)})"
 
@@ -71,7 +77,10 @@ def copy_out(
 def select(
     table: TableName, values: Iterable[str], low_page: int = 0, high_page: int | None = None, wanted: str = ""
 ) -> str:
-    """A query for these values of the rows in a range of pages."""
+    """Return a query for these values of the rows in a range of pages.
+
+    wanted: SQL that is true for those that are read; empty: all.
+    """
     where = [wanted] if wanted else []
     where += [f"ctid >= '({low_page},0)'"] if low_page else []
     where += [f"ctid < '({high_page},0)'"] if high_page is not None else []
@@ -81,13 +90,19 @@ def select(
 
 
 def copy_in(table: TableName, columns: Sequence[str], *, binary: bool) -> str:
-    """Return the COPY statement that reads rows into a table. columns: empty: all of them."""
+    """Return the COPY statement that reads rows into a table.
+
+    columns: empty: all of them.
+    """
     into = f" ({', '.join(map(quote, columns))})" if columns else ""
     return f"COPY {qualified(table)}{into} FROM STDIN (FORMAT {_style(binary)})"
 
 
 def blocks_of(source: Connection[Any], out: str) -> Generator[bytes, None, int]:
-    """What a COPY … TO STDOUT gives; returns how many rows that were. Raises SourceFailed."""
+    """Yield what a COPY … TO STDOUT returns, in blocks; return how many rows that were.
+
+    Raises SourceFailed.
+    """
     reader = source.pgconn
     reader.nonblocking = 0
     with as_source():
@@ -104,7 +119,7 @@ def blocks_of(source: Connection[Any], out: str) -> Generator[bytes, None, int]:
 
 
 def feed(target: Connection[Any], into: str, blocks: Iterable[bytes]) -> int:
-    """Run a COPY … FROM STDIN with these blocks. Returns the rows."""
+    """Run a COPY … FROM STDIN with these blocks; return how many rows it has written."""
     writer = target.pgconn
     writer.nonblocking = 0
     _expect(writer.exec_(into.encode()), "COPY_IN")
@@ -123,7 +138,7 @@ def _style(binary: bool) -> str:
 
 
 def _end(connection: Any) -> int:
-    """What the server says at the end of a COPY: how many rows."""
+    """Read the server's results at the end of a COPY; return how many rows it counts."""
     count = 0
     while (result := connection.get_result()) is not None:
         _expect(result, "COMMAND_OK")

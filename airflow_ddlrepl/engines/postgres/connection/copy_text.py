@@ -1,4 +1,4 @@
-"""Rows of Arrow strings as COPY's text format, and back."""
+"""This module writes rows of Arrow strings in COPY's text format, and reads them back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _ESCAPED_AS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def copy_text(columns: Sequence[pa.Array], rows: int) -> bytes:
-    """Return rows in the text format of COPY. columns: strings. rows: how many there are."""
+    """Return rows in the text format of COPY.
+
+    columns: strings. rows: how many there are.
+    """
     if not columns:
         return b"\n" * rows
     cells = [_cells(column) for column in columns]
@@ -29,7 +32,7 @@ def _cells(column: pa.Array) -> pa.Array:
 
 
 def read_copy_text(blocks: Iterable[bytes], columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that a COPY wrote in its text format, as strings."""
+    """Yield the rows that a COPY wrote in its text format, as batches of strings."""
     rest = b""
     for block in blocks:
         *lines, rest = (rest + block).split(b"\n")

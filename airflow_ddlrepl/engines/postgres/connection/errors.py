@@ -1,4 +1,7 @@
-"""What the driver raises, as errors that say what to do: PostgreSQL's conditions by name, by SQLSTATE and by text."""
+"""This module turns what the driver raises into errors that say what to do.
+
+It knows PostgreSQL's conditions by name, by SQLSTATE and by text.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ _LOST = re.compile(
 
 
 def errors() -> Any:
-    """psycopg's error classes by condition, e.g. `errors().InsufficientPrivilege`."""
+    """Return psycopg's error classes by condition, e.g. `errors().InsufficientPrivilege`."""
     from psycopg import errors as conditions
 
     return conditions
 
 
 def explained(error: BaseException) -> DdlReplError | None:
-    """A driver's error that nobody expected, as one that says what to do; None when it is no driver's.
+    """Return a driver's error that nobody expected as one that says what to do; None when it is no driver's.
 
     As `passing`; and ServerRefusal SQL-102: a lock can't be had, SQL-101: a right is missing, SQL-100: anything else.
     """
@@ -50,7 +53,7 @@ def explained(error: BaseException) -> DdlReplError | None:
 
 
 def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:
-    """A driver's error that is the server's trouble, not that of the statement; None when it is not.
+    """Return a driver's error that is the server's trouble, not the statement's, as one of ours; None when it is not.
 
     Unreachable CON-104: the connection broke. DiskFull DSK-103: the server's disk is full. Run again when the
     server is well. error: of psycopg or ADBC. place: "the target", where it is known.

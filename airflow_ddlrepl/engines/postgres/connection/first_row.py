@@ -1,4 +1,7 @@
-"""One query and its first row, asked alike over psycopg and over the Arrow driver: checks are written once for both."""
+"""This module runs a query and returns its first row, over psycopg and over the Arrow driver.
+
+So checks are written once for both.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,15 @@ Ask = Callable[[str], Sequence[Any] | None]
 
 
 def over(connection: Any) -> Ask:
-    """Return what asks over an open connection of psycopg, or over a cursor of either driver."""
+    """Return a function that runs queries over an open connection of psycopg, or over a cursor of either driver."""
     return partial(first_row, connection)
 
 
 def first_row(connection: Any, query: str) -> Sequence[Any] | None:
-    """Run the query and return its first row; None when there is none. connection: as `over` takes it."""
+    """Run the query and return its first row; None when there is none.
+
+    connection: as `over` takes it.
+    """
     cursor = connection.execute(query)  # a cursor of the Arrow driver returns nothing
     row: Sequence[Any] | None = (connection if cursor is None else cursor).fetchone()
     return row

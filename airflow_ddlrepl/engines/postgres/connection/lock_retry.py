@@ -1,7 +1,7 @@
-"""Wait for locks at a target, but never long at a time: nobody's query queues up behind us for more than that.
+"""This module waits for locks at a target, but never long at a time: so no other query has to wait longer behind us.
 
-A try that can't have its locks steps back and is made again after a pause. From the second one on another
-session watches who stands in the way.
+A try that can't have its locks is rolled back and made again after a pause. From the second one on another
+session watches who has the locks.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ FROM unnest(pg_blocking_pids(%s)) AS b(pid) JOIN pg_stat_activity a USING (pid)
 
 
 def limit(connection: Connection[Any], lock_timeout: float) -> None:
-    """No statement of this session waits for a lock any longer than so many seconds."""
+    """Set for how many seconds a statement of this session waits for a lock, at most."""
     connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{int(lock_timeout * 1000)}ms"])
 
 
 def patiently(work: Callable[[], Result], connection: Connection[Any], dsn: str) -> Result:
-    """Do the work of a transaction; again, with growing pauses, when a lock can't be had or transactions collide.
+    """Run a transaction; again, with growing pauses, while a lock can't be had or transactions collide.
 
     connection: the one that works. dsn: where it is. Raises TargetError TGT-110 at last, with who holds the lock.
     """
@@ -63,7 +63,7 @@ def patiently(work: Callable[[], Result], connection: Connection[Any], dsn: str)
 
 
 def _is_contention(error: BaseException) -> bool:
-    """Lock not available, deadlock, serialization failure; also as the cause of an error of ours."""
+    """Return whether an error, or its cause, is a lock not available, a deadlock or a serialization failure."""
     state = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
     return state in CONTENTION
 
@@ -82,7 +82,10 @@ def _given_up(error: BaseException, blockers: dict[int, str]) -> TargetError:
 
 
 class _Watch(threading.Thread):
-    """Sees who blocks a session, while the `with` block runs. blockers: process → what it is and does, the newest."""
+    """A watch sees who blocks a session, while the `with` block runs.
+
+    blockers: process → what it is and does, the newest.
+    """
 
     def __init__(self, dsn: str, pid: int) -> None:
         super().__init__(name="ddlrepl lock watch", daemon=True)

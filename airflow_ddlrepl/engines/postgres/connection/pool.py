@@ -1,4 +1,4 @@
-"""Sessions that a run uses again.
+"""This module has the pool: sessions that a run has closed and uses again.
 
 A new one costs its server more than most of what we ask it: a process, and all that it has to learn of the catalog.
 
@@ -26,9 +26,9 @@ MOST_IDLE = 8
 
 @contextmanager
 def reusing() -> Iterator[None]:
-    """Sessions of this process that are closed inside are kept for the next one of the same location.
+    """Reuse, inside the `with`, a session that this process has closed for the next one to the same location.
 
-    The last one to leave closes those that are left. Inside another `reusing`, in any thread: the same sessions.
+    The last `with` to end closes those that are left. Inside another `reusing`, in any thread: the same sessions.
     """
     _kept.enter()
     try:
@@ -38,7 +38,7 @@ def reusing() -> Iterator[None]:
 
 
 def take(location: str) -> Any:
-    """A session that was closed, open again as if new: as its role and database have it. None when there is none.
+    """Return a closed session, open again as if new: as its role and database have it. None when there is none.
 
     Its server may have ended it since.
     """
@@ -46,7 +46,10 @@ def take(location: str) -> Any:
 
 
 class _Kept:
-    """The idle sessions, while somebody wants them to be kept. Its text shows no location."""
+    """The pool has the idle sessions, while somebody wants them.
+
+    Its text shows no location.
+    """
 
     def __init__(self) -> None:
         self._turn = Lock()
@@ -75,7 +78,7 @@ class _Kept:
         return found
 
     def put(self, session: Any) -> bool:
-        """False: it is not wanted."""
+        """Add a session to the idle ones; return False when it is not wanted."""
         with self._turn:
             idle = self._idle.setdefault(session.location, []) if self._users else None
             if idle is None or len(idle) >= MOST_IDLE:
@@ -94,11 +97,17 @@ _kept = _Kept()
 
 @cache
 def kind() -> type[Connection[tuple[Any, ...]]]:
-    """The class of sessions. Set the `location` of each: it is kept under it."""
+    """Return the class of sessions, which go into the pool when they are closed.
+
+    Set the `location` of each: the pool finds it under that.
+    """
     import psycopg
 
     class Session(psycopg.Connection[tuple[Any, ...]]):
-        """Closed in the middle of a transaction, or after an error, it is gone; else it may be kept."""
+        """A session is closed for good in the middle of a transaction or after an error.
+
+        Else it may go into the pool.
+        """
 
         location = ""
         is_idle = False
@@ -119,7 +128,10 @@ def kind() -> type[Connection[tuple[Any, ...]]]:
             super().close()
 
         def _is_clean(self) -> bool:
-            """Nothing of what was done with it is left: settings, locks, prepared statements, temporary tables."""
+            """Remove what was done with the session: settings, locks, prepared statements, temporary tables.
+
+            Return whether it is.
+            """
             if not _kept.is_wanted or self.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
                 return False
             self.uses += 1

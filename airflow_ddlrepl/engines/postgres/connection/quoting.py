@@ -1,4 +1,4 @@
-"""Names and texts as PostgreSQL reads them; every raw name that meets SQL goes through here."""
+"""This module writes names and texts as PostgreSQL reads them; every raw name that goes into SQL is quoted here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MAX_NAME_BYTES = 63
 
 
 def quote(name: str) -> str:
-    """One identifier, always quoted. Raises ConfigError CFG-120 for a name PostgreSQL can't hold."""
+    """Return a name as one quoted identifier. Raises ConfigError CFG-120 for a name PostgreSQL can't hold."""
     if not name or "\0" in name:
         raise ConfigError(
             f"{name!r} is no name of a PostgreSQL object", code="CFG-120", hint="give it at least one character"
@@ -18,12 +18,12 @@ def quote(name: str) -> str:
 
 
 def qualified(table: TableName) -> str:
-    """`"schema"."name"`."""
+    """Return the name of a table as `"schema"."name"`."""
     return f"{quote(table.schema)}.{quote(table.name)}"
 
 
 def literal(text: str) -> str:
-    """A string constant that reads the same whatever `standard_conforming_strings` says."""
+    """Return a text as a string constant that reads alike whatever `standard_conforming_strings` is."""
     if "\0" in text:
         raise ConfigError("a text for PostgreSQL can't contain a zero byte", code="CFG-121", hint="remove it")
     body = text.replace("'", "''")

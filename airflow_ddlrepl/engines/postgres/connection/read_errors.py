@@ -1,4 +1,7 @@
-"""Values that a server does not take, and tables that a comparison can't read: which errors say so, what mends it."""
+"""This module explains values that a server does not take, and tables that a comparison can't read.
+
+It knows which errors mean that, and what mends it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ OTHER_TYPE = "22"  # a class of SQLSTATE: data that a type does not take
 
 
 def is_unreadable(error: Any) -> bool:
-    """Return whether a value that is to be written is none of its type here: an enum's label, the name of an object.
+    """Is the error about a value that its type does not take here: an enum's label, the name of an object?
 
     error: of psycopg or ADBC, from a statement over staged rows. Where the statement itself names what is missing, the
     server tells the place in it; where a trigger of somebody's does, its context.
@@ -34,7 +37,10 @@ def is_unreadable(error: Any) -> bool:
 
 
 def unreadable(place: str, table: TableName, error: BaseException) -> DdlReplError:
-    """SourceError SRC-180 or TargetError TGT-180. place: source or target. error: a driver's, or of one."""
+    """Return SourceError SRC-180 or TargetError TGT-180: a table can't be read to compare it.
+
+    place: source or target. error: a driver's, or of one.
+    """
     kind, code = (SourceError, "SRC-180") if place == "source" else (TargetError, "TGT-180")
     states = [getattr(one, "sqlstate", None) for one in (error, error.__cause__)]
     is_locked = any(state in CONTENTION for state in states)

@@ -1,5 +1,8 @@
-"""Is the schema `ddlrepl` that stands in a database ours? Whoever owns it could put functions of their own into it,
-which our event triggers or sessions would then run with more rights than their author has."""
+"""This module checks that the schema `ddlrepl` of a database belongs to a role that we can trust.
+
+Whoever owns it could put functions of their own into it, which our event triggers or sessions would then run with
+more rights than their author has.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ ORDER BY o.place LIKE 'schema %%' DESC, o.place LIMIT 1
 
 
 def require_trusted(connection: Connection[Any], tables: tuple[str, ...], kind: type[DdlReplError], code: str) -> None:
-    """Raises that error when the schema, one of these tables or a function in it belongs to a lesser role."""
+    """Raise an error of this kind when the schema, one of these tables or a function in it belongs to a lesser role."""
     row = connection.execute(_OWNERS_SQL, [list(tables)]).fetchone()
     if row is None:
         return

@@ -1,4 +1,4 @@
-"""The names of our writing sessions at a target, and the end of those whose run is over."""
+"""This module names our writing sessions at a target, and ends those of runs that are over."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ WHERE datname = current_database() AND usename = current_user AND pid <> pg_back
 
 
 def session_name(work: str, channel: str, token: int | str) -> str:
-    """What pg_stat_activity shows: `ddlrepl integrate shop 7`, the last being the token of the run's lock."""
+    """Return the name of a session in pg_stat_activity: `ddlrepl integrate shop 7`, 7 the token of the run's lock."""
     return f"ddlrepl {work} {_called(channel)} {token}"
 
 
 def _called(channel: str) -> str:
-    """A long one is cut, and told from others by its hash."""
+    """Return a channel's name as session names contain it: a long one is cut, and made unique by its hash."""
     if len(channel) <= NAME_LENGTH:
         return channel
     return f"{channel[: NAME_LENGTH - 9]}~{hashlib.sha256(channel.encode()).hexdigest()[:8]}"
 
 
 def end_earlier(connection: Connection[Any], channel: str, token: int) -> None:
-    """End what earlier runs of the channel have open here: they were taken over, because they died or slept.
+    """End the sessions that earlier runs of the channel have here: they were taken over, because they died or slept.
 
     Their transactions are undone, their locks free. token: of the run that has the channel now.
     """

@@ -1,6 +1,6 @@
-"""Settings of our sessions: under them every value is written, and read, the same everywhere.
+"""This module has the settings of our sessions: under them every value is written, and read, alike everywhere.
 
-What a role, a database or a server says otherwise is for applications. `SCHEMA` is where everything of ours stands.
+What a role, a database or a server says otherwise is for applications. `SCHEMA` is where all objects of ours are.
 """
 
 from __future__ import annotations
@@ -80,6 +80,6 @@ SPELLING_HERE = "SELECT " + ", ".join(
 
 
 def set_all(settings: Mapping[str, str]) -> str:
-    """Return SQL that sets all of them for the session, in one query."""
+    """Return SQL that makes all of these settings for the session, in one query."""
     calls = (f"pg_catalog.set_config({literal(name)}, {literal(value)}, false)" for name, value in settings.items())
     return f"select {', '.join(calls)}"

@@ -1,1 +1,1 @@
-"""The log: replication slots, timelines, and how a range of it is read."""
+"""This package reads the log of a PostgreSQL source: replication slots, timelines, ranges of the log."""

@@ -1,4 +1,4 @@
-"""Read a window of the log, cut into ranges that are decoded side by side, into the trail.
+"""This module reads one range of the log into the trail; ranges of a window are decoded side by side.
 
 Every range is read with pg_logical_slot_peek_binary_changes over ADBC: bounded, repeatable, and nothing
 is confirmed to the source. With several ranges each task works on a temporary copy of the slot.
@@ -43,7 +43,7 @@ _ENCODINGS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "LATIN1": "iso8859-1", "LAT
 
 
 class Reader(StrEnum):
-    """How the log is read."""
+    """A reader is the way in which the log is read: by SQL functions, or by the replication protocol."""
 
     FUNCTIONS = "functions"
     PROTOCOL = "protocol"
@@ -51,12 +51,12 @@ class Reader(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RangeTask:
-    """One range of a window to capture; picklable, and its text never shows the location.
+    """A range task captures one range of a window; it is picklable, and its text never shows the location.
 
     dsn: libpq URL. low, high: this range. index, count: which of how many. window_low: where the whole window starts
     (the segment's name). epoch, token: of the run. wire_format: "binary" or "text".
     reader: PROTOCOL where the SQL functions are not granted; then count must be 1 (see `choose_reader`).
-    timeline: that the run began with; 0: any. is_behind: the slot stands far before `low`, a copy is moved up.
+    timeline: that the run began with; 0: any. is_behind: the slot is far before `low`, a copy is moved up.
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
     no_truncate: a TRUNCATE makes no change, only a note.
     """
@@ -82,7 +82,7 @@ class RangeTask:
 
 
 def ranges(low: Position, high: Position, parallel: int, minimum_bytes: int) -> list[tuple[Position, Position]]:
-    """Cut [low, high) into at most `parallel` ranges of about equal length, none shorter than minimum_bytes."""
+    """Split [low, high) into at most `parallel` ranges of about equal length, none shorter than minimum_bytes."""
     if high <= low:
         return []
     count = max(1, min(parallel, (high - low) // max(minimum_bytes, 1)))
@@ -91,7 +91,10 @@ def ranges(low: Position, high: Position, parallel: int, minimum_bytes: int) -> 
 
 
 def choose_reader(connection: Any) -> Reader:
-    """The fastest way to read that the server grants this role. connection: psycopg."""
+    """Return the fastest way to read the log that the server grants this role.
+
+    connection: psycopg.
+    """
     signatures = (
         "pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])",
         "pg_copy_logical_replication_slot(name, name, bool)",
@@ -103,7 +106,7 @@ def choose_reader(connection: Any) -> Reader:
 
 
 def capture_range(task: RangeTask) -> Part:
-    """Decode one range into trail files; the part counts once a segment manifest names it.
+    """Decode one range of the log into trail files; the part counts once a segment manifest names it.
 
     Raises NeedsText SRC-150 when the window must be read in text format, what `preconditions` raises when slot,
     publication or rights are not as they should be, SourceError SRC-160 when the stream is not understood.
@@ -161,7 +164,7 @@ def _session(task: RangeTask) -> Iterator[Any]:
 
 
 def _prepare(cursor: Any, task: RangeTask) -> str:
-    """Set up the session, prove slot and publication; the name of Python's codec for the database's encoding."""
+    """Set up the session, check slot and publication; return the name of Python's codec for the database's encoding."""
     first_row(cursor, set_all(settings.LOG))
     ask = over(cursor)
     preconditions.require_publication(ask, task.publication, at=task.low)
@@ -175,7 +178,7 @@ def _prepare(cursor: Any, task: RangeTask) -> str:
 
 
 def _messages(cursor: Any, task: RangeTask) -> Iterator[pa.Array]:
-    """The messages of the range, batch by batch; from the slot itself, or from a copy of it."""
+    """Yield the messages of the range, batch by batch; from the slot itself, or from a copy of it."""
     if task.reader is Reader.PROTOCOL:
         yield from stream(task.dsn, task.slot, task.low, task.high, _options(task), settings.LOG, task.timeline)
         return
@@ -212,7 +215,7 @@ def _peek(cursor: Any, slot: str, task: RangeTask) -> Iterator[pa.Array]:
 
 
 def _options(task: RangeTask) -> list[tuple[str, str]]:
-    """pgoutput's options."""
+    """Return pgoutput's options."""
     options = [("proto_version", "1"), ("publication_names", quote(task.publication)), ("messages", "true")]
     return [*options, ("binary", "true")] if task.wire_format == "binary" else options
 
@@ -230,13 +233,16 @@ _TEXTS = {
 
 
 def _state(error: BaseException) -> str:
-    """The SQLSTATE, from the text where the driver lost it; "" when unknown."""
+    """Return the SQLSTATE of an error, from its text where the driver lost it; "" when unknown."""
     known = getattr(error, "sqlstate", None)
     return known or next((state for text, state in _TEXTS.items() if re.search(text, str(error))), "")
 
 
 def _source_error(error: BaseException, task: RangeTask) -> SourceError:
-    """What was found right, and went wrong while it was read: the same codes as the preconditions have for it."""
+    """Return the SourceError for what failed while the log was read, after all checks.
+
+    It has the codes that the preconditions have for it.
+    """
     text, state = " ".join(str(error).split()), _state(error)
     if state == GONE:
         if re.search(r'publication ".*" does not exist', text):

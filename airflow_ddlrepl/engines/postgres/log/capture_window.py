@@ -1,4 +1,7 @@
-"""Read a window of the log into a trail: cut into ranges, each decoded by a task, side by side where that can be."""
+"""This module reads a window of the log into a trail.
+
+The window is split into ranges, each decoded by a task, side by side where that is possible.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ RANGE_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class LogReader:
-    """How the log is read: from which slot, filtered by which publication, and by which of the two ways."""
+    """A log reader says how the log is read: from which slot, through which publication, in which of two ways."""
 
     dsn: str = field(repr=False)
     slot: str
@@ -34,7 +37,10 @@ class LogReader:
 
 
 def capture_window(by: LogReader, window: LogWindow, runner: Runner) -> list[Part]:
-    """Decode the window into its trail; again in text format when a type asks for it. Raises as `capture_range`."""
+    """Decode a window of the log into its trail; again in text format when a type needs that.
+
+    Raises what `capture_range` raises.
+    """
     is_binary = not window.as_text and all(binary_safe(table) for table in window.tables)
     try:
         return _captured(by, window, runner, is_binary=is_binary)

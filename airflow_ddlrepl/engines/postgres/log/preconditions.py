@@ -1,5 +1,6 @@
-"""Can the source's log be read without loss? Each answer that is no comes as an error with the SQL that mends it.
+"""This module checks that the source's log can be read without loss.
 
+Each failure is an error with the SQL that mends it.
 A run asks before it reads, and every task that reads asks again, over its own driver: the answers are the same.
 """
 
@@ -16,7 +17,7 @@ AGAIN = "`ddlrepl activate` creates it again; what was missed is loaded by a ref
 
 
 def require_server(ask: Ask) -> None:
-    """Raises SourceError SRC-101 (wal_level), SRC-112 (too old), SRC-113 (a standby)."""
+    """Raise SourceError SRC-101 (wal_level), SRC-112 (too old), SRC-113 (a standby) unless the server is right."""
     row = ask(
         "SELECT current_setting('wal_level'), current_setting('server_version_num')::int, pg_is_in_recovery(),"
         " current_setting('server_version')"
@@ -38,14 +39,14 @@ def require_server(ask: Ask) -> None:
 
 
 def require_replication(ask: Ask) -> None:
-    """Raises SourceError SRC-105 when this role may not use slots."""
+    """Raise SourceError SRC-105 unless this role may use replication slots."""
     row = ask("SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user")
     if row is None or not row[0]:
         raise slots.no_replication(ask)
 
 
 def require_slot(ask: Ask, name: str, at: Position | None = None) -> slots.Slot:
-    """Return the slot of that name, which can be read.
+    """Return the slot of that name, if it can be read.
 
     at: the position to read from, if it is known already. Raises SourceError SRC-102 (missing), SRC-103 (lost),
     SRC-107 (somebody else's slot of that name), SRC-141 (it has left the position behind).
@@ -78,8 +79,9 @@ def slot_missing(name: str, at: Position | None = None) -> SourceError:
 
 
 def require_publication(ask: Ask, name: str, known: int | None = None, at: Position | None = None) -> None:
-    """Raises SourceError SRC-104 (missing), SRC-106 (created again: younger than the slot), SRC-108 (rows missing).
+    """Raise SourceError unless the publication of that name exists and publishes all that the channel needs.
 
+    SRC-104 (missing), SRC-106 (created again: younger than the slot), SRC-108 (rows missing).
     known: the id of the publication that what was captured came by; None: not known. at: the position to read from.
     """
     row = ask(
@@ -115,6 +117,6 @@ def publication_missing(name: str, at: Position | None = None) -> SourceError:
 
 
 def publication_id(ask: Ask, name: str) -> int | None:
-    """Return the publication's id, which is another one when it is made again; None when there is none."""
+    """Return the publication's id, which changes when it is created again; None when there is none."""
     row = ask(f"SELECT oid::bigint FROM pg_catalog.pg_publication WHERE pubname = {literal(name)}")
     return int(row[0]) if row else None

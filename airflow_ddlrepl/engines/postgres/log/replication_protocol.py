@@ -1,5 +1,6 @@
-"""The same messages over the streaming replication protocol, for servers that grant nothing else.
+"""This module reads the log over the streaming replication protocol, for servers that grant nothing else.
 
+The messages are those that the SQL functions return.
 About a third as fast as the SQL functions, and only one reader per slot. Reading confirms nothing: every
 status reply says "flushed up to nowhere". `confirm` does.
 """
@@ -40,7 +41,7 @@ def stream(
     settings: Mapping[str, str],
     timeline: int = 0,
 ) -> Iterator[pa.Array]:
-    """Messages of the transactions that commit in [low, high), maybe some more, batch by batch.
+    """Yield the messages of the transactions that commit in [low, high), maybe some more, batch by batch.
 
     timeline: that the run began with; 0: any. Raises SourceError SRC-117 for another one, SRC-149 when the server
     refuses, or sends nothing for a minute before `high`.
@@ -61,7 +62,7 @@ def stream(
 
 
 def confirm(dsn: str, slot: str, to: Position, options: Sequence[tuple[str, str]]) -> None:
-    """Lets the server forget what commits before `to`. Raises SourceError SRC-149 when it does not within seconds."""
+    """Let the server forget what commits before `to`. Raises SourceError SRC-149 when it does not within seconds."""
     with contextlib.closing(connect(_replicating(dsn))) as connection:
         link = connection.pgconn
         listed = ", ".join(f"{name} {literal(value)}" for name, value in options)
@@ -73,7 +74,10 @@ def confirm(dsn: str, slot: str, to: Position, options: Sequence[tuple[str, str]
 
 
 def let_fail_over(dsn: str, slot: str) -> None:
-    """Standbys that synchronise slots get it, too (version 17 and later). Raises SourceError SRC-149 when refused."""
+    """Let standbys that synchronise slots have this slot, too (version 17 and later).
+
+    Raises SourceError SRC-149 when refused.
+    """
     with contextlib.closing(connect(_replicating(dsn))) as connection:
         answer = connection.pgconn.exec_(f"ALTER_REPLICATION_SLOT {quote(slot)} (FAILOVER true)".encode())
         if message := answer.error_message:
@@ -81,7 +85,10 @@ def let_fail_over(dsn: str, slot: str) -> None:
 
 
 def timeline_history(dsn: str, timeline: int) -> str:
-    """The file that tells where the timelines before this one ended. Raises SourceError SRC-149 when there is none."""
+    """Return the text of the file that says where the timelines before this one ended.
+
+    Raises SourceError SRC-149 when there is none.
+    """
     with contextlib.closing(connect(_replicating(dsn))) as connection:
         answer = connection.pgconn.exec_(f"TIMELINE_HISTORY {timeline}".encode())
         content = answer.get_value(0, 1) if answer.ntuples else None
@@ -91,7 +98,10 @@ def timeline_history(dsn: str, timeline: int) -> str:
 
 
 def _until_heard(link: Any, to: Position) -> None:
-    """The server answers a reply in order: with its answer to the next question, the one before has been taken."""
+    """Wait until the server has taken the last reply.
+
+    It answers in order: with its answer to the next question, the one before has been taken.
+    """
     patience = time.monotonic() + LEAVING_SECONDS
     _reply(link, to)
     while True:
@@ -116,7 +126,7 @@ def _start(link: Any, command: str, low: Position) -> None:
 
 
 def _replicating(dsn: str) -> str:
-    """The same location with a replication connection."""
+    """Return the location with parameters for a replication connection."""
     parts = {**parameters(dsn), "replication": "database"}
     escaped = {name: value.replace("\\", "\\\\").replace("'", "\\'") for name, value in parts.items()}
     return " ".join(f"{name}='{value}'" for name, value in escaped.items())
@@ -138,7 +148,7 @@ def _batches(payloads: Iterator[bytes], high: Position) -> Iterator[pa.Array]:
 
 
 def _payloads(link: Any, high: Position) -> Iterator[bytes]:
-    """pgoutput messages until the server has read up to `high`."""
+    """Yield pgoutput messages until the server has read up to `high`."""
     heard = replied = time.monotonic()
     reached = 0
     while True:
@@ -169,7 +179,7 @@ def _wait(link: Any, high: Position, heard: float) -> None:
 
 
 def _reply(link: Any, flushed: int = 0) -> None:
-    """A status reply that asks for the server's position, and confirms what lies before `flushed` (0: nothing)."""
+    """Send a status reply that asks for the server's position, and confirms what lies before `flushed` (0: nothing)."""
     link.put_copy_data(b"r" + struct.pack(">QQQqB", flushed, flushed, flushed, 0, 1))
     link.flush()
 

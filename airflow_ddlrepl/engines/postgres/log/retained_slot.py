@@ -1,4 +1,4 @@
-"""The log that a source keeps although it is captured: a second slot of the channel stands where that begins."""
+"""This module retains log that is captured already: by a second slot of the channel, where that log begins."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ NAME_BYTES = 63
 
 
 def held_name(slot: str) -> str:
-    """What the second slot of a channel is called."""
+    """Return the name of the second slot of a channel."""
     ending = "_held"
     return slot[: NAME_BYTES - len(ending)] + ending
 
 
 def hold(connection: Connection[Any], slot: str, since: Position) -> None:
-    """What commits from `since` on stays, as far as it is there; what is older may go.
+    """Retain what commits from `since` on, as far as it is there; what is older may go.
 
-    One that is lost (`max_slot_wal_keep_size`) begins anew where the channel's slot stands.
+    One that is lost (`max_slot_wal_keep_size`) begins again where the channel's slot is.
     Raises SourceError SRC-111 or SRC-118 when it can't be made.
     """
     name = held_name(slot)
@@ -46,13 +46,13 @@ def hold(connection: Connection[Any], slot: str, since: Position) -> None:
 
 
 def begins(connection: Connection[Any], slot: str) -> Position | None:
-    """From where on the log is held; None when it is not."""
+    """Return the position from which on the log is held; None when it is not."""
     found = slots.state(connection, held_name(slot))
     return None if found is None or found.invalid or not found.is_here else found.confirmed
 
 
 def release(connection: Connection[Any], slot: str) -> bool:
-    """The log is not held any more; was it?"""
+    """Drop the second slot, so that the log is not held any more; return whether it was."""
     found = slots.state(connection, held_name(slot))
     if found is None or not found.is_here:
         return False
@@ -61,7 +61,10 @@ def release(connection: Connection[Any], slot: str) -> bool:
 
 
 def restore(connection: Connection[Any], slot: str, low: Position) -> bool:
-    """The channel's slot anew, from where the log is held; False (and nothing is done) when that begins after `low`."""
+    """Create the channel's slot again, from where the log is held on.
+
+    Returns False, and does nothing, when that begins after `low`.
+    """
     since = begins(connection, slot)
     if since is None or since > low:
         return False
@@ -87,19 +90,22 @@ def _right_is_told() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class PostgresRetainedLog:
-    """`RetainedLog` of a PostgreSQL source. slot: the channel's; its second slot stands where the log begins."""
+    """The retained log of a PostgreSQL source is the log that a second slot of the channel holds.
+
+    slot: the channel's; its second slot is where the retained log begins.
+    """
 
     connection: Connection[Any]
     slot: str
 
     def hold(self, since: Position) -> None:
-        """Retain what commits from there on. Raises SourceError SRC-111 or SRC-118 when the server can't."""
+        """Retain what commits from a position on. Raises SourceError SRC-111 or SRC-118 when the server can't."""
         hold(self.connection, self.slot, since)
 
     def held_from(self) -> Position | None:
-        """Return from where on the server retains log that is captured; None: it does not."""
+        """Return the position from which on the server retains captured log; None: it does not."""
         return begins(self.connection, self.slot)
 
     def release(self) -> None:
-        """Let the server forget what is captured."""
+        """Let the server forget all log that is captured."""
         release(self.connection, self.slot)

@@ -1,4 +1,4 @@
-"""The log that a channel's slot reads: where it ends, whether it holds news of the channel, what may be forgotten."""
+"""This module has the log that a channel's slot reads: where it ends, whether it has changes for the channel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[]
 
 @dataclass(frozen=True, slots=True)
 class SlotLog:
-    """The log as one slot and publication tell it. connection: in autocommit mode, to the same database as `dsn`."""
+    """A slot's log is the log as read by one slot and filtered by one publication.
+
+    connection: in autocommit mode, to the same database as `dsn`.
+    """
 
     connection: Connection[Any]
     dsn: str = field(repr=False)
@@ -35,13 +38,13 @@ class SlotLog:
     publication: str
 
     def end(self) -> Position:
-        """Return where the log on disk ends."""
+        """Return the position where the log on disk ends."""
         return self._lsn("SELECT pg_current_wal_flush_lsn()::text")
 
     def stable_end(self) -> Position:
-        """Return a position that every transaction that committed before this call lies before, readable at once.
+        """Return a position, readable at once, that lies after every transaction committed before this call.
 
-        It stands between two log records, and the log before it is on disk, also what asynchronous commits
+        It is between two log records, and the log before it is on disk, also what asynchronous commits
         wrote: a range that ends there never misses a commit whose record was only half written.
         """
         inserted = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
@@ -54,7 +57,7 @@ class SlotLog:
         return inserted
 
     def position(self) -> Position:
-        """Return where the slot stands: nothing before it can be read any more."""
+        """Return the slot's position: nothing before it can be read any more."""
         return preconditions.require_slot(over(self.connection), self.slot).confirmed
 
     def has_changes(self, low: Position, high: Position) -> bool:
@@ -103,7 +106,7 @@ class SlotLog:
             replication_protocol.confirm(self.dsn, self.slot, upto, options)
 
     def require_reaches(self, low: Position) -> None:
-        """Raises SourceError SRC-115: the log that was captured is not this server's (any more)."""
+        """Raise SourceError SRC-115 unless the log that was captured up to `low` is this server's (still)."""
         end = self._lsn("SELECT pg_current_wal_insert_lsn()::text")
         if end < low:
             raise SourceError(
@@ -116,7 +119,7 @@ class SlotLog:
             )
 
     def lineage(self, server_run: str) -> Lineage:
-        """Return which timelines the log of this run of the server went through, as far as the server tells."""
+        """Return which timelines the log of this run of the server went through, as far as the server can say."""
         timeline = int(server_run.partition("/")[0])
         if timeline == 1:
             return Lineage(1)
@@ -141,5 +144,8 @@ class SlotLog:
 
 
 def _is_heartbeat(message: bytes) -> bool:
-    """Message: 'M', flags, lsn (8 bytes), prefix ending in zero, …"""
+    """Return whether a message is a heartbeat.
+
+    Its format: 'M', flags, lsn (8 bytes), prefix ending in zero, …
+    """
     return message[:1] == b"M" and message[10:].startswith(HEARTBEAT_PREFIX.encode() + b"\0")

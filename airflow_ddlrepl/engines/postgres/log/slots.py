@@ -1,4 +1,4 @@
-"""Replication slots: create one without hanging, see its state, move it on, drop it."""
+"""This module creates replication slots without hanging, reads their state, advances and drops them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ FROM pg_prepared_xacts
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """confirmed: transactions that commit before it are gone from the slot. invalid: why it is lost, or empty."""
+    """A slot is a replication slot of the server, in the state that it has now.
+
+    confirmed: transactions that commit before it are gone from the slot. invalid: why it is lost, or empty.
+    """
 
     plugin: str
     database: str | None
@@ -72,7 +75,7 @@ def find(ask: Ask, name: str) -> Slot | None:
 
 
 def blockers(connection: Connection[Any], seconds: float = 0) -> list[tuple[str, str]]:
-    """Transactions that the creation of a slot would wait for, each with the statement that ends it.
+    """Return the transactions that the creation of a slot would wait for, each with the statement that ends it.
 
     It waits for every transaction of the server that has written something, prepared ones included. seconds: only those
     that have been open for so long; where the role may not see since when, all.
@@ -81,8 +84,9 @@ def blockers(connection: Connection[Any], seconds: float = 0) -> list[tuple[str,
 
 
 def create(connection: Connection[Any], name: str, patience: float) -> Position:
-    """Creates it and returns its first position. Waits `patience` seconds for transactions that are open now.
+    """Create a slot and return its first position.
 
+    Waits `patience` seconds for transactions that are open now.
     Standbys that synchronise slots get it, too (version 17 and later), and have it when they are promoted.
     Raises SourceError SRC-110 that names them, SRC-105 without the right to, SRC-111 when no slot is free.
     """
@@ -106,8 +110,9 @@ def create(connection: Connection[Any], name: str, patience: float) -> Position:
 
 
 def copy(connection: Connection[Any], name: str, to: str) -> None:
-    """Another slot that stands where this one does. Waits for nobody; a standby that synchronises slots has it not.
+    """Create another slot at the position of this one.
 
+    Waits for nobody; a standby that synchronises slots has it not.
     Raises SourceError SRC-103 when the slot is lost, SRC-111 when none is free.
     """
     with _none_free_is_told(), lost_is_told(connection, name):
@@ -133,9 +138,9 @@ def none_free() -> SourceError:
 
 
 def advance(connection: Connection[Any], name: str, to: Position) -> None:
-    """Lets the server forget what commits before `to`; does nothing when the slot is there already.
+    """Let the server forget what commits before `to`; do nothing when the slot is there already.
 
-    Raises SourceError SRC-103 when the slot is lost, SRC-114 when somebody else keeps it busy.
+    Raises SourceError SRC-103 when the slot is lost, SRC-114 when somebody else has it in use.
     """
     deadline = time.monotonic() + ACTIVE_SECONDS
     while True:
@@ -154,7 +159,7 @@ def advance(connection: Connection[Any], name: str, to: Position) -> None:
 
 @contextmanager
 def lost_is_told(connection: Connection[Any], name: str) -> Iterator[None]:
-    """Raises SourceError SRC-103 when what is done with the slot fails because the slot is lost."""
+    """Raise SourceError SRC-103 when what is done with the slot inside the `with` fails because the slot is lost."""
     try:
         yield
     except (errors().ObjectNotInPrerequisiteState, errors().UndefinedFile):
@@ -176,7 +181,7 @@ def lost(name: str, reason: str, at: Position | None = None) -> SourceError:
 
 
 def drop(connection: Connection[Any], name: str) -> None:
-    """Raises SourceError SRC-114 when somebody reads it."""
+    """Drop the slot. Raises SourceError SRC-114 when somebody reads it."""
     try:
         connection.execute("SELECT pg_drop_replication_slot(%s)", [name])
     except errors().ObjectInUse as error:

@@ -1,4 +1,4 @@
-"""Which log a server writes: the run of the server that writes it, and the timeline that it is on."""
+"""This module finds which log a server writes: by the run of the server, and the timeline that it is on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SERVER_SQL = f"SELECT {TIMELINE}, (extract(epoch FROM pg_postmaster_start_time(
 
 
 def server(connection: Connection[Any]) -> str:
-    """Another one after a restart, a fail-over or a recovery; while it is the same, so is the log.
+    """Return a text that changes with a restart, a fail-over or a recovery; while it is the same, so is the log.
 
     Raises SourceError SRC-113 for a standby.
     """
@@ -32,7 +32,10 @@ def server(connection: Connection[Any]) -> str:
 
 
 def require_timeline(connection: Connection[Any], timeline: int) -> None:
-    """Raises SourceError SRC-117 when another server, or this one after a recovery, answers than the run began with."""
+    """Raise SourceError SRC-117 unless the server that the run began with answers, on the same timeline.
+
+    It is another server's answer, or this one's after a recovery.
+    """
     row = connection.execute(f"SELECT {TIMELINE}".encode()).fetchone()
     assert row is not None
     if row[0] != timeline:
@@ -40,7 +43,10 @@ def require_timeline(connection: Connection[Any], timeline: int) -> None:
 
 
 def changed(before: int, now: int) -> SourceError:
-    """Return SRC-117: another server answers than when the run began. before, now: timelines; 0: a standby."""
+    """Return SourceError SRC-117: another server answers than when the run began.
+
+    before, now: timelines; 0: a standby.
+    """
     return SourceError(
         "the location now leads to another server than when the run began: its log is on"
         f" {f'timeline {now}' if now else 'no timeline of its own, for it is a standby'}, and was on timeline {before}",
