@@ -1,1 +1,1 @@
-"""What people ask for: activate, compare, plan, status, controls."""
+"""People ask for these: activate, compare, plan, status, controls."""

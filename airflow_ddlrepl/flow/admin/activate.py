@@ -1,4 +1,4 @@
-"""Activate and deactivate: enroll the tables of a channel, prepare its targets; and take all of it away."""
+"""Activate enrolls the tables of a channel and prepares its targets; deactivate takes all of it away."""
 
 from __future__ import annotations
 
@@ -38,21 +38,20 @@ def activate(
     start: Start = "now",
     trail: TrailChoice = "keep",
 ) -> Activated:
-    """Prepare the source, enroll its tables and load those that exist. Again: changes nothing, but for `enrollment`,
-    `start` and `trail`.
-
-    enrollment: of shapes that are known. keep: they stay. regenerate: the log is captured and every table inspected;
-    where the shape of today contradicts the log's, it is enrolled as inspected. only: this, and nothing else.
-    load: refresh now; else the next cycle does. start: at an earlier moment or position, or the oldest, capture begins
-    again: what it found from there on, up to where it stands, is read once more from the log that the source holds.
-    Raises what `require_held` raises when that can't be, before anything is done.
-    trail: new, when the trail is lost or damaged: another one begins where the log is captured, and every target loads
-    every table again, for what the old one held. Raises what is wrong with a target before anything is done.
+    """Prepare the source, enroll its tables and load those that exist.
+     To activate again changes nothing, but for `enrollment`, `start` and `trail`. enrollment: of shapes that are known.
+    keep: they stay. regenerate: the log is captured and every table inspected; where the shape of today contradicts the
+    log's, it is enrolled as inspected. only: this, and nothing else. load: refresh now; else the next cycle does.
+    start: at an earlier moment or position, or the oldest, capture begins again: what it found from there on, up to the
+    captured position, is read once more from the log that the source holds. Raises what `require_held` raises when that
+    can't be, before anything is done. trail: new, when the trail is lost or damaged: another one begins at the captured
+    position, and every target loads every table again, for what the old one held. Raises what is wrong with a target
+    before anything is done.
 
     A slot that no longer has what comes next (it was lost, dropped, or moved on by somebody else) is made again where
     the source holds its log. Where it does not, or what was captured was lost at the source, every table starts over
-    with a refresh. The targets are told first: killed in between, the next activation still sees that the repository
-    stands before the slot, or in the log that was lost.
+    with a refresh. The targets are changed first: killed in between, the next activation still sees that the repository
+    is before the slot, or in the log that was lost.
     """
     if start != "now":
         require_held(run, start)
@@ -71,7 +70,7 @@ def activate(
 
 
 def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[Table]]:
-    """Source, targets and repository agree on where the channel begins and which tables it has: these are returned."""
+    """Let source, targets and repository agree on where the channel begins and which tables it has; return both."""
     captured = run.repository.captured(run.channel.name)
     is_new_trail = captured is not None and (trail == "new" or _has_begun_one(run))
     again = is_log_lost(run) if is_new_trail else is_lost(run)
@@ -120,14 +119,14 @@ def _has_begun_one(run: RunContext) -> bool:
 
 
 def _require_possible(run: RunContext, tables: Sequence[Table]) -> None:
-    """Can every target have these tables as the channel file says?"""
+    """Raise unless every target can have these tables as the channel file says."""
     require_one_way(run.channel, tables)
     for target in run.channel.targets:
         require_preparable(run, target.name, tables)
 
 
 def _start_again(run: RunContext, start: Start) -> int:
-    """How many segments were captured once more."""
+    """Capture the segments from `start` on once more; return how many."""
     rows = [] if start == "now" else require_held(run, start)
     for row in rows:
         reread(run, row)
@@ -135,7 +134,7 @@ def _start_again(run: RunContext, start: Start) -> int:
 
 
 def _regenerated(run: RunContext) -> dict[str, list[str]]:
-    """Capture, and look at every table whatever was found before: what the log does not tell of each, by table."""
+    """Capture, and inspect every table; return what the log does not show of each, by table."""
     before = run.repository.histories(run.channel.name)
     run.repository.set_explained_catalog(run.channel.name, run.token, "")
     capture(run)
@@ -162,7 +161,7 @@ def deactivate(run: RunContext) -> Activated:
 
 
 def _wanted(run: RunContext) -> list[Table]:
-    """The tables of the channel with their shapes; of a partitioned table its partitions and theirs, too."""
+    """Return the tables of the channel with their shapes; of a partitioned table its partitions and theirs, too."""
     catalog, published = run.source.catalog, run.source.membership.published()
     named = {i for i, r in run.repository.latest_revisions(run.channel.name).items() if r.table}
     named |= {
@@ -181,7 +180,7 @@ def _wanted(run: RunContext) -> list[Table]:
 
 
 def _new_revisions(run: RunContext, tables: Sequence[Table], position: Position, *, is_broken: bool) -> list[Revision]:
-    """Of tables that are new; when a part of the log is missing, also of those that changed in it."""
+    """Return revisions of new tables; when a part of the log is missing, also of those that changed in it."""
     latest = run.repository.latest_revisions(run.channel.name)
     found = []
     for table in tables:

@@ -1,4 +1,4 @@
-"""Asset events: what has reached the targets since the last event, for whoever waits for rows or a schema."""
+"""An asset event says what has reached the targets since the last event, for whoever waits for rows or a schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ History = Mapping[int, Sequence[Revision]]
 
 @dataclass(frozen=True)
 class AssetEvents:
-    """status: where the channel stands. data, schema: what is to be told of each; None: nothing new. All JSON."""
+    """Asset events are JSON. status: of the channel. data, schema: what is new in each; None: nothing is."""
 
     status: dict[str, Any]
     data: dict[str, Any] | None
@@ -37,11 +37,12 @@ class AssetEvents:
 
 
 def news(channel: Channel, data: Told | None = None, schema: Told | None = None, run_id: str = "") -> AssetEvents:
-    """data, schema: what was told last; None: nothing yet, then all that the targets have is new.
+    """Return what is new at the targets since the last asset events.
 
-    What is told depends on the targets alone, not on runs: what a run brought before it failed is told later.
+    data, schema: the last event of each; None: there was none, then all that the targets have is new.
+    The answer depends on the targets alone, not on runs: what a run brought before it failed is news later.
     Raises what `status` raises, and Unreachable when the source or a target does not answer; one that an earlier stage
-    of the run has failed for is told of when it answers again.
+    of the run has failed for is in the news when it answers again.
     """
     with RunContext(channel, InProcess(), run_id) as run:
         run.source.clock()
@@ -69,13 +70,13 @@ def _data(run: RunContext, status: Mapping[str, Any], told: Told) -> dict[str, A
 
 
 def _loaded(run: RunContext, target: str) -> str | None:
-    """When the newest refresh of a table was done there."""
+    """Return when the newest refresh of a table was done at the target."""
     finished = [row.finished for row in run.repository.refreshes(run.channel.name, target) if row.finished]
     return max(finished).isoformat() if finished else None
 
 
 def _has_more(run: RunContext, now: Row, before: Row) -> bool:
-    """A table was loaded, or the target has passed rows or statements of the log; an idle one is just moved up."""
+    """Was a table loaded, or has the target passed rows or statements of the log? An idle one is just moved up."""
     if now["loaded"] != before.get("loaded"):
         return True
     low, high = Position.parse(before.get("position", "0/0")), Position.parse(now["position"])
@@ -100,7 +101,7 @@ def _schema(run: RunContext, told: Told) -> dict[str, Any] | None:
 
 
 def _tables(found: TargetState, history: History, before: Mapping[int, Row]) -> Iterator[Row]:
-    """The tables of a target by name; one that waits for a refresh is what it was before."""
+    """Yield the tables of a target by name; one that waits for a refresh is as it was before."""
     for table_id, table_state in sorted(found.table_states.items(), key=lambda item: item[1].name):
         if table_state.state not in WAITING:
             yield _table(table_state, found.lsn, history.get(table_id, ()))
@@ -109,7 +110,7 @@ def _tables(found: TargetState, history: History, before: Mapping[int, Row]) -> 
 
 
 def _table(table_state: TableState, position: Position, history: Sequence[Revision]) -> Row:
-    """shape: changes with the shape of the target's table."""
+    """Return one table of a target as JSON. shape: a hash that changes with the shape of the target's table."""
     since = max(position, table_state.snapshot.high) if table_state.snapshot else position
     revision = valid_at(history, LogKey(since, START_OF_TRANSACTION))
     shape = json.dumps(table_state.shape.to_json(), sort_keys=True)
@@ -124,7 +125,7 @@ def _table(table_state: TableState, position: Position, history: Sequence[Revisi
 
 
 def _changed(before: Mapping[int, Row], rows: Sequence[Row], history: History, types: TypeSystem) -> Iterator[Row]:
-    """Tables that came, have another name, shape or state, or went."""
+    """Yield the tables that came, have another name, shape or state, or went."""
     now = {row["table_id"]: row for row in rows}
     for table_id in [*now, *(gone for gone in before if gone not in now)]:
         old, new = before.get(table_id), now.get(table_id)
@@ -142,12 +143,12 @@ def _changed(before: Mapping[int, Row], rows: Sequence[Row], history: History, t
 
 
 def _changes(first: Revision | None, last: Revision | None, types: TypeSystem) -> list[str]:
-    """They quote defaults: a password in a URL is not shown."""
+    """Return the changes as text. They quote defaults: a password in a URL is not shown."""
     return [redact(str(one)) for one in diff(first.table if first else None, last.table if last else None, types)]
 
 
 def _revision(row: Row | None, history: Sequence[Revision]) -> Revision | None:
-    """The one that a row means; None when the channel was activated anew since."""
+    """Return the revision that a row means; None when the channel was activated again since."""
     if row is None:
         return None
     same = (r for r in history if r.number == row["revision"] and str(Position(r.key.lsn)) == row["from"])

@@ -1,4 +1,4 @@
-"""Compare source and targets: every table of the channel, its columns and its rows."""
+"""Compare looks at source and targets: every table of the channel, its columns and its rows."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 AT_ONCE = 100
-"""Small tables whose rows are read under one snapshot."""
+"""This many small tables are read under one snapshot."""
 
 
 def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
-    """As they are now: what is written meanwhile, or not replicated yet, counts as a difference."""
+    """Compare source and targets as they are now: what is written meanwhile, or not replicated yet, is a difference."""
     started = time.monotonic()
     tasks: list[CompareTask] = []
     reports: list[TableReport] = []
@@ -66,7 +66,10 @@ def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
 
 
 def _compared(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport]:
-    """The tasks' reports, in their order. A large table is compared alone, small ones of one target together."""
+    """Return the tasks' reports, in their order.
+
+    A large table is compared alone, small ones of one target together.
+    """
     sizes = _sizes(run, tasks)
     by_target: dict[str, list[int]] = {}
     for place, task in enumerate(tasks):
@@ -96,12 +99,12 @@ def _task(run: RunContext, target: str, table: Table, state: TableState) -> Comp
 
 
 def _sizes(run: RunContext, tasks: Sequence[CompareTask]) -> Mapping[int, int]:
-    """Bytes of the tables at the source, by id; nothing where one is locked, which its comparison will say."""
+    """Return the bytes of the tables at the source, by id; a locked one is missing, which its comparison reports."""
     return Counter(run.source.catalog.sizes([task.source.id for task in tasks]))
 
 
 def _tables(run: RunContext, patterns: Sequence[str]) -> list[Table]:
-    """The source's tables that the channel has, or would have after the next cycle; those left out of it aside."""
+    """Return the source's tables that the channel has, or would have after the next cycle, but for those left out."""
     known = run.repository.latest_revisions(run.channel.name)
     catalog, membership = run.source.catalog, run.source.membership
     aside = {one.table_id for one in membership.left_out() if not one.is_reloaded} | membership.bystanders()

@@ -1,4 +1,4 @@
-"""Controls: where targets wait for a person, and why; removed is what that person has seen, nothing else."""
+"""A control says where a target waits for a person, and why; only what that person has seen is removed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATEMENT_LENGTH = 500
 
 @dataclass(frozen=True)
 class HeldChange:
-    """What happens to a table behind a control, and by which statement of the source, where that is known."""
+    """A held change is what happens to a table after a control, and by which statement of the source, if known."""
 
     table: str
     revision: int
@@ -39,7 +39,7 @@ class HeldChange:
 
 @dataclass(frozen=True)
 class HeldControl:
-    """A control that holds, and what happens to which tables behind it."""
+    """A held control stops a target now; with it comes what happens to which tables after it."""
 
     control: ControlRow
     changes: tuple[HeldChange, ...]
@@ -53,7 +53,7 @@ class HeldControl:
         return [line for change in self.changes for line in change.lines()]
 
     def text(self) -> str:
-        """Return the control as a person reads it."""
+        """Return the control as text for people."""
         row = self.control
         since = row.created.isoformat(sep=" ", timespec="minutes")
         head = f"control {row.id}: target {row.target} waits at {Position(row.key.lsn)} since {since}"
@@ -62,7 +62,7 @@ class HeldControl:
 
 
 def held_controls(channel: Channel, control: int | None = None) -> list[HeldControl]:
-    """The controls that hold, or the one that is asked for, in the order of the log.
+    """Return the controls that stop a target, or the one that is asked for, in the order of the log.
 
     Raises ConfigError CTL-102 when there is no such control, CTL-103 when nothing waits, or not there any more.
     """
@@ -82,9 +82,9 @@ def held_controls(channel: Channel, control: int | None = None) -> list[HeldCont
 
 
 def remove_seen(channel: Channel, seen: Sequence[Mapping[str, Any]]) -> list[ControlRow]:
-    """Remove the controls that a person has seen (as `HeldControl.to_json` gives them); one already gone is fine.
+    """Remove the controls that a person has seen (as `HeldControl.to_json` returns them); one already gone is fine.
 
-    Raises ConfigError CTL-104, with nothing removed, when one is not the same any more.
+    Raises ConfigError CTL-104, with nothing removed, when one has changed since.
     """
     with Repository.open(channel.repository) as repository:
         now = {row.id: row.to_json() for row in repository.controls(channel.name, removed=True)}
@@ -104,7 +104,7 @@ def _those(rows: Sequence[ControlRow]) -> str:
 
 
 def _changes(histories: Mapping[int, Sequence[Revision]], row: ControlRow, types: TypeSystem) -> Iterator[HeldChange]:
-    """Of the transaction in front of which the target waits."""
+    """Yield the changes in the transaction before which the target waits."""
     for known in histories.values():
         for before, after in pairwise([None, *known]):
             if after is not None and after.key.lsn == row.key.lsn:

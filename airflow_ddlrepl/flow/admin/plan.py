@@ -1,4 +1,4 @@
-"""Plan: what the next cycle would do to the targets' shapes. Changes nothing anywhere."""
+"""A plan says what the next cycle would do to the targets' shapes; to plan changes nothing anywhere."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from airflow_ddlrepl.trail.store import Trail
 
 @dataclass(frozen=True)
 class Planned:
-    """Per target the plans in log order, the one that waits for a person last; rows that refreshes would move.
+    """A plan of the next cycle has the plans of each target in log order, the one that waits for a person last.
 
+    rows: about how many each refresh would move.
     missing: by name, why nothing is planned for a target that does not answer or is not prepared for the channel.
     """
 
@@ -46,7 +47,7 @@ class Planned:
         return {"from": str(self.low), "to": str(self.high), "targets": found, "missing": dict(self.missing)}
 
     def text(self) -> str:
-        """Return the plans as a person reads them."""
+        """Return the plans as text for people."""
         lines = [f"from {self.low} to {self.high}"]
         for name, given in self.targets.items():
             lines += [f"target {name}", as_text(given).rstrip()]
@@ -57,7 +58,10 @@ class Planned:
 
 
 def plan(run: RunContext) -> Planned:
-    """Plans for everything committed so far, captured or not. Reads the log beside the trail, confirms nothing."""
+    """Return the plans for everything committed so far, captured or not.
+
+    Reads the log beside the trail, confirms nothing.
+    """
     low = run.captured()
     follow(run)
     require_source(run, low)
@@ -86,6 +90,6 @@ def plan(run: RunContext) -> Planned:
 
 
 def _rows(run: RunContext, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:
-    """What the source's statistics say of the tables to be refreshed."""
+    """Return the number of rows, by the source's statistics, of each table that is to be refreshed."""
     names = {p.name for given in targets.values() for p in given if p.needs_refresh}
     return {str(name): count for name, count in run.source.catalog.estimated_rows(names).items()}

@@ -1,4 +1,4 @@
-"""Status: where the channel and its targets stand."""
+"""The status says how far the channel and its targets have come, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ _AWAY: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Status:
-    """captured: where the trail ends. source: where the source's log ends, not before it; None: it does not answer.
+    """A status says how far a channel, its source and its targets are.
 
+    captured: where the trail ends. source: where the source's log ends, not before it; None: it does not answer.
     lag_bytes: of log between them; None when that is not known.
 
-    left_out: tables of the channel whose rows are not in the stream. targets, runs: as `to_json` gives them.
+    left_out: tables of the channel whose rows are not in the stream. targets, runs: as `to_json` returns them.
     A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
-    0 when it has all of them, None when the trail can't tell.
+    0 when it has all of them, None when the trail can't answer that.
     unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
     is known. source_unreachable: why the source does not answer.
     """
@@ -80,7 +81,7 @@ class Status:
         }
 
     def text(self) -> str:
-        """Return the status as a person reads it."""
+        """Return the status as text for people."""
         trail, kept = self.trail, self.trail["retained"]
         lines = [
             f"channel {self.channel}",
@@ -175,7 +176,7 @@ def status(context: RunContext) -> Status:
 
 @dataclass(frozen=True)
 class _Source:
-    """What the source answers; unreachable: why it does not. clock: then this machine's."""
+    """What the source answers. unreachable: why it does not answer; clock is this machine's then."""
 
     log_end: Position | None
     clock: datetime
@@ -201,7 +202,7 @@ def _target(
     lag: Callable[[Position], float | None],
     aside: Sequence[LeftOut],
 ) -> dict[str, Any]:
-    """Where a target stands, or why that is not known. aside: tables that are not in the stream."""
+    """Return a target's status, or why it is not known. aside: tables that are not in the stream."""
     name = context.channel.name
     try:
         if missing := what_is_missing(context, target.name):
@@ -226,7 +227,10 @@ def _target(
 def _tables(
     found: TargetState, latest: dict[int, Revision], declined: Sequence[RefreshRow], missing: Sequence[LeftOut]
 ) -> list[dict[str, Any]]:
-    """missing: tables that are not in the stream; whatever stands at the target, they are not live."""
+    """Return the status of each table at a target.
+
+    missing: tables that are not in the stream; whatever the target has of them, they are not live.
+    """
     aside = {one.table_id: _left_out(one) for one in missing}
     return [
         {
@@ -246,7 +250,7 @@ def _tables(
 def _not_there(
     channel: Channel, target: Target, found: TargetState, missing: Sequence[LeftOut]
 ) -> list[dict[str, Any]]:
-    """Tables that are not in the stream, and that the target would take and does not have."""
+    """Return the status of tables that are not in the stream, and that the target would take and does not have."""
     return [
         {
             "table": str(channel.target_name(target.name, one.name)),
@@ -270,7 +274,7 @@ def _left_out(one: LeftOut) -> dict[str, Any]:
 
 
 def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any, **more: Any) -> T | None:
-    """The answer, or what the trail lacks for it is noted."""
+    """Return the answer; where the trail lacks a file for it, note that in `damaged` and return None."""
     try:
         return ask(*about, **more)
     except TrailError as error:
@@ -279,13 +283,13 @@ def _unless_damaged(damaged: dict[str, None], ask: Callable[..., T], *about: Any
 
 
 def _lag(context: RunContext, segments: list[SegmentRow], since: Position, now: datetime) -> float:
-    """Seconds."""
+    """Return how many seconds a target at `since` is behind."""
     oldest = _oldest(context, segments, since)
     return 0.0 if oldest is None else max(0.0, round((now - oldest).total_seconds(), 1))
 
 
 def _oldest(context: RunContext, segments: list[SegmentRow], since: Position) -> datetime | None:
-    """When the first captured transaction from this position on committed."""
+    """Return when the first captured transaction from this position on committed."""
     for row in segments:
         if row.high > since:
             transactions = context.transactions(row)
@@ -296,7 +300,7 @@ def _oldest(context: RunContext, segments: list[SegmentRow], since: Position) ->
 
 
 def _needed_from(context: RunContext, targets: Iterable[dict[str, Any]], back: Load | None) -> Position:
-    """From where on a target or a rewind needs the trail."""
+    """Return the position from which on a target or a rewind needs the trail."""
     positions = [
         Position.parse(one["position"]) if one["position"] else Position(0) for one in targets if not one["missing"]
     ]
@@ -306,7 +310,7 @@ def _needed_from(context: RunContext, targets: Iterable[dict[str, Any]], back: L
 
 
 def _trail(segments: list[SegmentRow], since: Position) -> dict[str, Any]:
-    """What the trail holds that is needed, and what is retained besides. since: from where on it is needed."""
+    """Return what the trail holds that is needed, and what is retained besides. since: from where on it is needed."""
     retained = [row for row in segments if row.high <= since]
     return {
         **_extent([row for row in segments if row.high > since]),
@@ -325,7 +329,7 @@ def _extent(segments: list[SegmentRow]) -> dict[str, Any]:
 
 
 def _horizon(oldest: Load | None) -> dict[str, str | None]:
-    """How far back a rewind of all tables can go."""
+    """Return how far back a rewind of all tables can go."""
     return {
         "horizon": str(oldest.snapshot.high) if oldest else None,
         "horizon_since": oldest.created.isoformat(timespec="seconds") if oldest else None,
@@ -333,13 +337,13 @@ def _horizon(oldest: Load | None) -> dict[str, str | None]:
 
 
 def _held_from(context: RunContext) -> str | None:
-    """From where on the source keeps log that is captured."""
+    """Return the position from which on the source holds log that is captured."""
     since = context.source.retained_log.held_from() if context.channel.hold_log else None
     return str(since) if since is not None else None
 
 
 def _last_runs(runs: list[RunRow]) -> list[dict[str, Any]]:
-    """The newest of each stage."""
+    """Return the newest run of each stage."""
     newest = {row.stage: row for row in reversed(runs)}
     return [
         {

@@ -1,1 +1,1 @@
-"""Apply: the trail becomes transactions at a target."""
+"""These modules turn the trail into transactions at a target."""

@@ -1,4 +1,4 @@
-"""Adapt and integrate: bring every target through its schema changes, then up to the captured position."""
+"""Adapt and integrate bring every target through its schema changes, then up to the captured position."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from airflow_ddlrepl.model.table_state import TableStatus
 
 FOREIGN_KEY_BROKEN = "INT-104"
 MOST_STATEMENTS, STATEMENT_LENGTH = 200, 4000
-"""Of what a result says was executed; the log has all of it."""
+"""A result lists this many of the executed statements, and this many characters of each; the log has all of it."""
 
 
 @stage("adapt")
 def adapt(run: RunContext, until: Position | None = None) -> Adapted:
-    """At every target: the rows before each schema change, then the change, in log order. until: not beyond it.
+    """Bring every target just past its last schema change: rows and changes in log order. until: not beyond it.
 
     Every target goes as far as it can. Raises ControlStop or CannotAdapt where a person has to decide; everything
     before that is applied.
@@ -86,9 +86,9 @@ def bring(
     until: Position | None,
     only: Container[int] | None = None,
 ) -> Program:
-    """Apply what is wanted, with a commit after each change that must be committed before it can be used.
+    """Apply the wanted program at a target, with a commit after each change that must be committed before its use.
 
-    only: ids of the tables that it is about; None: all of the channel.
+    wanted: makes the program from the pending log. only: ids of the tables that it is about; None: all of the channel.
     """
     claim(run, target)
     record(run, target)
@@ -107,7 +107,7 @@ def _advance(
     until: Position | None,
     only: Container[int] | None,
 ) -> tuple[Program, bool, Applied]:
-    """One transaction at the target; is it all that is wanted?
+    """Run one transaction at the target; return its program, whether it is all that is wanted, and what was applied.
 
     What the target refuses there is planned once more; a table whose rows it can't read waits for a refresh. Where its
     foreign keys are looked at, rows of one table that go before its change may need those of another; and a change may
@@ -148,7 +148,7 @@ def _advance(
 
 
 def _nearest_change(program: Program) -> Position | None:
-    """Before the first change of a shape, or right after it; None: there is nothing between."""
+    """Return the position before the first change of a shape, or right after it; None: there is nothing between."""
     edges = (edge for step in program.steps for edge in (Position(step.key.lsn), step.event.end))
     return min((edge for edge in edges if program.low < edge < program.high), default=None)
 
@@ -159,7 +159,7 @@ def to_the_end(ahead: PendingLog) -> Program:
 
 
 def _to_last_change(ahead: PendingLog) -> Program:
-    """Up to just after the last schema change; where a person has to decide, right up to there."""
+    """Return the program up to just after the last schema change; where a person has to decide, right up to there."""
     whole = ahead.program(ahead.high)
     if whole.stop is not None:
         return whole
@@ -167,7 +167,7 @@ def _to_last_change(ahead: PendingLog) -> Program:
 
 
 def has_changes(run: RunContext) -> bool:
-    """Does any target have a schema change before it, or one to record, or is one new? Reads control records only."""
+    """Does any target have a schema change to apply or to record, or is one new? Reads control records only."""
     run.captured()
     if has_new_target(run) or any(has_unrecorded(run, target.name) for target in ready_targets(run)):
         return True
@@ -176,7 +176,7 @@ def has_changes(run: RunContext) -> bool:
 
 @stage("integrate")
 def integrate(run: RunContext, until: Position | None = None) -> Integrated:
-    """Merge what is left up to the captured position into every target that takes it. until: not beyond it."""
+    """Merge the rows up to the captured position into every target that takes them. until: not beyond it."""
     started = time.monotonic()
     total = Applied()
     positions: dict[str, Position] = {}
@@ -197,7 +197,7 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
 
 
 def has_rows(run: RunContext) -> bool:
-    """Is a target behind with anything in between, or new? An idle one is just moved up."""
+    """Does a target lack rows or events that are captured, or is one new? An idle one is just moved up."""
     run.captured()
     if has_new_target(run):
         return True

@@ -1,4 +1,4 @@
-"""Texts: what the plan of a table in `replay_ddl` must know of the statement, its tables and the target."""
+"""To replay a statement's text, the plan of a table must know the statement, its tables and the target."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from airflow_ddlrepl.ports.types import TypeSystem
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """One target of a channel. table_states: the channel's tables there, as they stand before the statement."""
+    """`Texts` makes the statements of one target whose text is to run.
+
+    table_states: the channel's tables there, as they are before the statement.
+    """
 
     channel: Channel
     target: str
@@ -51,12 +54,12 @@ class Texts:
         )
 
     def _names(self, event: Event) -> Mapping[int, TableName]:
-        """What the tables of a statement were called before it; a new one as it is called."""
+        """Return the names that the tables of a statement had before it; of a new one, the name that it has."""
         known = {table.id: shape_before(self.shape_at, table.id, event) or table for table in event.tables}
         return {**dict(event.dropped), **{i: table.name for i, table in known.items()}}
 
     def _is_replayed(self, table_id: int, event: Event) -> bool:
-        """A table of another channel is not."""
+        """Does the target replay statements on this table? It does not for a table of another channel."""
         before = shape_before(self.shape_at, table_id, event)
         known = self.shape_at(table_id, event.key) or before
         if known is None:
@@ -71,7 +74,10 @@ class Texts:
 
 
 def arithmetic(known: Evidence, before: Table | None, types: TypeSystem) -> Evidence:
-    """Values that a USING clause computes from numbers come out at the target as they did at the source."""
+    """Return the evidence with columns as plainly assigned where a USING clause computes them from exact numbers.
+
+    Such values come out at the target as they did at the source.
+    """
     path = {token.text for token in tokens(str(known.settings.get("search_path") or ""))}
     if before is None or known.statement is None or "pg_catalog" in path:  # operators of the user's may come first
         return known
@@ -81,7 +87,7 @@ def arithmetic(known: Evidence, before: Table | None, types: TypeSystem) -> Evid
 
 
 def require_one_way(channel: Channel, tables: Iterable[Table]) -> None:
-    """Raises Unsupported ADP-152 where a partition is replayed and its partitioned table is not, or the other way."""
+    """Raise Unsupported ADP-152 where a partition is replayed and its partitioned table is not, or the other way."""
     by_id = {table.id: table for table in tables}
     for table in by_id.values() if channel.replay_ddl else ():
         parent = by_id.get(table.partition.of) if table.partition else None

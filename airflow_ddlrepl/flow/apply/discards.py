@@ -1,4 +1,4 @@
-"""Discarding: what of a stretch of the log a target does not take, counted and with its reason."""
+"""A target does not take every change of the log; those that it discards are counted, with the reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ NOT_THERE = "the target has no such table"
 
 @dataclass
 class Found:
-    """counts: changes by table and reason. records: that the tables may differ at the target from there on."""
+    """This is what a target discarded. counts: changes by table and reason.
+
+    records: say in the repository that the tables may differ at the target from there on.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     records: list[RecordAt] = field(default_factory=list)
@@ -46,7 +49,10 @@ def discarded(
     files: Mapping[int, Sequence[RowFile]],
     known: Callable[[Discarded], frozenset[int]],
 ) -> Found:
-    """files: of the stretch, by table. known: commits whose rows a table's last refresh brought anyway."""
+    """Return the changes that a program discards, counted.
+     files: of the program's stretch of the log, by table. known: commits whose rows a table's last refresh brought
+    anyway.
+    """
     found = Found()
     for one in program.discarded:
         rows = one.kind is ChangeKind.DML
@@ -66,7 +72,7 @@ def discarded(
 def _nowhere(
     run: RunContext, ahead: PendingLog, program: Program, files: Mapping[int, Sequence[RowFile]]
 ) -> Iterator[Discarded]:
-    """Tables with rows that the target does not have: it takes nothing of them, or their creation was left out."""
+    """Yield the tables with rows that the target does not have: it takes nothing of them, or did not create them."""
     client = client_at(run.channel, ahead.target)
     low, high = LogKey(ahead.low, START_OF_TRANSACTION), LogKey(program.high, START_OF_TRANSACTION)
     table_state = {*ahead.table_states, *program.table_states, *(step.table_id for step in program.steps if step.after)}

@@ -1,4 +1,4 @@
-"""The captured log that a target has not applied yet, with what stands at the target."""
+"""The pending log of a target is captured and not applied there yet; it comes with the target's present tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NONE: Refusals = MappingProxyType({})
 
 @dataclass
 class PendingLog:
-    """The captured log from a target's position on, and what stands there now."""
+    """A pending log is the captured log from a target's position on, with the tables that the target has now."""
 
     target: str
     low: Position
@@ -44,7 +44,7 @@ class PendingLog:
 
 @dataclass(frozen=True)
 class UncapturedLog:
-    """What a look beyond the captured position found: events, the revisions they make, up to where."""
+    """An uncaptured log is what a look beyond the captured position found: events, the revisions they make, its end."""
 
     events: Sequence[Event] = ()
     revisions: Sequence[Revision] = ()
@@ -52,7 +52,7 @@ class UncapturedLog:
 
 
 class TargetAt(NamedTuple):
-    """Where a target is: what stands there, up to where the log is applied, and its tables; some may be further."""
+    """This is where a target is: its server, up to where the log is applied, and its tables; some may be further."""
 
     facts: ServerFacts
     low: Position
@@ -68,9 +68,10 @@ def pending_log(
     only: Container[int] | None = None,
     refused: Refusals = NONE,
 ) -> PendingLog:
-    """What one target has before it, up to `until` at most. Reads control records and their manifests, no rows.
+    """Return the captured log that a target has not applied, up to `until` at most.
 
-    only: ids of the tables that it is about; None: all of the channel. refused: what the target has refused so far.
+    Reads control records and their manifests, no rows. only: ids of the tables that it is about; None: all of the
+    channel. refused: what the target has refused so far.
     """
     place = context.target(target)
     now = place.state()
@@ -87,7 +88,7 @@ def pending_log_at(
     only: Container[int] | None = None,
     refused: Refusals = NONE,
 ) -> PendingLog:
-    """Return the captured log that a target has not applied which is, or will be, at a position with these tables."""
+    """Return the captured log that a target lacks which is, or will be, at a position with these tables."""
     low, table_states = at.low, at.table_states
     captured = Position(max(context.captured(), ahead.high))
     rows = context.repository.segments_with_events(context.channel.name, low, until)

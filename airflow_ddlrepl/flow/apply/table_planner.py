@@ -1,4 +1,4 @@
-"""Planning: one table's schema change at one target, with everything the planner must know of that target."""
+"""The table planner plans one table's schema change at one target, with all that it must know of that target."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.transform.columns import with_revealed_columns
 
 Refusals = Mapping[tuple[int, LogKey], Refusal]
-"""What the target has refused in this run: by the table's id, and where in the log the change is."""
+"""The changes that a target has refused in this run, by the table's id and the change's place in the log."""
 
 
 def planner(
@@ -50,7 +50,10 @@ def planner(
     table_states: Mapping[int, TableState],
     refused: Refusals,
 ) -> Planner:
-    """Plans one table's change at this target. present: what is there. table_states: the channel's tables there."""
+    """Return the function that plans one table's change at this target.
+
+    present: what the server there has. table_states: the channel's tables there.
+    """
     return _Planner(run, target, present, shape_at, table_states, refused)
 
 
@@ -123,12 +126,12 @@ class _Planner:
         return self.run.target(self.target).renderer()
 
     def _runs_text(self, policy: Policy, before: TableState | None, event: Event) -> bool:
-        """Not on a table that waits for its first rows: it gets the shape that it has then."""
+        """Does the statement's text run? Not on a table that waits for its first rows: a load gives it its shape."""
         waits = before is not None and before.state is TableStatus.NEW
         return policy.replays and policy.adapts and event.kind is EventKind.DDL and not waits
 
     def _seen(self, table: Table, policy: Policy) -> Table:
-        """What can't be matters only where the target's table follows."""
+        """Return the source's table as the target is to have it; what can't be is an error only where that follows."""
         try:
             return seen_at(self.run.channel, self.target, table)
         except Unsupported:
@@ -146,7 +149,7 @@ class _Planner:
         event: Event,
         table_states: Mapping[int, TableState],
     ) -> None:
-        """Raises Unsupported where properties do not go together."""
+        """Raise Unsupported where properties do not go together."""
         channel, key = self.run.channel, event.key
         family = [(new, self.shape_at(new.partition.of, key) if new.partition else None)]
         for table_state in table_states.values() if new.is_partitioned else ():
@@ -163,7 +166,7 @@ class _Planner:
                 raise same_name(name, self._source_name(other.table_id, event), new.name)
 
     def _refuse_foreign(self, new: Table, table_states: Mapping[int, TableState]) -> None:
-        """Raises Unsupported where rows of somebody else's stand under a new table's name."""
+        """Raise Unsupported where a table with rows that the channel did not write has a new table's name."""
         target = self.run.channel.target(self.target)
         name = self.run.channel.target_name(self.target, new.name)
         if all(ours.name != name for ours in (*self.now.values(), *table_states.values())):
@@ -180,14 +183,14 @@ class _Planner:
 
     @cached_property
     def _approved(self) -> frozenset[int]:
-        """Positions whose breakpoint a person has removed; for a replay, at any target."""
+        """Return the positions whose breakpoint a person has removed; for a replay, at any target."""
         channel = self.run.channel
         at = None if channel.is_replay(self.target) else self.target
         rows = self.run.repository.controls(channel.name, at, removed=True)
         return frozenset(row.key.lsn for row in rows if row.removed)
 
     def _refusal(self, table_id: int, event: Event) -> Refusal | None:
-        """Of this run, or an earlier one's that left a breakpoint."""
+        """Return what the target refused of the change in this run, or in an earlier one that left a breakpoint."""
         return self.refused.get((table_id, event.key)) or self._stopped.get(event.key.lsn)
 
     @cached_property
@@ -230,7 +233,7 @@ class _Planner:
         return self._seen(known, policy) if known else None
 
     def _is_renamed(self, other: TableState, new: Table, key: LogKey) -> bool:
-        """Two tables of one name at the source at a time: the other's new name is told later.
+        """Do two tables have one name at the source? The log shows the other's new name later.
 
         A transaction whose snapshot is older than a table does not record what it does to that.
         """
@@ -240,7 +243,7 @@ class _Planner:
     def _occupant(
         self, table_id: int, name: TableName, before: TableState | None, table_states: Mapping[int, TableState]
     ) -> TableState | None:
-        """What stands under the name that the table is to have, when it is another table."""
+        """Return the target's table under the name that the table is to have, when it is another table."""
         if before is not None and before.name == name:
             return None
         for table_state in table_states.values():
@@ -254,7 +257,7 @@ class _Planner:
 def _settings(
     before: TableState | None, source_before: Table | None, new: Table | None, kind: EventKind, now: str
 ) -> SettingsChange:
-    """What the file says of the table, and said when it got its present shape. Partitioned tables have no rows."""
+    """Return the file's settings for the table: now, and at its present shape. Partitioned tables have no rows."""
     if before is None or new is None or new.is_partitioned or before.state is TableStatus.NEW:
         return SettingsChange(kind, before.properties if before else None, now)
     condition = condition_reads(now, source_before) if source_before else None
@@ -270,7 +273,7 @@ def _settings(
 
 
 def _under(shape: Table, table_states: Mapping[int, TableState]) -> Table:
-    """A partition's shape with its parent as it is called now: that it was renamed is no change of the partition."""
+    """Return a partition's shape with its parent's present name: that it was renamed is no change of the partition."""
     parent = table_states.get(shape.partition.of) if shape.partition else None
     if shape.partition is None or parent is None:
         return shape
@@ -278,7 +281,7 @@ def _under(shape: Table, table_states: Mapping[int, TableState]) -> Table:
 
 
 def _types_elsewhere(table_id: int, table_states: Mapping[int, TableState]) -> tuple[TypeDefinition, ...]:
-    """The user-defined types that the other tables stand with."""
+    """Return the user-defined types of the other tables, as they are at the target."""
     others = (
         s
         for s in table_states.values()
@@ -288,5 +291,5 @@ def _types_elsewhere(table_id: int, table_states: Mapping[int, TableState]) -> t
 
 
 def _inspected(event: Event, table_id: int) -> Evidence:
-    """Nothing is known of the statements; but whether the server has written the rows anew, or the log lacks some."""
+    """Return the evidence of an inspection: nothing but whether rows were rewritten, or the log lacks some."""
     return replace(NOTHING_KNOWN, rewritten=table_id in event.rewritten, filled=table_id in event.filled)

@@ -1,6 +1,6 @@
-"""Apply: bring one target through a stretch of the log, rows and schema changes in their order.
+"""Apply brings one target through a stretch of the log, rows and schema changes in their order.
 
-What has to be done is decided first (adapt.timeline); rows are netted and staged by parallel tasks
+What has to be done is decided first (adapt.program); rows are netted and staged by parallel tasks
 outside of any transaction; then one target transaction merges, alters and moves the position.
 """
 
@@ -64,7 +64,7 @@ def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
 
 
 def raise_stop(context: RunContext, target: str, program: Program) -> None:
-    """Where the program ended before a change that a person has to decide on: say so, durably.
+    """Raise an error when the program ended before a change that a person has to decide on, and record a breakpoint.
 
     Raises ControlStop CTL-101 for a breakpoint, CannotAdapt for a change that was refused.
     """
@@ -140,7 +140,7 @@ def _tasks(
 
 
 def _skipped(context: RunContext, ahead: PendingLog, piece: Slice | Discarded) -> frozenset[int]:
-    """Commit positions of transactions that the table's last refresh already contains."""
+    """Return the commit positions of transactions that the table's last refresh already contains."""
     table_state = ahead.table_states.get(piece.table_id)
     if table_state is None or table_state.snapshot is None or piece.low.lsn >= table_state.snapshot.high:
         return frozenset()
@@ -164,7 +164,7 @@ def _files_by_table(context: RunContext, ahead: PendingLog, program: Program) ->
 
 
 def _records(context: RunContext, program: Program) -> list[RecordAt]:
-    """The ledger's rows, and the refreshes that the program asks for or makes needless."""
+    """Return the ledger's rows, and the refreshes that the program asks for or makes needless."""
     history = context.repository.histories(context.channel.name) if program.steps else {}
     found: list[RecordAt] = []
     for step in program.steps:
@@ -192,7 +192,7 @@ def _records(context: RunContext, program: Program) -> list[RecordAt]:
 
 
 def _declined(program: Program) -> Iterator[RecordAt]:
-    """Changes after which the target's rows may differ, because a policy says WARNING, or a TRUNCATE is left out."""
+    """Yield records of changes after which rows may differ: a policy says WARNING, or a TRUNCATE is left out."""
     for step in program.steps:
         if step.event.kind is EventKind.NO_TRUNCATE:
             yield RecordAt(step.key, RefreshDeclined(step.table_id, TRUNCATED, Position(step.key.lsn)))
@@ -203,7 +203,7 @@ def _declined(program: Program) -> Iterator[RecordAt]:
 
 
 def reason(program: Program, table_id: int) -> str:
-    """Why a table has to be loaded anew."""
+    """Return why a table has to be loaded again."""
     step = _asking(program, table_id)
     if step is not None and step.plan is not None:
         return next(s.why for s in step.plan.steps if s.kind is StepKind.REFRESH)
@@ -212,13 +212,13 @@ def reason(program: Program, table_id: int) -> str:
 
 
 def _how(program: Program, table_id: int) -> str:
-    """A table that comes now, or came into the log late, may hold rows that the target never had."""
+    """Return how to load a table: one that came into the log late may hold rows that the target never had."""
     step = _asking(program, table_id)
     return FIRST_LOAD if step is not None and (step.before is None or table_id in step.event.filled) else ""
 
 
 def _asking(program: Program, table_id: int) -> ProgramStep | None:
-    """The first step that has the table wait for a refresh, and says why."""
+    """Return the first step that has the table wait for a refresh, and has the reason."""
 
     def says(step: ProgramStep) -> bool:
         return step.plan.needs_refresh if step.plan else "why" in (step.event.layout or ())
@@ -227,5 +227,5 @@ def _asking(program: Program, table_id: int) -> ProgramStep | None:
 
 
 def plans(program: Program) -> list[TablePlan]:
-    """Every table's plan in order."""
+    """Return every table's plan in the program, in log order."""
     return [step.plan for step in program.steps if step.plan is not None]

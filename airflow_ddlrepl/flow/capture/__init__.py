@@ -1,1 +1,1 @@
-"""Capture: the source's log becomes segments of the trail and revisions of tables."""
+"""Capture turns the source's log into segments of the trail and revisions of tables."""

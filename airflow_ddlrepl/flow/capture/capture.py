@@ -1,4 +1,4 @@
-"""Capture: read the source's log from where the trail ends, up to now, into the trail.
+"""Capture reads the source's log from where the trail ends, up to now, into the trail.
 
 Nothing is confirmed to the source before it is durable: first the files, then the manifest, then the
 repository, then the slot.
@@ -61,7 +61,7 @@ def capture(run: RunContext) -> Captured:
 
 
 def _advance(run: RunContext, low: Position) -> None:
-    """Only the channel's holder tells the source what it may forget."""
+    """Let the source discard log that is captured and no longer held; only the channel's holder may."""
     run.check_lock()
     try:
         hold(run)
@@ -71,9 +71,9 @@ def _advance(run: RunContext, low: Position) -> None:
 
 
 def has_new_log(run: RunContext) -> bool:
-    """Would a capture find anything? Cheap; starts nothing, and tells the source nothing: it holds no lock.
+    """Would a capture find anything? Cheap; starts nothing, and confirms nothing to the source: it holds no lock.
 
-    After a crash of the source the slot may stand where it stood before: then the answer may be a yes too many.
+    After a crash of the source the slot may be back at an earlier position: then the answer may be a yes too many.
     """
     low = run.captured()
     if run.trail.find(run.epoch, low):
@@ -93,7 +93,7 @@ def has_new_log(run: RunContext) -> bool:
 
 
 class _Tally:
-    """Adds up what the windows of one capture found."""
+    """A tally adds up what the windows of one capture found."""
 
     def __init__(self) -> None:
         self.rows = self.transactions = self.segments = self.revisions = self.drift = 0

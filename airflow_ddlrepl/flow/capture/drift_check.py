@@ -1,4 +1,4 @@
-"""Shapes that a window's events do not explain: they are found in the catalog, and taken from it."""
+"""A table's shape may change without an event of the window that explains it; it is then taken from the catalog."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def inspect_source(run: RunContext) -> Inspection:
 
 
 def _basis(run: RunContext, bystanders: Iterable[int]) -> str:
-    """What else decides whether a catalog is explained: the channel's file, and what is known of its tables."""
+    """Return a hash of the channel's file and of what is known of its tables: a catalog is explained for these only."""
     known = [(i, r.number) for i, r in run.repository.latest_revisions(run.channel.name).items()]
     basis = (run.channel.fingerprint(), run.epoch, sorted(bystanders), known)
     return hashlib.sha256(repr(basis).encode()).hexdigest()[:32]
@@ -51,7 +51,7 @@ def explain(run: RunContext, inspection: Inspection) -> None:
 
 
 def enrolled(run: RunContext, events: Sequence[Event], known: Mapping[int, Revision]) -> list[Revision]:
-    """The revisions that these events add to those that the repository knows."""
+    """Return the revisions that these events add to those that the repository has."""
     return enroll(events, known, run.joins, _past(run))
 
 
@@ -94,7 +94,7 @@ def find_drift(
 
 
 class _Xids:
-    """Which transaction commits at a position of a segment; read when first asked for."""
+    """The transactions that commit in a segment, by position; they are read at the first use."""
 
     def __init__(self, run: RunContext, segment: Segment) -> None:
         self.run, self.segment = run, segment

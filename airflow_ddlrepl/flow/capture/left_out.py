@@ -1,4 +1,4 @@
-"""Leaving: tables of the channel whose rows are not in the stream, and what is said of them."""
+"""A table of the channel is left out when its rows are not in the stream; every run warns of it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 
 def left_out(run: RunContext) -> list[LeftOut]:
-    """The channel's tables whose rows no cycle brings, and that a target would take."""
+    """Return the channel's tables whose rows no cycle brings, and that a target would take."""
     return [one for one in not_in_the_log(run) if not one.is_reloaded]
 
 
 def not_in_the_log(run: RunContext) -> list[LeftOut]:
-    """These, and those that cycles load whole."""
+    """Return the channel's tables whose rows are not in the log and that a target would take.
+
+    These are the tables that are left out, and those that cycles load whole.
+    """
     clients = [client_at(run.channel, target.name) for target in run.channel.targets]
     tables = run.source.membership.left_out()
     return [one for one in tables if any(decide(client, one.name, ChangeKind.TABLE).is_taken for client in clients)]
 
 
 def why_not_in_the_log(run: RunContext, table: Table) -> str:
-    """Why a table of that shape can't be in the stream, whenever it had it; "" when it can."""
+    """Return why a table of that shape can't be in the stream, whenever it had it; "" when it can."""
     is_keyless = table.key is None or not table.key.is_primary
     leaves = run.channel.source.replica_identity is ReplicaIdentity.LEAVE
     if table.is_partitioned:
@@ -40,7 +43,7 @@ def why_not_in_the_log(run: RunContext, table: Table) -> str:
 
 
 def warn_of_left_out(missing: Sequence[LeftOut]) -> None:
-    """Nobody has to look for it: every run's log names the tables that the targets do not get."""
+    """Log a warning for each table that the targets do not get: nobody has to look for it."""
     for one in missing:
         log.warning(
             "%s is left out, so its rows do not reach the targets: %s. It is loaded and takes part again as soon as it"

@@ -1,4 +1,4 @@
-"""Following: is the log that the source writes now the one that was captured? A fail-over may have lost some of it."""
+"""A fail-over of the source may lose log that was captured; these checks ask whether its present log continues it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOST = "SRC-116"
 
 
 def follow(run: RunContext) -> None:
-    """The run goes on with this server's log: nothing of what was captured is missing from it.
+    """Check that the run can go on with this server's log: nothing of what was captured is missing from it.
 
     Costs one query while the server runs on. Raises RepositoryError REP-107 for another database, SourceError SRC-116
     when log that was captured was lost in a fail-over or a point-in-time recovery, SRC-113 for a standby.
@@ -40,19 +40,19 @@ def follow(run: RunContext) -> None:
 
 
 def require_source(run: RunContext, low: Position) -> None:
-    """The log from there on can be read without loss. Raises what `Source.require_readable` raises."""
+    """Raise what `Source.require_readable` raises unless the log from a position on can be read without loss."""
     row = run.repository.channel(run.channel.name)
     run.source.require_readable(low, row.publication if row else None)
 
 
 def is_followed(run: RunContext) -> bool:
-    """Is it still the same run of the same server?"""
+    """Is the source still the server that the channel's last run has found, not restarted since?"""
     row = run.repository.channel(run.channel.name)
     return row is not None and row.server == run.source.server_run()
 
 
 def require_kept(run: RunContext, segment: Segment) -> None:
-    """Raises SourceError SRC-116 when the segment holds log that the source does not have any more."""
+    """Raise SourceError SRC-116 when the segment holds log that the source does not have any more."""
     now, before = run.lineage, segment.lineage
     if now and before and not now.contains_log(before, segment.high):
         raise _lost(before, now, segment.high)
@@ -87,7 +87,7 @@ def _is_lost(run: RunContext, look: Callable[[], None]) -> bool:
 
 
 def _require_leftovers(run: RunContext) -> None:
-    """Raises SourceError SRC-116 where a run that was killed has left log in the trail that the source lost since."""
+    """Raise SourceError SRC-116 where a run that was killed has left log in the trail that the source lost since."""
     low = run.repository.captured(run.channel.name)
     while low is not None and (segment := run.trail.find(run.epoch, low)):
         require_kept(run, segment)

@@ -1,4 +1,4 @@
-"""Holding: log that is captured stays at the source for as long as `hold_log` says."""
+"""The source holds log that is captured for as long as `hold_log` says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from airflow_ddlrepl.model.position import Position
 
 
 def hold(run: RunContext) -> None:
-    """What is too old, or too much, may go. Only for the channel's holder.
+    """Let the source discard captured log that is too old, or too much, for `hold_log`. Only for the channel's holder.
 
     Raises SourceError SRC-111 or SRC-118 when the source can't hold it.
     """

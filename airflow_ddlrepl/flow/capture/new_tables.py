@@ -1,4 +1,4 @@
-"""Joining: tables that come into the stream without an event trigger, or while others write to them."""
+"""A table may come into the stream without an event trigger, or while other transactions write to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_ddlrepl.model.position import Position
 
 
 def warn_of_waiting(run: RunContext) -> None:
-    """A table that waits to be published, be it for another right, would stay without its rows unseen."""
+    """Log a warning for each table that waits to be published: its rows do not come until then."""
     for name in run.source.membership.waiting():
         log.warning(
             "%s is not published yet: another transaction is in the way (maybe a prepared one), or the source's role"
@@ -21,7 +21,7 @@ def warn_of_waiting(run: RunContext) -> None:
 
 
 def join(run: RunContext, drift: Sequence[Event]) -> dict[int, str]:
-    """Publish tables that no event trigger brought in; what became of each."""
+    """Publish tables that no event trigger brought in; return what became of each, by id."""
     known = run.repository.latest_revisions(run.channel.name)
     for event in drift:
         if event.layout is not None and (revision := known.get(int(event.layout["table_id"]))) and revision.table:
@@ -34,9 +34,9 @@ def join(run: RunContext, drift: Sequence[Event]) -> dict[int, str]:
 
 
 def settle_joined(run: RunContext, events: Sequence[Event], drift: Sequence[Event], tended: Mapping[int, str]) -> None:
-    """A refresh of tables that were published while others wrote to them may begin once these have ended.
+    """Wait until transactions have ended that wrote to tables while they were published: only then may a refresh begin.
 
-    One that is left out is refreshed once more when it is published.
+    A table that is left out is refreshed once more when it is published.
     """
     joined = {i for event in drift for i in event.filled if tended.get(i) != "left out"}
     if joined or any(event.settings.get("shared") for event in events):

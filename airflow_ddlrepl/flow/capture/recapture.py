@@ -1,4 +1,4 @@
-"""Rereading: what the trail has lost is read once more from the log that the source holds (`hold_log`)."""
+"""Log that the trail has lost is read once more from the source, which holds it (`hold_log`)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Result = TypeVar("Result")
 
 
 def reread_where_lost(run: RunContext, work: Callable[[], Result]) -> Result:
-    """What the work gives; after a segment that it lacks was read again it begins anew, which must do no harm.
-
-    Raises what the work raises where the source does not hold the log, TrailError TRL-112 where that tells otherwise.
+    """Return what the work returns; where the trail lacks a segment it is read again and the work starts over.
+     Starting over must do no harm. Raises what the work raises where the source does not hold the log, TrailError
+    TRL-112 where the log that it holds is not what was captured.
     """
     tried: set[str] = set()
     while True:
@@ -44,7 +44,7 @@ def reread_where_lost(run: RunContext, work: Callable[[], Result]) -> Result:
 
 
 def require_held(run: RunContext, start: Until | Literal["oldest"]) -> list[SegmentRow]:
-    """The segments from there on, which the source still has the log of. Nothing is read yet.
+    """Return the segments from `start` on whose log the source still holds. Nothing is read yet.
 
     Raises ConfigError CFG-134 when it holds none, SourceError SRC-119 when what it holds begins later, DdlReplError
     CTL-110 for what is still to come.
@@ -72,12 +72,12 @@ def require_held(run: RunContext, start: Until | Literal["oldest"]) -> list[Segm
 
 
 def _ends_after(row: SegmentRow, start: Until) -> bool:
-    """A segment is captured after all that it holds was committed."""
+    """Does a segment end after a moment or position? It is captured after all that it holds was committed."""
     return row.high > start if isinstance(start, Position) else row.created >= start
 
 
 def reread(run: RunContext, row: SegmentRow) -> None:
-    """The segment as the source's log tells it, in the place of the one in the trail.
+    """Read a segment again from the source's log and replace the one in the trail by it.
 
     Raises TrailError TRL-112, and the trail stays as it is, when that is not what was captured.
     """
@@ -101,7 +101,7 @@ def reread(run: RunContext, row: SegmentRow) -> None:
 
 
 def _held(run: RunContext, low: Position) -> SegmentRow | None:
-    """The segment that begins there, if the source holds its log."""
+    """Return the segment that begins there, if the source holds its log."""
     since = run.source.retained_log.held_from()
     if since is None or since > low:
         return None
@@ -110,7 +110,7 @@ def _held(run: RunContext, low: Position) -> SegmentRow | None:
 
 
 def _inspected(run: RunContext, row: SegmentRow, index: int) -> list[Part]:
-    """What the log did not tell, and the catalog did: where the trail still has it."""
+    """Return the events that the catalog showed and the log did not, where the trail still has them, as a part."""
     blob = inspection_file(run.trail, row.epoch, row.low)
     if blob is None:
         return []
@@ -120,7 +120,7 @@ def _inspected(run: RunContext, row: SegmentRow, index: int) -> list[Part]:
 
 
 def _require_same(run: RunContext, row: SegmentRow, segment: Segment) -> None:
-    """As many rows as were captured, and every event that was."""
+    """Raise TrailError TRL-112 unless the segment has as many rows as were captured, and every event that was."""
     ours = set(run.repository.histories(run.channel.name))
     events = sum(event.kind in STORED and touches(event, ours) for event in run.trail.events(segment))
     if segment.rows != row.rows or events < row.events:

@@ -1,4 +1,4 @@
-"""One window of the log: read into the trail, published as a segment, and made part of the channel."""
+"""Capture reads the log by windows: each is read into the trail, published as a segment, then made the channel's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.NO_TRUNCATE, EventKind.GA
 
 @dataclass(frozen=True)
 class Window:
-    """One segment, what of its events is about the channel's tables, and the revisions that they make.
+    """A window is one segment with its events that are about the channel's tables, and the revisions that they make.
 
     discarded: schema changes that are about other tables, by kind.
     """
@@ -148,7 +148,7 @@ def register(run: RunContext, segment: Segment) -> Window:
 
 
 def touches(event: Event, ours: set[int]) -> bool:
-    """Is it about one of these tables, or maybe about any?"""
+    """Is the event about one of these tables, or maybe about any?"""
     ids = {t.id for t in event.tables} | {i for i, _ in event.dropped}
     if event.layout:
         ids.add(int(event.layout["table_id"]))

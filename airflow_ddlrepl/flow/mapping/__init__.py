@@ -1,1 +1,1 @@
-"""What a table is at a target: its name, its columns, its rows, its values."""
+"""A source's table is mapped to a target: its name, its columns, its rows, its values."""

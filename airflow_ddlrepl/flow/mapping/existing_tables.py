@@ -1,4 +1,4 @@
-"""Foreign tables: what stands at a target under a name of the channel's, and was not made by it."""
+"""A table of a target may have a name of the channel's without having been made by the channel: it is foreign."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airflow_ddlrepl.model.names import TableName
 
 
 def refuse_foreign(target: Target, present: ServerFacts, name: TableName, of: TableName) -> None:
-    """Raises Unsupported ADP-120 where rows of somebody else's would be overwritten. of: the source's table."""
+    """Raise Unsupported ADP-120 where rows of somebody else's would be overwritten. of: the source's table."""
     if target.existing_tables is ExistingTables.REFUSE and present.has_rows(name):
         raise Unsupported(
             f"target {target.name} has a table {name} with rows in it that this channel did not write",

@@ -1,4 +1,4 @@
-"""Waiting: how a table stands at a target before its first rows are there."""
+"""A new table waits at a target for its first rows, in this state."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
 def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> Table:
-    """With HVR's defaults and no AdaptDDL action at the source, the channel's columns are those it began with.
+    """Return the table with the columns that the channel replicates.
 
+    With HVR's defaults and no AdaptDDL action at the source, these are the columns that it began with.
     Revisions go on in any case: rows can't be read without.
     """
     if channel.defaults is Defaults.OWN or channel.replays_text(table.name):
@@ -30,9 +31,9 @@ def as_enrolled(channel: Channel, table: Table, history: Sequence[Revision]) -> 
 
 
 def waiting(channel: Channel, target: str, table: Table, present: ServerFacts) -> TableState:
-    """It waits for a load, under the name and with the shape that it will have there. table: as the source has it.
+    """Return the state of a table that waits for its first load, with the name and shape it will have at the target.
 
-    Raises Unsupported where its properties ask what can't be.
+    table: as the source has it. Raises Unsupported where its properties ask what can't be.
     """
     name = channel.target_name(target, table.name)
     facts = TargetFacts(present.type_system, None, name, present.version, present.extensions)

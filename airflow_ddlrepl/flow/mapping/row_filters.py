@@ -1,4 +1,4 @@
-"""Restricting: the condition that the channel file gives a table's rows at one target, and when the rows come anew."""
+"""A condition in the channel file (`restrict`) chooses a table's rows at one target, and may require a reload."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.rows import condition_columns
 
 Check = Callable[[Part, Table, Sequence[Column]], None]
-"""Would a server take a condition over a table, of which it looks at these columns? Raises Unsupported if not."""
+"""A check asks a server whether it takes a table's condition, which looks at these columns; raises Unsupported."""
 
 
 def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
-    """The condition for the table's rows at that target, if it has one. Raises what `columns_of` raises."""
+    """Return the condition for the table's rows at that target, or None. Raises what `condition_columns` raises."""
     said = channel.restriction_at(target, table.name)
     if said is None:
         return None
@@ -31,7 +31,7 @@ def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
 
 
 def require_whole_rows(channel: Channel, table: Table, section: str, why: str) -> None:
-    """Raises Unsupported ADP-154 where the log does not tell whole old rows. section: of the file, which asks for them.
+    """Raise Unsupported ADP-154 where the log lacks whole old rows. section: of the file, which asks for them.
 
     why: what it has for the table, and what would not be known.
     """
@@ -49,9 +49,9 @@ _IN_OR_OUT = "a condition for its rows, and which rows begin or cease to match i
 
 
 def require_restrictable(channel: Channel, target: str, tables: Iterable[Table], check: Check) -> None:
-    """Can the target have the rows of these tables that the file says? check: of a server that reads the conditions.
-
-    Raises what `condition_at` and `require_whole_rows` raise, ADP-148 where the server can't read a condition.
+    """Raise unless the target can have the rows of these tables that the file chooses.
+     check: of a server that reads the conditions. Raises what `condition_at` and `require_whole_rows` raise, ADP-148
+    where the server can't read a condition.
     """
     client = client_at(channel, target)
     for table in tables:
@@ -62,7 +62,7 @@ def require_restrictable(channel: Channel, target: str, tables: Iterable[Table],
 
 
 def require_one_condition(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
-    """Raises Unsupported ADP-149 where a partition would have other rows than its partitioned table."""
+    """Raise Unsupported ADP-149 where a partition would have other rows than its partitioned table."""
     if parent is None:
         return
     ours, theirs = (channel.restriction_at(target, one.name) for one in (table, parent))
@@ -76,9 +76,9 @@ def require_one_condition(channel: Channel, target: str, table: Table, parent: T
 
 
 def require_lasting(before: TableState | None, new: Table, properties: str) -> None:
-    """Raises what `columns_of` raises where a statement takes away what the condition looks at.
+    """Raise what `condition_columns` raises where a statement takes away what the condition looks at.
 
-    properties: what the file says of the table. A table that waits for its rows gets them by the condition of then.
+    properties: the file's settings for the table. A table that waits gets its rows by the condition at that time.
     """
     if before is None or before.state is TableStatus.LIVE:
         said = condition_in(before.properties if before else properties)
@@ -87,7 +87,7 @@ def require_lasting(before: TableState | None, new: Table, properties: str) -> N
 
 
 def condition_reads(properties: str, table: Table) -> tuple[object, ...]:
-    """Return the columns of the table that its row condition looks at, as they are. properties: what the file says."""
+    """Return the columns that the table's row condition looks at, with their types. properties: the file's settings."""
     said = condition_in(properties)
     names = condition(said).names() if said else ()
     return tuple((c.id, c.type, c.collation) for c in table.columns if c.name in names)

@@ -1,4 +1,4 @@
-"""Properties: what the channel file says of tables at one target: their names, columns, rows and values."""
+"""The channel file's properties of a table at one target are its name, columns, rows and values there."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from airflow_ddlrepl.transform.columns import target_names, target_shape, withou
 
 
 class ShapeAt(Protocol):
-    """The enrolled shape of a table at a place in the log."""
+    """A function of this kind returns the enrolled shape of a table at a place in the log."""
 
     def __call__(self, table_id: int, key: LogKey, /) -> Table | None: ...
 
 
 def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None:
-    """The source's shape before the statement."""
+    """Return the source's shape of a table before the statement of an event."""
     return shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
 
 
 def seen_at(channel: Channel, target: str, table: Table) -> Table:
-    """The source's table as the target is to have it. Raises what `transform.columns.shaped` raises."""
+    """Return the source's table as the target is to have it. Raises what `transform.columns.target_shape` raises."""
     said = channel.columns_at(target, table.name)
     return target_shape(table, said) if said else table
 
 
 def read_for(channel: Channel, target: str, table: Table, table_state: TableState | None = None) -> Table:
-    """What of the source's table is read for the target. table_state: as it stands there, where that counts.
+    """Return the part of a source's table that is read for the target. table_state: the table there, where that counts.
 
-    A table that does not follow, or stands as the file did not say yet, takes what it has columns for.
+    A table that does not follow, or that does not have the file's present settings yet, takes what it has columns for.
     """
     said = channel.columns_at(target, table.name)
     if not said or not policy_at(channel, target, table.name).adapts:
@@ -56,7 +56,7 @@ def read_for(channel: Channel, target: str, table: Table, table_state: TableStat
 def changed(
     channel: Channel, target: str, low: Position, table_states: Mapping[int, TableState], shape_at: ShapeAt
 ) -> Event | None:
-    """Tables that stand as the file does not say any more, as an event from which on they stand as it says.
+    """Return an event that gives the target's tables the file's present settings; None: they have them.
 
     It comes when the log has passed what their refreshes have seen already: they may show later columns.
     """
@@ -80,26 +80,27 @@ def changed(
 
 
 def _depth(table: Table) -> int:
-    """What is partitioned stands before its partitions."""
+    """Return the sort key that puts a partitioned table before its partitions."""
     return 2 * (table.partition is not None) + (not table.is_partitioned)
 
 
 def called(known: Evidence, table: Table, channel: Channel, target: str) -> Evidence:
-    """What a statement tells of the source's columns, told of the target's."""
+    """Return the evidence under the target's column names, where the statement has the source's."""
     there = target_names(table, channel.columns_at(target, table.name))
     said = {there.get(column) or column: how for column, how in known.conversions.items()}
     return replace(known, conversions=said)
 
 
 def refused(table: Table, name: TableName, table_state: TableState | None, error: Unsupported) -> TablePlan:
-    """The plan for a table of which the properties ask what can't be."""
+    """Return the plan that refuses a table whose properties ask what can't be."""
     step = Step(StepKind.REFUSE, error.message, code=error.code, hint=error.hint)
     return TablePlan(table.name, name, (), (), (step,), (), table_state.shape if table_state else None)
 
 
 def require_like_parent(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
-    """Raises Unsupported ADP-145 where a partition would not have the columns of its partitioned table, ADP-149 where
-    it would have rows by another condition, or values of another function.
+    """Raise Unsupported where a partition would be unlike its partitioned table at the target.
+     ADP-145: it would have other columns. ADP-149: it would have rows by another condition, or values of another
+    function.
     """
     if parent is None:
         return
@@ -117,11 +118,10 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
 
 
 def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> None:
-    """Can what the file says of these tables be?
-
-    Raises what `transform.columns.shaped`, `condition_at` and `transform_at` raise, Unsupported ADP-145 and ADP-149 for
-    a partition that would be unlike its partitioned table, ADP-146 for two tables of one name. Tables of which the
-    target takes nothing may be anything.
+    """Raise unless the target can have these tables as the file says.
+     Raises what `transform.columns.target_shape`, `condition_at` and `transform_at` raise, Unsupported ADP-145 and
+    ADP-149 for a partition that would be unlike its partitioned table, ADP-146 for two tables of one name. Tables of
+    which the target takes nothing may be anything.
     """
     client = client_at(channel, target)
     by_id = {table.id: table for table in tables if decide(client, table.name, ChangeKind.TABLE).is_taken}
@@ -138,7 +138,7 @@ def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> 
 
 
 def same_name(at_target: TableName, one: TableName, other: TableName) -> Unsupported:
-    """Return ADP-146: two tables of the source would have one name at the target."""
+    """Return the error ADP-146: two tables of the source would have one name at the target."""
     return Unsupported(
         f"{one} and {other} would both be {at_target} at the target",
         code="ADP-146",

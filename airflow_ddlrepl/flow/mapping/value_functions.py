@@ -1,4 +1,4 @@
-"""Transforming: the function that the channel file gives a table's values by at one target, and when they come anew."""
+"""A function in the channel file (`transform`) computes a table's values at one target, and may require a reload."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from airflow_ddlrepl.transform.values import Transform, computed_columns, functi
 
 
 def values_at(channel: Channel, target: str, name: TableName) -> str:
-    """What the file says of a table's values at that target, as `config.properties.values_in` tells it."""
+    """Return the file's `transform` settings for a table at that target, as `values_in` reads them; empty: none."""
     said = channel.transformation_at(target, name)
     return values_in(digest((said,))) if said else ""
 
 
 def transform_at(channel: Channel, target: str, table: Table) -> Transform | None:
-    """What gives the values of the table's rows there, if anything does. Raises what `transform_of` raises."""
+    """Return the transformation of the table's rows at that target, if it has one. Raises what `transform_of` does."""
     return transform_of(values_at(channel, target, table.name), table)
 
 
 def require_functions(channel: Channel) -> None:
-    """Every function that the file names can be imported here. Raises Unsupported ADP-156."""
+    """Raise Unsupported ADP-156 unless every function that the file names can be imported here."""
     for name in dict.fromkeys(one.function for one in channel.transform):
         function_of(name)
 
 
 def require_transformable(channel: Channel, target: str, tables: Iterable[Table]) -> None:
-    """Can the target have the values that the file says?
+    """Raise unless the target can have the values that the file says.
 
-    Raises what `transform_at` and `function_of` raise, ADP-154 where the log would not tell whole old rows.
+    Raises what `transform_at` and `function_of` raise, ADP-154 where the log lacks whole old rows.
     """
     client = client_at(channel, target)
     for table in tables:
@@ -52,7 +52,7 @@ _LOOKED_AT = "a function that reads its values, and those that an update does no
 
 
 def require_one_function(channel: Channel, target: str, table: Table, parent: Table | None) -> None:
-    """Raises Unsupported ADP-149 where a partition would have other values than its partitioned table."""
+    """Raise Unsupported ADP-149 where a partition would have other values than its partitioned table."""
     if parent is None:
         return
     if values_at(channel, target, table.name) != values_at(channel, target, parent.name):
@@ -65,9 +65,9 @@ def require_one_function(channel: Channel, target: str, table: Table, parent: Ta
 
 
 def require_still_given(before: TableState | None, source_before: Table | None, new: Table, properties: str) -> None:
-    """Raises Unsupported ADP-157 where a column that a function gives takes a name that the file does not know.
+    """Raise Unsupported ADP-157 where a column that a function computes gets a name that the file does not list.
 
-    properties: what the file says of the table. It would come as it is at the source.
+    properties: the file's settings for the table. The column would come as it is at the source.
     """
     said = values_in(before.properties) if before else ""
     if not said or source_before is None or said != values_in(properties):
