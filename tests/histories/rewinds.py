@@ -46,14 +46,14 @@ class Memory:
 class Rememberer(Player):
     """Notes what the source holds, and at the end goes back to each of these moments.
 
-    live_every: to every how many of them the live target goes back as well. namings: what columns may be called at the
-    targets; naming: which of these holds.
+    past_every, live_every: to every how many of them the replay goes back, and the live target. namings: what columns
+    may be called at the targets; naming: which of these holds.
     """
 
     spare = 1
     namings: Sequence[Mapping[str, str | None]] = ({},)
     naming = 0
-    live_every = 1
+    past_every = live_every = 1
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
         replays = [{"name": PAST, "location": urls[-1]}]
@@ -91,7 +91,7 @@ class Rememberer(Player):
 
     def finish(self) -> None:
         super().finish()
-        for memory in self.memories:
+        for memory in self.memories[:: self.past_every]:
             self._go_back(memory)
         for memory in self.memories[:: self.live_every]:
             self._go_back_and_on(memory)

@@ -1,11 +1,7 @@
 """Random histories, reproducible from their seeds: whatever happens at the source, the target equals it at the end.
 
-DDLREPL_HISTORIES: how many seeds each (default: 60 on PostgreSQL 18, 20 on 15, 12 that are rewound, 20 of a channel
-whose columns have other names at the target, 8 of such a one that are rewound, 12 that are replayed as text, 12 of a
-channel whose targets take some rows only, 8 of one with functions that give values, 4 of each of these that are
-rewound, 8 with multiranges, 8 without event triggers, 8 with a session that has switched them off,
-8 of keys and generated columns, and 8 of tables that leave the stream and come back);
-DDLREPL_HISTORIES_FROM: the first.
+DDLREPL_HISTORIES: how many seeds of each kind; DDLREPL_HISTORIES_FROM: the first. Without: a sample, of which each test
+plays every variant of a channel once. `make chaos` and the modules beside this one play them by the thousand.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from tests.histories.keys import KeyRememberer
 from tests.histories.left_out import Leaving
 from tests.histories.mapping_rewinds import RestrictingRememberer, TransformingRememberer
 from tests.histories.multiranges import RangingRememberer
-from tests.histories.player import Player
+from tests.histories.player import VARIANTS, Player
 from tests.histories.properties import Renaming, RenamingRememberer
 from tests.histories.restrictions import Restricting
 from tests.histories.rewinds import Rememberer
@@ -30,7 +26,7 @@ from tests.histories.transformations import Transforming
 from tests.histories.without_triggers import InspectingRememberer
 
 FIRST = int(os.environ.get("DDLREPL_HISTORIES_FROM", "1"))
-PER_TEST = 4
+PER_TEST = len(VARIANTS)
 SHRINK_SECONDS = 120
 
 
@@ -49,89 +45,89 @@ def _check(server: Any, first: int, kind: type[Player] = Player) -> None:
     assert compared or not issubclass(kind, Rememberer)
 
 
-def _sampled(kind: type[Rememberer], every: int) -> type[Rememberer]:
-    """Lets the live target go back to one of so many points; `make chaos` to all of them."""
-    return type(f"Sampled{kind.__name__}", (kind,), {"live_every": every})
+def _sampled(kind: type[Rememberer], past: int = 2, live: int = 8) -> type[Rememberer]:
+    """Go back to one of so many points, the replay and the live target; `make chaos` goes back to all of them."""
+    return type(f"Sampled{kind.__name__}", (kind,), {"past_every": past, "live_every": live})
 
 
-@pytest.mark.parametrize("first", _starts(60, FIRST))
+@pytest.mark.parametrize("first", _starts(30, FIRST))
 def test_histories_on_18(pg18: Any, first: int) -> None:
     _check(pg18, first)
 
 
 @pytest.mark.req("HVR-W-06", "HVR-W-11", "HVR-W-14")
-@pytest.mark.parametrize("first", _starts(12, FIRST + 60))
+@pytest.mark.parametrize("first", _starts(10, FIRST + 60))
 def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
     """Every point of them that was noted is gone back to, and what stood there then stands there again."""
-    _check(pg18, first, _sampled(Rememberer, 5))
+    _check(pg18, first, _sampled(Rememberer, 1, 5))
 
 
-@pytest.mark.parametrize("first", _starts(20, FIRST + 80))
+@pytest.mark.parametrize("first", _starts(10, FIRST + 80))
 def test_histories_with_properties(pg18: Any, first: int) -> None:
     """The channel file gives columns other names, or leaves them out, and says otherwise every few cycles."""
     _check(pg18, first, Renaming)
 
 
-@pytest.mark.parametrize("first", _starts(8, FIRST + 100))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 100))
 def test_histories_with_properties_that_are_rewound(pg18: Any, first: int) -> None:
     """A replay shows what stood there by the names that the file gives it now."""
-    _check(pg18, first, _sampled(RenamingRememberer, 5))
+    _check(pg18, first, _sampled(RenamingRememberer))
 
 
-@pytest.mark.parametrize("first", _starts(12, FIRST + 120))
+@pytest.mark.parametrize("first", _starts(10, FIRST + 120))
 def test_histories_that_are_replayed_as_text(pg18: Any, first: int) -> None:
     """What is refused is adapted in a run of its own."""
     _check(pg18, first, Replaying)
 
 
-@pytest.mark.parametrize("first", _starts(12, FIRST + 140))
+@pytest.mark.parametrize("first", _starts(10, FIRST + 140))
 def test_histories_with_conditions(pg18: Any, first: int) -> None:
     """Rows come into the conditions and go out of them, and every few cycles there are others."""
     _check(pg18, first, Restricting)
 
 
-@pytest.mark.parametrize("first", _starts(20, FIRST + 1000))
+@pytest.mark.parametrize("first", _starts(15, FIRST + 1000))
 def test_histories_on_15(pg15: Any, first: int) -> None:
     _check(pg15, first)
 
 
-@pytest.mark.parametrize("first", _starts(8, FIRST + 160))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 160))
 def test_histories_with_functions(pg18: Any, first: int) -> None:
     """They give the values as they are, of other columns every few acts: loads, the log and comparisons agree."""
     _check(pg18, first, Transforming)
 
 
-@pytest.mark.parametrize("kind", [_sampled(RestrictingRememberer, 8), _sampled(TransformingRememberer, 8)])
+@pytest.mark.parametrize("kind", [_sampled(RestrictingRememberer), _sampled(TransformingRememberer)])
 def test_histories_with_conditions_or_functions_that_are_rewound(pg18: Any, kind: type[Player]) -> None:
-    """Each point is gone back to by what the file says then: other rows or values than the targets had at the time."""
+    """A point is gone back to by what the file says then: other rows or values than the targets had at the time."""
     _check(pg18, FIRST + 168, kind)
 
 
-@pytest.mark.parametrize("first", _starts(8, FIRST + 180))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 180))
 def test_histories_with_multiranges(pg18: Any, first: int) -> None:
     """Range types say what their multiranges are called, and these are renamed, moved and used in columns."""
-    _check(pg18, first, _sampled(RangingRememberer, 8))
+    _check(pg18, first, _sampled(RangingRememberer))
 
 
-@pytest.mark.parametrize("first", _starts(8, FIRST + 188))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 188))
 def test_histories_without_event_triggers(pg18: Any, first: int) -> None:
     """Between a change and what tells it the plan calls the table unsafe; at any other point it is as it was."""
-    _check(pg18, first, _sampled(InspectingRememberer, 8))
+    _check(pg18, first, _sampled(InspectingRememberer))
 
 
-@pytest.mark.parametrize("first", _starts(8, FIRST + 196))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 196))
 def test_histories_with_a_silent_session(pg18: Any, first: int) -> None:
     """What a superuser altered with event triggers off is shown by later statements, or found by inspections."""
-    _check(pg18, first, _sampled(SilentRememberer, 8))
+    _check(pg18, first, _sampled(SilentRememberer))
 
 
-@pytest.mark.parametrize("first", _starts(8, FIRST + 204))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 204))
 def test_histories_of_keys_and_generated_columns(pg18: Any, first: int) -> None:
     """Keys go, come again and are deferrable, columns stand in any order, dropped tables come again with others."""
-    _check(pg18, first, _sampled(KeyRememberer, 8))
+    _check(pg18, first, _sampled(KeyRememberer))
 
 
-@pytest.mark.parametrize("first", _starts(8, FIRST + 212))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 212))
 def test_histories_of_tables_that_leave_the_stream(pg18: Any, first: int) -> None:
     """They are unlogged and logged again, lose their key, have generated columns: all that are not named are equal."""
     _check(pg18, first, Leaving)
