@@ -197,3 +197,10 @@ def test_a_new_expression_of_the_users_brings_the_values_anew() -> None:
         hold(old, None, facts), new, render=PostgresDdl(18), facts=facts, context=PlanContext(source_before=old)
     )
     assert made.needs_refresh and made.shape is not None and made.shape.column(2).generated == ""
+
+
+def test_a_new_expression_of_the_users_is_refused_where_the_log_lacks_its_values() -> None:
+    facts = TargetFacts(POSTGRES_TYPES)
+    new = OLD.with_(columns=(*OLD.columns, Column(2, "g", INT4, default="public.f(id)", generated="stored")))
+    made = plan(OLD, new, render=PostgresDdl(18), facts=facts, context=PlanContext(source_before=OLD))
+    assert [step.code for step in made.steps if step.kind is StepKind.REFUSE] == ["ADP-103"]

@@ -22,7 +22,6 @@ from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
-from tests.support.shape_order import in_order
 from tests.support.shapes import PLAIN_TYPES, apply_all, tables
 
 diff = partial(diff_of, types=POSTGRES_TYPES)
@@ -142,21 +141,6 @@ def test_any_permutation_of_names_can_be_made(names: list[str]) -> None:
 def test_two_can_not_end_under_one_name(renames: dict[int, tuple[str, str]]) -> None:
     with pytest.raises(Unsupported, match="ADP-112"):
         renames_in_order(renames, frozenset("ab"))
-
-
-@given(st.permutations([0, 1, 2, 3]), st.sets(st.integers(0, 3)), st.sets(st.integers(0, 3)))
-def test_tables_come_in_an_order_that_can_be_made(places: list[int], before: set[int], after: set[int]) -> None:
-    name = [TableName(*n) for n in (("s", "a"), ("s", "b"), ("t", "a"), ("t", "b"))]
-    old = [Table(i, name[i], ()) for i in sorted(before)]
-    new = [Table(i, name[places[i]], ()) for i in sorted(after)]
-    table_state = {t.id: t.name for t in old}
-    for was, now in in_order(old, new):
-        if was is not None:
-            assert table_state.pop(was.id) == was.name
-        if now is not None:
-            assert now.name not in table_state.values()
-            table_state[now.id] = now.name
-    assert table_state == {t.id: t.name for t in new}
 
 
 LABELS = st.lists(st.sampled_from("abcdef"), unique=True, min_size=1).map(tuple)

@@ -9,5 +9,6 @@ alter table orders add column n seven;
 create_type domain public.seven
 add_column n public.seven
 -- postgres --
+DO $ddlrepl$ DECLARE there regtype := to_regtype('"public"."seven"'); made record;…
 DO $ddlrepl$ BEGIN CREATE DOMAIN "public"."seven" AS integer DEFAULT 7 CONSTRAINT "seven_check" CHECK ((VALUE > 0)); EXCEPTION WHEN duplicate_object THEN NULL; END $ddlrepl$
 refresh

@@ -6,18 +6,14 @@ insert into t (id, b, c) values (1, 2, 3);
 begin; alter table t alter column g set expression as (c * 2); alter table t drop column b; commit;
 begin; alter table t alter column g set expression as (id); alter table t alter column c type bigint; alter table t rename c to d; commit;
 -- spots --
-change_generated g stored (b * 2) -> plain
+change_generated g stored (b * 2) -> stored (c * 2)
 drop_column b
-change_generated g plain -> stored (c * 2)
-change_generated g stored (c * 2) -> plain
+change_generated g stored (c * 2) -> stored id
+change_type c integer -> bigint (widen)
 rename_column c -> d
-change_type d integer -> bigint (widen)
-change_generated g plain -> stored id
 -- postgres --
-ALTER TABLE "public"."t" ALTER COLUMN "g" DROP EXPRESSION IF EXISTS
+ALTER TABLE "public"."t" ALTER COLUMN "g" SET EXPRESSION AS ((c * 2))
 ALTER TABLE "public"."t" DROP COLUMN "b"
-ALTER TABLE "public"."t" DROP COLUMN "g", ADD COLUMN "g" integer GENERATED ALWAYS AS ((c * 2)) STORED
-ALTER TABLE "public"."t" ALTER COLUMN "g" DROP EXPRESSION IF EXISTS
+ALTER TABLE "public"."t" ALTER COLUMN "g" SET EXPRESSION AS (id)
+ALTER TABLE "public"."t" ALTER COLUMN "c" TYPE bigint
 ALTER TABLE "public"."t" RENAME COLUMN "c" TO "d"
-ALTER TABLE "public"."t" ALTER COLUMN "d" TYPE bigint
-ALTER TABLE "public"."t" DROP COLUMN "g", ADD COLUMN "g" integer GENERATED ALWAYS AS (id) STORED

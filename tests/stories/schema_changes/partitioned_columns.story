@@ -25,6 +25,7 @@ drop_column c
 drop_column c
 change_key primary key (day)
 change_key primary key (day)
+change_replica_identity full -> default
 -- postgres --
 ALTER TABLE "public"."m" ADD COLUMN "c" integer NOT NULL DEFAULT 7
 ALTER TABLE "public"."m" ADD COLUMN "at" timestamp with time zone DEFAULT now()
@@ -32,6 +33,5 @@ UPDATE ONLY "public"."m1" SET "at" = '…'::timestamp with time zone
 ALTER TABLE "public"."m" RENAME COLUMN "n" TO "amount"
 ALTER TABLE "public"."m" ALTER COLUMN "s" TYPE character varying(9)
 ALTER TABLE "public"."m" ALTER COLUMN "s" SET NOT NULL
-ALTER TABLE "public"."m1" ALTER COLUMN "s" SET NOT NULL
 ALTER TABLE "public"."m" DROP COLUMN "c"
 ALTER TABLE "public"."m" ADD PRIMARY KEY ("day")

@@ -10,7 +10,8 @@ alter table t drop constraint t_pkey;
 change_key dropped
 change_key primary key (id, d)
 change_key dropped
+change_replica_identity default -> full
 -- postgres --
-ALTER TABLE "public"."t" DROP CONSTRAINT "t_pkey"
+DO $ddlrepl$ DECLARE key_name text; BEGIN SELECT conname INTO key_name…EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', '"public"."t"', key_name); END IF; END $ddlrepl$
 ALTER TABLE "public"."t" ADD PRIMARY KEY ("id", "d")
-ALTER TABLE "public"."t" DROP CONSTRAINT "t_pkey"
+DO $ddlrepl$ DECLARE key_name text; BEGIN SELECT conname INTO key_name…EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', '"public"."t"', key_name); END IF; END $ddlrepl$

@@ -5,10 +5,10 @@ insert into t values (1, 'a', 'b');
 -- do --
 begin; alter table t rename a to x; alter table t rename b to a; alter table t rename x to b; commit;
 -- spots --
-rename_column a -> ddlrepl_swap_2
+rename_column a -> x
 rename_column b -> a
-rename_column ddlrepl_swap_2 -> b
+rename_column x -> b
 -- postgres --
-ALTER TABLE "public"."t" RENAME COLUMN "a" TO "ddlrepl_swap_2"
+ALTER TABLE "public"."t" RENAME COLUMN "a" TO "x"
 ALTER TABLE "public"."t" RENAME COLUMN "b" TO "a"
-ALTER TABLE "public"."t" RENAME COLUMN "ddlrepl_swap_2" TO "b"
+ALTER TABLE "public"."t" RENAME COLUMN "x" TO "b"

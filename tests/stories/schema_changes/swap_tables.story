@@ -7,10 +7,10 @@ insert into b values (2, 3);
 -- do --
 begin; alter table a rename to c; alter table b rename to a; alter table c rename to b; commit;
 -- spots --
-rename_table public.a -> public.ddlrepl_swap_…
+rename_table public.a -> public.c
 rename_table public.b -> public.a
-rename_table public.ddlrepl_swap_… -> public.b
+rename_table public.c -> public.b
 -- postgres --
-ALTER TABLE "public"."a" RENAME TO "ddlrepl_swap_…"
+ALTER TABLE "public"."a" RENAME TO "c"
 ALTER TABLE "public"."b" RENAME TO "a"
-ALTER TABLE "public"."ddlrepl_swap_…" RENAME TO "b"
+ALTER TABLE "public"."c" RENAME TO "b"
