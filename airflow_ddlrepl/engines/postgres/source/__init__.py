@@ -1,1 +1,1 @@
-"""A source: what is set up in it, and which of its tables are in the stream."""
+"""This package works with a source database: what is set up in it, and which of its tables are in the log."""

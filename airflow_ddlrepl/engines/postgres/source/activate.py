@@ -1,4 +1,4 @@
-"""Activation: bring a source into the state a channel needs, and take it out of it again."""
+"""This module sets up a source for a channel (activation), and removes what it has set up (deactivation)."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_lock(hashtext('ddlrepl.activate'))"
 
 @dataclass(frozen=True, slots=True)
 class SourceSetup:
-    """What the source is to look like. again: with another slot than the one that may be there.
+    """A source setup says what a source is to look like for a channel.
 
+    again: with another slot than the one that may be there.
     low: where a channel that was active goes on; None: it was not.
     """
 
@@ -60,8 +61,9 @@ class SourceSetup:
 
 
 def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
-    """Publication first, slot second: the slot must never be able to give rows from before the publication.
+    """Set up the source: publication first, slot second.
 
+    The slot must never be able to give rows from before the publication.
     Raises SourceError SRC-101, SRC-105, SRC-107, SRC-109, SRC-110, SRC-111, SRC-112, SRC-113.
     """
     preconditions.require_server(over(connection))
@@ -86,7 +88,7 @@ def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
 
 
 def deactivate(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
-    """Removes slot, publication, replica identities that were set, and with the last channel the helper schema.
+    """Remove slot, publication, replica identities that were set, and with the last channel the helper schema.
 
     Raises SourceError SRC-109 where somebody holds what has to go; what is gone then is gone, and it can be run again.
     """
@@ -113,7 +115,7 @@ def deactivate(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
 
 
 def _forget(connection: Connection[Any], wanted: SourceSetup) -> bool:
-    """Was it the last channel? Then the helper schema is gone, too."""
+    """Remove the channel from the helper schema; return whether it was the last one: then the schema is gone, too."""
     connection.execute("DELETE FROM ddlrepl.channel WHERE name = %s", [wanted.channel])
     if connection.execute("SELECT FROM ddlrepl.channel").fetchone() is not None:
         return False
@@ -122,7 +124,7 @@ def _forget(connection: Connection[Any], wanted: SourceSetup) -> bool:
 
 
 def _may_prepare(connection: Connection[Any], wanted: SourceSetup) -> bool:
-    """False when an administrator has made the publication and this role may only read."""
+    """Return False when an administrator has made the publication and this role may only read."""
     if preconditions.publication_id(over(connection), wanted.publication) is None:
         return True
     row = connection.execute(
@@ -153,7 +155,7 @@ def _can_publish_generated(connection: Connection[Any]) -> bool:
 
 
 def _register(connection: Connection[Any], wanted: SourceSetup) -> bool:
-    """Writes the channel's row; False when it already says the same."""
+    """Write the channel's row; return False when it is the same already."""
     row = connection.execute(
         """
         INSERT INTO ddlrepl.channel AS c (name, publication, slot, scope, replica_identity)
@@ -176,7 +178,7 @@ def _register(connection: Connection[Any], wanted: SourceSetup) -> bool:
 
 
 def _release_excluded(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
-    """Tables that a changed channel file excludes leave the publication."""
+    """Remove tables that a changed channel file excludes from the publication; return what was done."""
     rows = connection.execute(
         "SELECT m.table_id::bigint, n.nspname, c.relname, EXISTS (SELECT FROM pg_publication_rel r"
         " JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pubname = %s AND r.prrelid = m.table_id)"
@@ -196,7 +198,7 @@ def _release_excluded(connection: Connection[Any], wanted: SourceSetup) -> list[
 
 
 def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
-    """Each table in a transaction of its own, so that no lock outlives it."""
+    """Bring each table of the channel into its state, each in a transaction of its own, so that no lock outlives it."""
     client, every = Client(wanted.scope), listed(connection, Scope())
     chosen = [i for i, name in every if decide(client, name, ChangeKind.TABLE).is_taken]
     names = with_partitions(connection, chosen)
@@ -212,7 +214,10 @@ def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
 
 
 def _tend(connection: Connection[Any], wanted: SourceSetup, table_id: int) -> None:
-    """Waits for locks up to the channel's patience. Raises SourceError SRC-109 with who holds them."""
+    """Bring one table into its state; wait for locks up to the channel's patience.
+
+    Raises SourceError SRC-109 with who holds them.
+    """
     deadline = time.monotonic() + wanted.patience
     while True:
         with connection.transaction():
@@ -225,8 +230,9 @@ def _tend(connection: Connection[Any], wanted: SourceSetup, table_id: int) -> No
 
 
 def _put_back(connection: Connection[Any], wanted: SourceSetup, table_id: int, first: str = "") -> None:
-    """The replica identity as it was. first: a statement of the same transaction.
+    """Set the replica identity of a table back to what it was.
 
+    first: a statement of the same transaction.
     Waits for locks as `_tend`. Raises SourceError SRC-109 with who holds them.
     """
 
@@ -241,7 +247,7 @@ def _put_back(connection: Connection[Any], wanted: SourceSetup, table_id: int, f
 def _in_time(
     connection: Connection[Any], wanted: SourceSetup, work: Callable[[], Result], table_id: int | None = None
 ) -> Result:
-    """Does it in a transaction, again and again up to the channel's patience: nobody waits behind us for long.
+    """Do work in a transaction, again and again up to the channel's patience: nobody waits behind us for long.
 
     table_id: of what is locked if it can't be done; None: tables of ours. Raises SourceError SRC-109 with who holds it.
     """
@@ -257,7 +263,10 @@ def _in_time(
 
 
 def _locked(connection: Connection[Any], table_id: int | None) -> SourceError:
-    """table_id: None for tables of ours."""
+    """Return the error SRC-109, which says who has locked a table.
+
+    table_id: None for tables of ours.
+    """
     rows = connection.execute(
         "SELECT DISTINCT a.pid, a.usename, a.application_name, a.state"
         " FROM pg_locks l JOIN pg_stat_activity a USING (pid) JOIN pg_class c ON c.oid = l.relation"
@@ -298,7 +307,10 @@ def _remember_bystanders(connection: Connection[Any], wanted: SourceSetup, table
 
 
 def _from_held_log(connection: Connection[Any], wanted: SourceSetup) -> bool:
-    """A slot that is lost, or has left behind what comes next, is made again where the log is held."""
+    """Create a lost slot, or one beyond the channel's position, again where the log is held.
+
+    Return whether that was done.
+    """
     slot = slots.state(connection, wanted.slot)
     if wanted.low is None or wanted.again or (slot is not None and not slot.invalid and slot.confirmed <= wanted.low):
         return False
@@ -311,7 +323,10 @@ def _from_held_log(connection: Connection[Any], wanted: SourceSetup) -> bool:
 
 
 def _slot(connection: Connection[Any], wanted: SourceSetup) -> tuple[Position, bool]:
-    """Creates the slot, or creates it again when it is lost, older than its publication, or not wanted any more."""
+    """Create the slot; again when it is lost, older than its publication, or another one is wanted.
+
+    Returns its position, and whether it was created.
+    """
     slot = slots.state(connection, wanted.slot)
     if slot is not None and (not slot.is_ours or (not slot.invalid and not wanted.again)):
         preconditions.require_slot(over(connection), wanted.slot)
@@ -339,7 +354,7 @@ def _remember_slot(connection: Connection[Any], wanted: SourceSetup, position: P
 
 
 def _members(connection: Connection[Any], wanted: SourceSetup) -> dict[int, str]:
-    """States by id."""
+    """Return the states of the channel's tables by id."""
     rows = connection.execute(
         "SELECT table_id::bigint, state FROM ddlrepl.member WHERE channel = %s", [wanted.channel]
     ).fetchall()

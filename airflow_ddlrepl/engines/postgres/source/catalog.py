@@ -1,4 +1,4 @@
-"""What a PostgreSQL source has: its tables' shapes, sizes and statistics, read from its catalog."""
+"""This module reads the catalog of a PostgreSQL source: its tables' shapes, sizes and statistics."""
 
 from __future__ import annotations
 
@@ -22,17 +22,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PostgresCatalog:
-    """`SourceCatalog` of a PostgreSQL source. connection: in autocommit mode."""
+    """This catalog has the tables of a PostgreSQL source: `engines.source.SourceCatalog`.
+
+    connection: in autocommit mode.
+    """
 
     connection: Connection[Any]
     publication: str
 
     def inspect(self, table_ids: Collection[int]) -> list[Table]:
-        """Return the shapes of those of these tables that are there."""
+        """Return the shapes of those of these tables that exist."""
         return inspect(self.connection, list(table_ids))
 
     def inspect_catalog(self, known: str) -> Catalog:
-        """Return what `inspect.inspect_unlocked` returns."""
+        """Return every table's shape but of those being altered now, as `inspect.inspect_unlocked` does."""
         return inspect_unlocked(self.connection, known)
 
     def list_tables(self) -> dict[int, TableName]:
@@ -40,21 +43,21 @@ class PostgresCatalog:
         return dict(listed(self.connection, Scope()))
 
     def with_partitions(self, table_ids: Collection[int]) -> dict[int, TableName]:
-        """Return these tables that are there, and the partitions of the partitioned ones, by id."""
+        """Return those of these tables that exist, and the partitions of the partitioned ones, by id."""
         return with_partitions(self.connection, table_ids)
 
     def sizes(self, table_ids: Collection[int]) -> Mapping[int, int]:
-        """Return what the tables take on disk, in bytes; nothing where one of them is locked."""
+        """Return how many bytes each of these tables takes on disk; nothing where one of them is locked."""
         return sizes(self.connection, table_ids)
 
     def estimated_rows(self, names: Collection[TableName]) -> Mapping[TableName, int]:
-        """Return what the statistics say of these tables; 0 where they say nothing."""
+        """Return how many rows each of these tables has by the statistics; 0 where they have no number."""
         return estimated_rows(self.connection, names)
 
     def publishes_generated(self) -> bool:
-        """Are values of stored generated columns in the stream?"""
+        """Are values of stored generated columns in the log?"""
         return publishes_generated(self.connection, self.publication)
 
     def check_condition(self, condition: Part, table: Table, columns: Sequence[Column]) -> None:
-        """Raises Unsupported ADP-148 when the server can't read the condition."""
+        """Raise Unsupported ADP-148 unless the server can evaluate the condition."""
         require_readable(self.connection, condition, table, columns)

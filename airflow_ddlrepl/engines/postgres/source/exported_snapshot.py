@@ -1,4 +1,4 @@
-"""One exported snapshot of the source, the shapes of some tables in it, and their sizes."""
+"""This module exports a snapshot of the source, with the shapes of some tables in it, and their sizes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ PATIENCE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ExportedSnapshot:
-    """A snapshot that a session has exported, while that session is open: the port `engines.source.SourceSnapshot`.
+    """An exported snapshot can be read by other sessions while the session that has exported it is open.
 
-    name: by which other sessions read under it.
+    It is the port `engines.source.SourceSnapshot`. name: by which other sessions read under it.
     """
 
     dsn: str = field(repr=False)
@@ -44,11 +44,14 @@ class ExportedSnapshot:
     sizes: Mapping[int, int]
 
     def chunks(self, selection: RowSelection, most: int) -> list[TableRows]:
-        """Cut the table at its pages, and return the rows of each range of them."""
+        """Split a table at its pages; return a row source for each range of them, of about `most` bytes."""
         return chunks(rows_of(self.dsn, selection), self.sizes[selection.table.id], most, self.name)
 
     def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
-        """Write the rows as a COPY gives them. Raises SourceError SRC-172 when a type was changed meanwhile."""
+        """Write the rows of these tables into a trail, in COPY's format.
+
+        Raises SourceError SRC-172 when a type was changed meanwhile.
+        """
         found = archive(self.chunks, self.sizes, tables, place, runner)
         with session(self.dsn) as connection:
             require_labels(connection, [table for table in tables if table.types])
@@ -65,13 +68,10 @@ def source_snapshot(
     truncate or drop a table between snapshot and load. (An ALTER that rewrites a table would leave it empty for
     an older snapshot.) LOCK takes no snapshot itself, so what it waited for is seen. A table that is gone is left
     out. DDL on the others waits until the load is done.
-
-    Which transactions the rows contain is told by their ids: a commit record stands in the log before its
+    Which transactions the rows contain is known by their ids: a commit record is in the log before its
     transaction becomes visible, so no log position read before the snapshot is certain (low is 0). One read after
     it is: what was visible had its commit record in the log already (high).
-
     timeline: that the run began with; 0: any. name: of the session.
-
     Raises SourceError SRC-117 when the log is on another timeline, SRC-171 when a lock can't be had, SRC-105 without
     the right to read.
     """
@@ -91,7 +91,7 @@ def source_snapshot(
 
 
 def _locked(connection: Connection[Any], table_ids: Sequence[int]) -> dict[int, TableName]:
-    """Lock by name, then see that the names still mean the same tables; else once more.
+    """Lock tables by name, then check that the names still mean the same tables; else lock again.
 
     Waiting for one table holds none of the others for long.
     """

@@ -1,4 +1,4 @@
-"""The helper schema `ddlrepl` in the source database: install it, know its version, remove it."""
+"""This module installs, checks and removes the helper schema `ddlrepl` in the source database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ TABLES = ("channel", "member", "signature", "fence")
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """What stands in the database: is the schema there, of this version, readable; do the event triggers fire?"""
+    """This value says what is installed in the database.
+
+    Is the schema there, of this version, readable; do the event triggers fire?
+    """
 
     is_there: bool
     is_current: bool = False
@@ -43,7 +46,7 @@ class Helper:
 
 
 def present(connection: Connection[Any]) -> Helper:
-    """What is installed now. Raises SourceError SRC-121 when it is of a role that we can't trust."""
+    """Return what is installed now. Raises SourceError SRC-121 when it belongs to a role that we can't trust."""
     row = connection.execute(_MARK_SQL).fetchone()
     if row is None:
         return Helper(False)
@@ -61,7 +64,7 @@ def known_publication(connection: Connection[Any], channel: str) -> int | None:
 
 
 def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
-    """Creates or renews what is missing; returns what was done, nothing the second time.
+    """Create or renew what is missing of the helper schema; return what was done, nothing the second time.
 
     Raises SourceError SRC-105 when this role may not, SRC-121 when somebody else has made the schema.
     """
@@ -91,7 +94,7 @@ def install(connection: Connection[Any], ddl: DdlCapture) -> list[str]:
 
 
 def remove(connection: Connection[Any]) -> None:
-    """Drops schema and event triggers."""
+    """Drop the helper schema and its event triggers."""
     with connection.transaction():
         connection.execute((FOLDER / "drop_helper_schema.sql").read_bytes())
 

@@ -1,4 +1,4 @@
-"""Tables of a channel whose rows the source's log does not bring: which, why, and since when."""
+"""This module finds the tables of a channel whose rows are not in the source's log, with reason and position."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'u'
 
 
 def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[LeftOut]:
-    """Return the channel's tables that are not in the stream, by name."""
+    """Return the channel's tables whose rows are not in the log, by name."""
     known = [
         LeftOut(
             int(i), TableName(schema, name), why, Position.parse(since) if since else None, cause == Cause.GENERATED
@@ -55,6 +55,9 @@ def left_out(connection: Connection[Any], channel: str, scope: Scope) -> list[Le
 
 
 def _belongs(scope: Scope, name: TableName, *, is_partition: bool) -> bool:
-    """Does a table that nobody has recorded belong to the channel? is_partition: of a table that does."""
+    """Does a table that the helper schema does not know belong to the channel?
+
+    is_partition: of a table that does.
+    """
     decision = decide(Client(scope), name, ChangeKind.NEW_TABLE)
     return decision.is_taken or (is_partition and not decision.is_excluded)

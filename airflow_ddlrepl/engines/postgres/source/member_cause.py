@@ -1,4 +1,7 @@
-"""Why a table of a channel is not in the stream as it should be, as a value: column `cause` of ddlrepl.member."""
+"""This module has the causes why the rows of a channel's table are not in the log as they should be.
+
+They are the values of column `cause` of ddlrepl.member.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ UNLOGGED = "it is unlogged: its rows are not in the log"
 
 
 class Cause(StrEnum):
-    """The causes that helper_schema.sql and `membership` write.
+    """A cause is one that helper_schema.sql and `membership` write.
 
     LATE: published, and its first rows come by a refresh. UNLOGGED: its rows are not in the log. LOCK: another
     transaction was in the way. IDENTITY: it has no usable replica identity and may get none. GENERATED: it has a

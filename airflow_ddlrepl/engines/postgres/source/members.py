@@ -1,4 +1,7 @@
-"""Which tables are in a channel's publication, and why others are not: `Membership` of a PostgreSQL source."""
+"""This module says which tables are in a channel's publication, and why others are not.
+
+It is the port `engines.source.Membership` for a PostgreSQL source.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ SETTLE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class PostgresMembership:
-    """The tables of one channel in its publication. connection: in autocommit mode. channel: the channel's name."""
+    """This membership has the tables of one channel in its publication.
+
+    connection: in autocommit mode. channel: the channel's name.
+    """
 
     connection: Connection[Any]
     channel: str
@@ -35,7 +41,7 @@ class PostgresMembership:
     scope: Scope
 
     def tend(self) -> dict[int, str]:
-        """Joins new tables and mends replica identities where no event trigger did; what became of each table.
+        """Add new tables and mend replica identities where no event trigger did; return what was done with each table.
 
         Values as ddlrepl.tend returns them: "published", "filled" (has rows from before), "tracked", "left out".
         A table that another transaction holds is left to the next capture: `publish_late`.
@@ -44,27 +50,30 @@ class PostgresMembership:
         return membership.tend(self.connection, self.channel) if self._may_look() else {}
 
     def has_late(self) -> bool:
-        """Would `publish_late` have anything to do?"""
+        """Is there anything that `publish_late` would do?"""
         return self._may_look() and membership.has_late(self.connection, self.channel)
 
     def publish_late(self) -> set[int]:
         """Publish tables that could not be before, because another transaction was in the way, or for another reason.
 
-        Returns ids of those published now, and of those that `forget_late` has not been told of: the log lacks
+        Returns ids of those published now, and of those that `forget_late` has not been called with: the log lacks
         some of their rows. A table that still can't be published waits for the next call.
         """
         return membership.publish_late(self.connection, self.channel) if self._may_look() else set()
 
     def late(self) -> set[int]:
-        """What `publish_late` has returned, and `forget_late` has not been told of."""
+        """Return ids that `publish_late` has returned, and `forget_late` has not been called with."""
         return membership.late(self.connection, self.channel) if self._may_look() else set()
 
     def waiting(self) -> list[TableName]:
-        """Tables that `publish_late` could not publish."""
+        """Return the tables that `publish_late` could not publish."""
         return membership.waiting(self.connection, self.channel) if self._may_look() else []
 
     def forget_late(self, table_ids: Set[int]) -> None:
-        """These tables wait for a refresh now: that is durable. They may be more than those of `late`."""
+        """Store, durably, that these tables wait for a refresh, so that `late` does not return them any more.
+
+        They may be more than those of `late`.
+        """
         if table_ids and (done := self.late() & table_ids):
             membership.forget_late(self.connection, self.channel, done)
 
@@ -72,19 +81,19 @@ class PostgresMembership:
         return helper_schema.present(self.connection).is_readable
 
     def feed_id(self) -> int | None:
-        """Return the id of the publication that an administrator has made; None where our helper schema keeps it."""
+        """Return the id of the publication that an administrator has made; None where our helper schema manages it."""
         return None if self._may_look() else preconditions.publication_id(over(self.connection), self.publication)
 
     def settle(self) -> None:
-        """Wait as `open_transactions.settle` does, for no longer than SETTLE_SECONDS."""
+        """Wait for open transactions as `open_transactions.settle` does, for no longer than SETTLE_SECONDS."""
         settle(self.connection, SETTLE_SECONDS)
 
     def published(self) -> set[int]:
-        """Ids of the tables whose rows are in the stream; none without a publication."""
+        """Return ids of the tables whose rows are in the log; none without a publication."""
         return published(self.connection, self.publication)
 
     def unpublished_reasons(self) -> dict[int, tuple[TableName, str]]:
-        """Tables of the channel whose rows are not in the stream: name and why."""
+        """Return the tables of the channel whose rows are not in the log, by id: name and why."""
         if not self._may_look():
             return self._not_in_the_publication()
         rows = self.connection.execute(
@@ -96,13 +105,13 @@ class PostgresMembership:
         return {int(i): (TableName(schema, name), reason) for i, schema, name, reason in rows}
 
     def left_out(self) -> list[LeftOut]:
-        """Tables of the channel whose rows are not in the stream now, by name."""
+        """Return the tables of the channel whose rows are not in the log now, by name."""
         if self._may_look():
             return left_out(self.connection, self.channel, self.scope)
         return [LeftOut(i, name, why) for i, (name, why) in self._not_in_the_publication().items()]
 
     def bystanders(self) -> set[int]:
-        """Ids of tables that are not in the channel, though a new one of that name would be: they are older.
+        """Return ids of tables that are not in the channel, though a new one of that name would be: they are older.
 
         Where an administrator has made the publication, those that are not in it.
         """
@@ -111,7 +120,7 @@ class PostgresMembership:
         return self._members("bystander")
 
     def members(self) -> set[int]:
-        """Ids of tables that are in the channel, with their rows or without."""
+        """Return ids of tables that are in the channel, with their rows or without."""
         return self._members("published", "tracked", "left out") if self._may_look() else set()
 
     def _members(self, *states: str) -> set[int]:

@@ -1,6 +1,7 @@
-"""Tend: new tables join, replica identities are mended, and what was left out is published as soon as it can be.
+"""This module brings tables into a channel's publication, where no event trigger has done it.
 
-Where no event trigger has done it, a capture does: each table in a transaction of its own, so that no lock outlives it.
+New tables join, replica identities are mended, and what was left out is published as soon as it can be.
+A capture does it: each table in a transaction of its own, so that no lock outlives it.
 """
 
 from __future__ import annotations
@@ -36,19 +37,23 @@ _WAITING = f"SELECT table_id::bigint FROM ddlrepl.member m WHERE channel = %s AN
 
 
 def tend(connection: Connection[Any], channel: str) -> dict[int, str]:
-    """Every table that no event trigger has brought to its right state; what became of each, as ddlrepl.tend tells."""
+    """Bring every table into its right state that no event trigger has brought there; return what was done, by id.
+
+    Values as ddlrepl.tend returns them.
+    """
     return _tended(connection, channel, Path(__file__).with_name("membership.sql").read_text())
 
 
 def publish_late(connection: Connection[Any], channel: str) -> set[int]:
-    """Those that another transaction kept out, and those that somebody took out, are published; ids as `late`."""
+    """Publish tables that another transaction kept out, or that somebody took out; return the ids of `late`."""
     _tended(connection, channel, _WAITING)
     return late(connection, channel)
 
 
 def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
-    """One table. Published when it has rows already, it is marked so in the same transaction.
+    """Bring one table into its right state; return that state.
 
+    Published when it has rows already, it is marked so in the same transaction.
     The mark outlives a run that ends before the table's refresh is asked for.
     """
     with connection.transaction():
@@ -64,7 +69,7 @@ def tend_one(connection: Connection[Any], channel: str, table_id: int) -> str:
 
 
 def is_held(connection: Connection[Any], channel: str, table_id: int) -> bool:
-    """Was another transaction in the way when it was tended last?"""
+    """Was another transaction in the way when the table was last tended?"""
     row = connection.execute(
         f"SELECT FROM ddlrepl.member m WHERE channel = %s AND table_id = %s::bigint::oid AND {_IS_HELD}".encode(),
         [channel, table_id],
@@ -73,7 +78,7 @@ def is_held(connection: Connection[Any], channel: str, table_id: int) -> bool:
 
 
 def late(connection: Connection[Any], channel: str) -> set[int]:
-    """Tables whose first rows, or some in between, are not in the log, and whose refresh is not asked for yet."""
+    """Return ids of tables some of whose rows are not in the log, and whose refresh is not asked for yet."""
     rows = connection.execute(
         f"SELECT table_id::bigint FROM ddlrepl.member m WHERE channel = %s AND {_IS_LATE}".encode(), [channel]
     )
@@ -81,7 +86,10 @@ def late(connection: Connection[Any], channel: str) -> set[int]:
 
 
 def forget_late(connection: Connection[Any], channel: str, table_ids: Iterable[int]) -> None:
-    """One that somebody is about to alter stays `late`: it is loaded once more, and nobody is waited for."""
+    """Remove the mark that tables are late: their refresh is asked for.
+
+    One that somebody is about to alter stays `late`: it is loaded once more, and nobody is waited for.
+    """
     assigned, values = set_reason(connection, None, None)
     free = (
         f"SELECT channel, table_id FROM ddlrepl.member m WHERE channel = %s AND {_IS_LATE}"
@@ -94,7 +102,7 @@ def forget_late(connection: Connection[Any], channel: str, table_ids: Iterable[i
 
 
 def has_late(connection: Connection[Any], channel: str) -> bool:
-    """Would `publish_late` have anything to do?"""
+    """Is there anything that `publish_late` would do?"""
     row = connection.execute(
         f"SELECT EXISTS (SELECT FROM ddlrepl.member m WHERE channel = %s AND ({_WAITS} OR {_IS_LATE}))".encode(),
         [channel],
@@ -103,7 +111,7 @@ def has_late(connection: Connection[Any], channel: str) -> bool:
 
 
 def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
-    """Tables that `publish_late` could not publish."""
+    """Return the tables that `publish_late` could not publish."""
     rows = connection.execute(
         f"SELECT schema_name, table_name FROM ddlrepl.member m WHERE channel = %s AND"
         f" (state = 'left out' AND {_IS_HELD} OR {IS_MISSING})".encode(),
@@ -113,7 +121,10 @@ def waiting(connection: Connection[Any], channel: str) -> list[TableName]:
 
 
 def _tended(connection: Connection[Any], channel: str, chosen: str) -> dict[int, str]:
-    """chosen: a query for ids. No table is waited for long; none is tended without the right."""
+    """Bring chosen tables into their right states; return what was done with each.
+
+    chosen: a query for ids. No table is waited for long; none is tended without the right.
+    """
     outcomes: dict[int, str] = {}
     try:
         for (table_id,) in connection.execute(chosen.encode(), [channel]).fetchall():

@@ -1,4 +1,7 @@
-"""Wait until no transaction is left that began before a table was published: its rows are not in the stream."""
+"""This module waits until no transaction is left that began before a table was published.
+
+The rows that such a transaction writes are not in the log.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ PAUSE_SECONDS = 0.1
 
 
 def settle(connection: Connection[Any], patience: float = 60.0) -> None:
-    """Returns when every transaction that is open now has ended. Locks nothing.
+    """Wait until every transaction that is open now has ended. Locks nothing.
 
-    A snapshot taken afterwards holds everything that the stream does not. Raises SourceError SRC-120 after
+    A snapshot taken afterwards contains everything that the log does not. Raises SourceError SRC-120 after
     `patience` seconds, naming who is in the way.
     """
     row = connection.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").fetchone()

@@ -1,4 +1,7 @@
-"""What the role of a source's location still lacks, each with the SQL that gives it. `ddlrepl doctor` prints it."""
+"""This module finds what the role of a source's location still lacks, each with the SQL that grants it.
+
+`ddlrepl doctor` prints it.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ class _Access:
 def missing_rights(
     connection: Connection[Any], scope: Scope, publication: str, ddl: DdlCapture = DdlCapture.AUTO
 ) -> list[Problem]:
-    """What stops this role from reading the source, and before the first activation from activating it."""
+    """Return what stops this role from reading the source, and before the first activation from activating it."""
     row = connection.execute(_ROLE_SQL).fetchone()
     assert row is not None
     role = _Role(*row)

@@ -1,4 +1,4 @@
-"""What a publication publishes, read from the catalogs alone.
+"""This module finds what a publication publishes, from the catalogs alone.
 
 The server's own function locks every table, so it waits for whoever alters one, without end.
 """
@@ -24,7 +24,7 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.oid >= 16384
 
 
 def published(connection: Connection[Any], name: str) -> set[int]:
-    """Ids of the tables whose rows are in the stream of that publication; none where there is no such publication.
+    """Return ids of the tables whose rows that publication publishes; none where there is no such publication.
 
     Of partitioned tables the partitions that hold rows: rows are published as theirs (`health` sees to that).
     """

@@ -1,4 +1,7 @@
-"""A channel's scope as PostgreSQL's regular expressions: the event triggers decide by them inside the server."""
+"""This module writes a channel's scope as PostgreSQL's regular expressions.
+
+The event triggers decide by them inside the server.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def patterns_of(scope: Scope) -> dict[str, Any]:
 
 
 def regex(pattern: str) -> str:
-    """The pattern as a PostgreSQL regular expression that matches the same whole names."""
+    """Return the pattern as a PostgreSQL regular expression that matches the same whole names."""
     return f"^(?:{''.join(_piece(m) for m in TOKEN.finditer(pattern))})$"
 
 
@@ -42,7 +45,7 @@ def _both(pattern: str) -> list[str]:
 
 
 def _within(one: str, other: str) -> list[str | None]:
-    """What both patterns match."""
+    """Return the pair of expressions for the tables that both patterns match."""
     pairs = zip(split_table_pattern(one), split_table_pattern(other), strict=True)
     return [*(f"^(?={regex(a)[1:]}){regex(b)[1:]}" for a, b in pairs), None]
 

@@ -1,4 +1,7 @@
-"""A PostgreSQL database as a source: `engines.source.Source` over one connection, which opens when it is needed."""
+"""This module is a PostgreSQL database as a source: `engines.source.Source` over one connection.
+
+The connection opens when it is needed.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ PATIENCE_SECONDS = 20.0
 
 @dataclass(eq=False)
 class PostgresSource:
-    """One channel's source. Its connection opens when first used; `with` or `close()` ends it.
+    """A PostgreSQL source is one channel's source. Its connection opens when first used; `with` or `close()` ends it.
 
     dsn: a libpq URL. channel: the channel's name. patience: seconds that activation waits for
     transactions that are open (for the slot) and for locks.
@@ -62,7 +65,10 @@ class PostgresSource:
 
     @classmethod
     def of(cls, channel: Channel, dsn: str) -> Self:
-        """The source that a channel file describes; dsn: its location, resolved."""
+        """Return the source that a channel file describes.
+
+        dsn: its location, resolved.
+        """
         source = channel.source
         return cls(
             dsn, channel.name, channel.publication, channel.slot, Scope.of(channel), source.replica_identity, source.ddl
@@ -78,20 +84,20 @@ class PostgresSource:
         return {**self.__dict__, "_connection": None}
 
     def close(self) -> None:
-        """End the connection, if one is open."""
+        """Close the connection, if one is open."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
     @property
     def connection(self) -> Connection[Any]:
-        """In autocommit mode."""
+        """Return the open connection, in autocommit mode."""
         if self._connection is None or self._connection.closed:
             self._connection = session(self.dsn)
         return self._connection
 
     def activate(self, *, again: bool = False, low: Position | None = None) -> Activation:
-        """Prepares the source: helper schema, publication, replica identities, slot. Again: changes nothing.
+        """Prepare the source: helper schema, publication, replica identities, slot. A second time: change nothing.
 
         again: with a new slot, whatever was there. low: where the channel goes on; a slot that no longer can is made
         again from the log that is held, if it is.
@@ -103,23 +109,23 @@ class PostgresSource:
         return found
 
     def deactivate(self) -> list[str]:
-        """Removes all that `activate` has made; the last channel takes the helper schema with it."""
+        """Remove all that `activate` has made, for the last channel the helper schema, too; return what was removed."""
         with self._as_error():
             return activation.deactivate(self.connection, self._plan())
 
     @property
     def membership(self) -> PostgresMembership:
-        """The tables in the publication."""
+        """Return the membership: which tables are in the publication."""
         return PostgresMembership(self.connection, self.channel, self.publication, self.scope)
 
     @property
     def log(self) -> SlotLog:
-        """The log that the channel's slot reads."""
+        """Return the log that the channel's slot reads."""
         return SlotLog(self.connection, self.dsn, self.slot, self.publication)
 
     @property
     def retained_log(self) -> PostgresRetainedLog:
-        """The log that a second slot retains."""
+        """Return the log that a second slot retains."""
         return PostgresRetainedLog(self.connection, self.slot)
 
     def describe(self) -> str:
@@ -127,57 +133,69 @@ class PostgresSource:
         return describe(self.dsn)
 
     def identity(self) -> str:
-        """Return what `connect.identity` returns."""
+        """Return a text that identifies the server and the database, as `connect.identity` does."""
         return identity(self.connection)
 
     def database(self) -> str:
-        """Return what `connect.running` returns."""
+        """Return a text that identifies the database and the run of its server, as `connect.running` does."""
         return running(self.connection)
 
     def missing_rights(self) -> list[Problem]:
-        """Return what the role lacks, each with the SQL that gives it."""
+        """Return what the role lacks, each with the SQL that grants it."""
         return missing_rights(self.connection, self.scope, self.publication, self.ddl)
 
     def activation_blockers(self, seconds: float) -> list[Problem]:
-        """Return transactions that the slot would wait for, each with the SQL that ends it; none when it is there."""
+        """Return the transactions that the creation of the slot would wait for, each with the SQL that ends it.
+
+        None when the slot exists.
+        """
         if slots.state(self.connection, self.slot) is not None:
             return []
         return [Problem(what, end) for what, end in slots.blockers(self.connection, seconds)]
 
     @property
     def catalog(self) -> PostgresCatalog:
-        """The tables as the database's catalog has them."""
+        """Return the catalog: the tables that the database has."""
         return PostgresCatalog(self.connection, self.publication)
 
     def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
-        """Decode the window in ranges side by side; again in text format when a type asks for it."""
+        """Write a window of the log into its trail: its ranges are decoded side by side.
+
+        Again in text format when a type needs that.
+        """
         self.log.wait_for_standbys(window.high)
         slot = retained_slot.held_name(self.slot) if window.is_retained else self.slot
         reader = LogReader(self.dsn, slot, self.publication, choose_reader(self.connection))
         return capture_window(reader, window, runner)
 
     def snapshot(self, table_ids: Sequence[int], timeline: int = 0) -> AbstractContextManager[ExportedSnapshot]:
-        """Open what `exported_snapshot.source_snapshot` opens."""
+        """Open a snapshot of these tables, as `exported_snapshot.source_snapshot` does."""
         return source_snapshot(self.dsn, table_ids, timeline)
 
     def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[ArchivedRows]:
-        """Return what reads the files that a COPY has filled."""
+        """Return row sources for the files of a table in a trail that a COPY has filled."""
         return archived_rows(trail_url, channel, loaded)
 
     def rows(self, selection: RowSelection) -> TableRows:
-        """Return what reads the selected rows under a snapshot of its own."""
+        """Return a row source for the selected rows, which reads them under a snapshot of its own."""
         return rows_of(self.dsn, selection)
 
     def server_run(self) -> str:
-        """The run of the server that answers, as lineage.server tells it. Raises SourceError SRC-113 for a standby."""
+        """Return a text for the run of the server, as `timeline.server` does.
+
+        Raises SourceError SRC-113 for a standby.
+        """
         return lineage.server(self.connection)
 
     def lineage(self, server_run: str) -> Lineage:
-        """Which timelines the log of this run of the server went through; not known where the server does not tell."""
+        """Return which timelines the log of this run of the server went through.
+
+        Not known where the server can't say.
+        """
         return self.log.lineage(server_run)
 
     def require_readable(self, low: Position | None = None, feed: int | None = None) -> None:
-        """Raises SourceError SRC-10x, with the SQL that mends it, when the log can't be read without loss.
+        """Raise SourceError SRC-10x, with the SQL that mends it, unless the log can be read without loss.
 
         low: the position to go on from. Raises SRC-141 when the slot has left it behind, SRC-115 when the log ends
         before it. feed: the `feed_id` that the log was read by so far.
@@ -191,22 +209,22 @@ class PostgresSource:
             self.require_log(low)
 
     def require_log(self, low: Position) -> None:
-        """Raises SourceError SRC-115: the log that was captured is not this server's (any more)."""
+        """Raise SourceError SRC-115 unless the log that was captured up to `low` is this server's (still)."""
         self.log.require_reaches(low)
 
     def clock(self) -> datetime:
-        """The moment now, as transactions that commit here are stamped with."""
+        """Return the present moment, by the clock that stamps the transactions that commit here."""
         row = self.connection.execute("SELECT clock_timestamp()").fetchone()
         assert row is not None
         now: datetime = row[0]
         return now
 
     def log_end(self) -> Position:
-        """Where the log on disk ends. Only asks: `stable_end` is where one may read to."""
+        """Return the position where the log on disk ends; it may be read up to `stable_end` only."""
         return self.log.end()
 
     def stable_end(self) -> Position:
-        """Where the log ends that every transaction committed before this call is in; see `SlotLog.stable_end`."""
+        """Return a position that lies after every transaction committed before this call; see `SlotLog.stable_end`."""
         return self.log.stable_end()
 
     def has_changes(self, low: Position, high: Position) -> bool:
@@ -214,7 +232,7 @@ class PostgresSource:
         return self.log.has_changes(low, high)
 
     def acknowledge(self, upto: Position) -> None:
-        """Lets the server forget what commits before this position, which must be safe in the trail."""
+        """Let the server forget what commits before this position, which must be safe in the trail."""
         self.log.acknowledge(upto)
 
     @contextmanager

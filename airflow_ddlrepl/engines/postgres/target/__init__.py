@@ -1,1 +1,1 @@
-"""A target: its transactions, its state, its outbox, its rewind area."""
+"""This package works in a target database: its transactions, its state, its outbox, its rewind area."""

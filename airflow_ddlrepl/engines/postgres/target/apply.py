@@ -1,6 +1,7 @@
-"""Run a program at a PostgreSQL target: merge staged rows and alter tables in log order, in one transaction.
+"""This module runs a program at a PostgreSQL target, in one transaction.
 
-The target's position and the shapes its tables stand at are written in that same transaction: after
+It merges staged rows and alters tables in log order.
+The target's position and the shapes of its tables are written in that same transaction: after
 a crash either everything of a program is there or nothing.
 """
 
@@ -52,7 +53,7 @@ def run_program(
     fence: Fence,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Applied:
-    """Apply everything and move the position from program.low to program.high, or nothing.
+    """Apply a whole program and move the position from program.low to program.high, or do nothing.
 
     records: what the repository has to know of it; they are left at the target for `flow.recording`.
     lock_timeout: seconds that one try waits for one lock.
@@ -82,20 +83,23 @@ def run_program(
 
 
 def _names(staged: StagedSlice) -> list[str]:
-    """Every staging table of a slice; each holds rows."""
+    """Return the names of all staging tables of a slice; each has rows."""
     return [name for buckets in staged.sections.values() for one in buckets for name in one.stored]
 
 
 def _together(steps: Iterable[ProgramStep]) -> Iterator[list[ProgramStep]]:
-    """The steps of one statement: what it does to a type that its tables share hits all of them at once."""
+    """Yield the steps of each statement as a list.
+
+    What the statement does to a type that its tables share affects all of them at once.
+    """
     for _, group in groupby(steps, key=lambda step: step.key):
         yield list(group)
 
 
 def _loaded_anew_with(step: ProgramStep, group: Sequence[ProgramStep]) -> list[TableName]:
-    """Partitions, at any depth, that the same statement changes and that wait for a refresh from then on.
+    """Return the names of tables that the step's statement changes and that wait for a refresh from then on.
 
-    Of a source's text: every table of it that does.
+    Of a partitioned table: its partitions, at any depth. Of a source's text: every such table of it.
     """
     if step.runs_text:
         return [s.before.name for s in group if s.before is not None and _is_loaded_anew(s, s.before)]
@@ -119,7 +123,10 @@ def _is_loaded_anew(step: ProgramStep, before: TableState) -> bool:
 
 
 def _changed(program: Program) -> dict[int, TableState]:
-    """Standings that the steps changed, and those whose refresh lies behind now: its snapshot is forgotten."""
+    """Return the table states that the steps changed, and those whose refresh lies before the end of the program.
+
+    The latter come without their snapshot.
+    """
     touched = {step.table_id for step in program.steps}
     found = {i: s for i, s in program.table_states.items() if i in touched}
     for table_id, table_state in program.table_states.items():
@@ -133,7 +140,10 @@ def _gone(program: Program) -> list[int]:
 
 
 def _is_about_rows(error: psycopg.Error) -> bool:
-    """Rows that stand there break a rule, have no such value, or can't be converted: others may do."""
+    """Is the error about rows that exist: they break a rule, have no such value, or can't be converted?
+
+    Then the statement may work with other rows.
+    """
     import psycopg
 
     unlike = (psycopg.errors.DatatypeMismatch, psycopg.errors.CannotCoerce)
@@ -141,13 +151,13 @@ def _is_about_rows(error: psycopg.Error) -> bool:
 
 
 def _said(error: psycopg.Error) -> str:
-    """What stands in the way is told in full; of rows no value is."""
+    """Return the message of an error: in full when other objects depend on one; else without the values of rows."""
     detail = error.diag.message_detail if (error.sqlstate or "").startswith(("0A", "2B")) else None
     return " ".join([str(error).splitlines()[0], *(detail or "").split()])
 
 
 class _Run:
-    """One pass through a program inside its transaction."""
+    """A run is one pass through a program inside its transaction."""
 
     def __init__(self, cursor: Cursor[Any], staged: list[StagedSlice], session: Session) -> None:
         self.cursor = cursor
@@ -157,23 +167,26 @@ class _Run:
         self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
 
     def merge_before(self, steps: Sequence[ProgramStep]) -> None:
-        """The rows of these tables that stand before the statement."""
+        """Merge the rows of these tables that come before the statement in the log."""
         ids, key = {step.table_id for step in steps}, steps[0].key
         self._merge([s for s in self.waiting if s.piece.table_id in ids and s.piece.high <= key])
 
     def truncate(self, steps: Sequence[ProgramStep]) -> None:
-        """The tables of one TRUNCATE together: foreign keys between them are no obstacle."""
+        """Truncate the tables of one TRUNCATE together, so that foreign keys between them are no obstacle."""
         found = [step for step in steps if step.event.kind is EventKind.TRUNCATE]
         names = [step.before.name for step in found if step.before is not None]
         if names:
             self._empty(names, restart=bool(found[0].event.settings.get("restart_identity")))
 
     def merge_rest(self) -> None:
-        """Everything left, all tables together: deletes of all, then updates, then inserts."""
+        """Merge all remaining rows, all tables together: deletes of all, then updates, then inserts."""
         self._merge(list(self.waiting))
 
     def step(self, step: ProgramStep, spare: Sequence[TableName] = ()) -> None:
-        """spare: tables whose rows a refresh replaces, which may go where they are in the way."""
+        """Run one step of the program: the SQL that changes one table.
+
+        spare: tables whose rows a refresh replaces; they may be emptied where their rows stop a statement.
+        """
         self.applied.count(step)
         if step.plan is None:
             return
@@ -190,7 +203,7 @@ class _Run:
         self.applied.warnings += index_again(self.cursor, step.plan.target, indexes)
 
     def _compare(self, step: ProgramStep, plan: TablePlan, expected: Expected) -> None:
-        """Raises AlterRefused ADP-153 where a source's text has not made of the table what it made there."""
+        """Raise AlterRefused ADP-153 when a source's text has not made the table here what it made it at the source."""
         found = ServerFacts(self.cursor.connection).table(plan.target)
         if differs := unlike(expected, found, POSTGRES_TYPES):
             why = f"the statement did not have the same result at the target as at the source: {'; '.join(differs)}"
@@ -199,7 +212,7 @@ class _Run:
             raise refused
 
     def _is_first(self, step: ProgramStep, sql: tuple[str, ...]) -> bool:
-        """A step that several tables of one statement share runs once."""
+        """Return whether these statements of a step, which several tables share, have not run yet; they run once."""
         if (step.key, sql) in self._done:
             return False
         self._done.add((step.key, sql))
@@ -233,7 +246,10 @@ class _Run:
             reach("integrate.altered")
 
     def _empty(self, names: Sequence[TableName], *, restart: bool) -> None:
-        """Where foreign keys of other tables point to them TRUNCATE is refused: their rows are deleted instead."""
+        """Truncate tables.
+
+        Where foreign keys of other tables refer to them TRUNCATE is refused: their rows are deleted instead.
+        """
         import psycopg
 
         tables = ", ".join(map(qualified, names))
@@ -245,8 +261,9 @@ class _Run:
         self.applied.statements += 1
 
     def _execute(self, statement: str, spare: Sequence[TableName], *, is_one: bool) -> None:
-        """A partitioned table's ALTER converts the rows of its partitions, those too that are loaded anew anyway.
+        """Run a statement; where the rows of `spare` stop it, empty those tables and run it again.
 
+        A partitioned table's ALTER converts the rows of its partitions, those too that are loaded again anyway.
         is_one: the server refuses a text that is more than one statement (it does in the extended protocol).
         """
         import psycopg
@@ -264,7 +281,7 @@ class _Run:
             self.cursor.execute(statement.encode(), binary=is_one)
 
     def _merge(self, due: list[StagedSlice]) -> None:
-        """All tables together, but the sections of one table one after the other, in the order of the log."""
+        """Merge slices of all tables together, but the sections of one table one after the other, in log order."""
         taken = set(map(id, due))
         self.waiting = [s for s in self.waiting if id(s) not in taken]
         sections: dict[int, list[Sequence[Staged]]] = {}

@@ -1,4 +1,4 @@
-"""Tables in our schema that runs which were killed have left: stages of rows, and shadows of tables that are loaded."""
+"""This module removes tables in our schema that killed runs have left: staging tables and shadow tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ log = logging.getLogger("ddlrepl")
 
 
 def leftovers(cursor: Any, stem: str) -> list[str]:
-    """Their names, which begin so. cursor: of psycopg."""
+    """Return the names of the tables in our schema that begin with a stem.
+
+    cursor: of psycopg.
+    """
     cursor.execute(
         "SELECT relname FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r'"
         " AND starts_with(relname, %s) ORDER BY 1",
@@ -24,7 +27,10 @@ def leftovers(cursor: Any, stem: str) -> list[str]:
 
 
 def sweep(connection: Any, stem: str, token: int) -> None:
-    """Remove tables `<stem><token>_…` of earlier runs; one in use stays for the next. connection: in autocommit."""
+    """Remove the tables `<stem><token>_…` of earlier runs; one in use stays for the next run.
+
+    connection: in autocommit.
+    """
     with connection.cursor() as cursor:
         for name in leftovers(cursor, stem):
             if int(name.removeprefix(stem).partition("_")[0]) < token:

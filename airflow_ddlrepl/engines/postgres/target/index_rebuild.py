@@ -1,4 +1,7 @@
-"""A table whose place another one takes: the indexes that people gave it come back, nothing else may hang on it."""
+"""This module creates the indexes that people gave a table again, when a new table takes its place.
+
+Nothing else may depend on it.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,10 @@ ORDER BY c.relname
 
 
 def own_indexes(cursor: Cursor[Any], table_state: Table) -> list[str]:
-    """The indexes that people gave the table, as statements. table_state: the table as the channel made it.
+    """Return the indexes that people gave the table, as statements.
 
-    Raises CannotAdapt ADP-133 where anything else hangs on it, which would be lost.
+    table_state: the table as the channel made it.
+    Raises CannotAdapt ADP-133 where anything else depends on it, which would be lost.
     """
     found = ServerFacts(cursor.connection).table(table_state.name)
     if found is None:
@@ -48,7 +52,10 @@ def own_indexes(cursor: Cursor[Any], table_state: Table) -> list[str]:
 
 
 def index_again(cursor: Cursor[Any], table: TableName, indexes: Sequence[str]) -> Iterator[str]:
-    """What can be made is made; says which index can't, and how it was."""
+    """Create these indexes, where that is possible.
+
+    Yield a warning with the statement of each that can't be created.
+    """
     import psycopg
 
     for statement in indexes:

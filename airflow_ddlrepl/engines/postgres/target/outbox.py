@@ -1,4 +1,7 @@
-"""What a target did and the repository does not know yet: left with what was done, removed once recorded."""
+"""This module has a target's outbox: records of what was done there, for the repository.
+
+They are written in the transaction that does it, and removed once the repository has them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ CREATE TABLE IF NOT EXISTS ddlrepl.unrecorded (
 
 
 def leave(cursor: Any, channel: str, records: Sequence[Record]) -> None:
-    """Leave them in the open transaction, in this order."""
+    """Write records into the outbox, in this order, in the open transaction."""
     if records:
         cursor.executemany(
             "INSERT INTO ddlrepl.unrecorded (channel, record) VALUES (%s, %s::jsonb)",
@@ -27,11 +30,14 @@ def leave(cursor: Any, channel: str, records: Sequence[Record]) -> None:
 
 
 def left(connection: Connection[Any], channel: str) -> list[tuple[int, Record]]:
-    """What is to be recorded, oldest first, with the numbers that `remove` takes."""
+    """Return the records in the outbox, oldest first.
+
+    Each comes with the number that `remove` takes.
+    """
     rows = connection.execute("SELECT id, record FROM ddlrepl.unrecorded WHERE channel = %s ORDER BY id", [channel])
     return [(int(number), from_json(record)) for number, record in rows]
 
 
 def remove(connection: Connection[Any], numbers: Sequence[int]) -> None:
-    """They are recorded."""
+    """Remove records that the repository has, by their numbers."""
     connection.execute("DELETE FROM ddlrepl.unrecorded WHERE id = ANY(%s)", [list(numbers)])

@@ -1,4 +1,4 @@
-"""The place of a rewind in a PostgreSQL database: the port `engines.target.RewindArea`, each step one transaction."""
+"""This module implements the port `engines.target.RewindArea` for PostgreSQL; each step is one transaction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class PostgresRewindArea(RewindArea):
-    """What a rewind does to the place that it builds in. target: that place."""
+    """This rewind area is the part of a PostgreSQL database in which a rewind builds its tables.
+
+    target: the replay's target, in that database.
+    """
 
     target: PostgresTarget
 
@@ -70,7 +73,7 @@ class PostgresRewindArea(RewindArea):
 
     @contextmanager
     def _held(self, connection: Connection[Any], epoch: int, token: int) -> Iterator[Cursor[Any]]:
-        """Open a transaction that no other run can come before. Raises Fenced LCK-102."""
+        """Open a transaction during which no other run can write here. Raises Fenced LCK-102."""
         with connection.transaction(), connection.cursor() as cursor:
             state.hold(cursor, self.target.holder, epoch=epoch, token=token)
             yield cursor

@@ -1,4 +1,7 @@
-"""The place of a replay: what an earlier one has built is taken away, and nothing of anybody else's is touched."""
+"""This module manages the tables and types that a replay builds in a database.
+
+What an earlier one has built is removed, and nothing of anybody else's is touched.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +67,9 @@ DELETE FROM ddlrepl.replayed_names r WHERE r.channel = %s AND NOT EXISTS (
 
 @dataclass(frozen=True, slots=True)
 class Obstacles:
-    """What stands under the names that a rewind needs, and is not known to be an earlier rewind's.
+    """Obstacles are objects under the names that a rewind needs that are not known to be an earlier rewind's.
 
-    found: `table`, `type` or another `relation`, with its name. is_shared: tables of others stand in the database, too.
+    found: `table`, `type` or another `relation`, with its name. is_shared: the database has tables of others, too.
     """
 
     found: tuple[tuple[str, TableName], ...] = ()
@@ -76,7 +79,7 @@ class Obstacles:
         return ", ".join(f"{kind} {name}" for kind, name in self.found)
 
     def error(self) -> CannotAdapt:
-        """REW-105."""
+        """Return the error CannotAdapt REW-105, which says what to do about the obstacles."""
         own = (
             "give the replay a database of its own; beside other tables it needs `schemas` of its own, and tables with"
             " user-defined types can't be there, because types stay in their schemas"
@@ -89,7 +92,7 @@ class Obstacles:
         )
 
     def _removal(self) -> str:
-        """The statements that remove the tables and types among them, tables first."""
+        """Return the statements that remove the tables and types among the obstacles, tables first."""
         named = [(kind, qualified(name)) for kind, name in self.found]
         kinds = {kind: ", ".join(name for of, name in named if of == kind) for kind in ("table", "type")}
         return "; ".join(f"DROP {kind.upper()} {names}" for kind, names in kinds.items() if names)
@@ -99,10 +102,10 @@ NONE = Obstacles()
 
 
 def reserve(cursor: Cursor[Any], holder: str, tables: Iterable[TableName], types: Iterable[TableName]) -> None:
-    """What will stand under these names is the replay's; it is told by them which tables and types are.
+    """Reserve names for a replay: tables and types that are created under them are known as the replay's.
 
-    Raises CannotAdapt REW-105, which undoes the open transaction, when something does now that is not: it would be
-    emptied, altered or renamed.
+    Raises CannotAdapt REW-105, which undoes the open transaction, when an object has such a name now that is not the
+    replay's: it would be emptied, altered or renamed.
     """
     wanted, spelled = set(tables) - _reserved(cursor, holder, False), set(types) - _reserved(cursor, holder, True)
     if (obstacles := _obstacles(cursor, holder, wanted, spelled)).found:
@@ -115,9 +118,9 @@ def reserve(cursor: Cursor[Any], holder: str, tables: Iterable[TableName], types
 def in_the_way(
     connection: Connection[Any], holder: str, names: tuple[set[TableName], set[TableName]], ours: Collection[TableName]
 ) -> Obstacles:
-    """What a rewind would find under the names of its tables and types and may not remove. Changes nothing.
+    """Return the objects that a rewind would find under the names of its tables and types and may not remove.
 
-    ours: tables that the rewind removes first; what it reserved before goes with them (`clear`).
+    Changes nothing. ours: tables that the rewind removes first; what it reserved before goes with them (`clear`).
     """
     tables, types = names
     with connection.cursor() as cursor:
@@ -138,12 +141,12 @@ def _obstacles(
 
 
 def _types_of(cursor: Cursor[Any], tables: Collection[TableName], types: Collection[TableName]) -> set[TableName]:
-    """The types that go when these tables and types are dropped: rows', multiranges, and arrays of each."""
+    """Return the types that are dropped with these tables and types: rows', multiranges, and arrays of each."""
     return {TableName(*row) for row in cursor.execute(_TYPES_OF, _spelled(tables, types)).fetchall()}
 
 
 def _spelled(tables: Collection[TableName], types: Collection[TableName]) -> dict[str, list[str]]:
-    """The parameters of a query about names."""
+    """Return the parameters of a query about names."""
     return {
         "schemas": [name.schema for name in tables],
         "names": [name.name for name in tables],
@@ -153,7 +156,7 @@ def _spelled(tables: Collection[TableName], types: Collection[TableName]) -> dic
 
 
 def _is_shared(cursor: Cursor[Any], holder: str) -> bool:
-    """Does a target or a replay of somebody else stand in this database, too?"""
+    """Does a target or a replay of another channel have its state in this database, too?"""
     if not _exists(cursor, "ddlrepl.position"):
         return False
     row = cursor.execute("SELECT EXISTS (SELECT FROM ddlrepl.position WHERE channel <> %s)", [holder]).fetchone()
@@ -168,7 +171,7 @@ def _exists(cursor: Cursor[Any], relation: str) -> bool:
 def clear(cursor: Cursor[Any], holder: str, table_states: Iterable[TableState]) -> None:
     """Drop these tables, others that were made with them, and their types, in the open transaction; no type in use.
 
-    Raises CannotAdapt REW-104 when something that is not ours hangs on a table.
+    Raises CannotAdapt REW-104 when an object that is not ours depends on a table.
     """
     known = {table_state.name for table_state in table_states if table_state.state is not TableStatus.NEW}
     drop_tables(cursor, known | _reserved(cursor, holder, False))
@@ -178,7 +181,10 @@ def clear(cursor: Cursor[Any], holder: str, table_states: Iterable[TableState]) 
 
 
 def drop_tables(cursor: Cursor[Any], names: Iterable[TableName]) -> None:
-    """In the open transaction. Raises CannotAdapt REW-104 when something that is not ours hangs on one."""
+    """Drop tables in the open transaction.
+
+    Raises CannotAdapt REW-104 when an object that is not ours depends on one.
+    """
     for name in sorted(names):
         try:
             with cursor.connection.transaction():
@@ -193,13 +199,13 @@ def drop_tables(cursor: Cursor[Any], names: Iterable[TableName]) -> None:
 
 
 def _reserved(cursor: Cursor[Any], holder: str, is_type: bool) -> set[TableName]:
-    """Those of them that something stands under, or may yet, are the replay's."""
+    """Return the names that are reserved for the replay, of tables or of types; objects under them are the replay's."""
     query = "SELECT schema_name, name FROM ddlrepl.replayed_names WHERE channel = %s AND is_type = %s"
     return {TableName(*row) for row in cursor.execute(query, [holder, is_type]).fetchall()}
 
 
 def _stepped_aside(cursor: Cursor[Any], types: Collection[TableName]) -> list[TableName]:
-    """Types that made way for another one of their name (`ddl_types`)."""
+    """Return the types that were renamed so that another one could get their name (`ddl_types`)."""
     query = (
         "SELECT n.nspname, t.typname, t.oid::bigint FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace"
         " LEFT JOIN pg_class c ON c.oid = t.typrelid WHERE n.nspname = ANY (%s)"
@@ -214,7 +220,7 @@ def _stepped_aside(cursor: Cursor[Any], types: Collection[TableName]) -> list[Ta
 
 
 def _drop_types(cursor: Cursor[Any], names: Sequence[TableName]) -> None:
-    """As long as one goes: a type may be made of others."""
+    """Drop types, again and again as long as one can be dropped: a type may be made of others."""
     left = list(names)
     while left:
         kept = [name for name in left if not _is_dropped(cursor, name)]
@@ -233,14 +239,14 @@ def _is_dropped(cursor: Cursor[Any], name: TableName) -> bool:
 
 
 def finished(connection: Connection[Any], holder: str, made_as: str) -> Position | None:
-    """Where a replay that was made so has come to; None: there is none, or it was not finished."""
+    """Return the position up to which a finished replay made in this way has come; None: there is no such one."""
     query = "SELECT lsn::text FROM ddlrepl.replayed WHERE channel = %s AND made_as = %s"
     row = connection.execute(query, [holder, made_as]).fetchone()
     return Position.parse(row[0]) if row else None
 
 
 def finish(cursor: Cursor[Any], holder: str, made_as: str, high: Position) -> None:
-    """The replay has come to its end, and may go on from there."""
+    """Store that the replay has come to its end, at `high`, from where it may go on."""
     cursor.execute(
         "INSERT INTO ddlrepl.replayed VALUES (%s, %s, %s::pg_lsn)"
         " ON CONFLICT (channel) DO UPDATE SET made_as = excluded.made_as, lsn = excluded.lsn",
@@ -250,11 +256,11 @@ def finish(cursor: Cursor[Any], holder: str, made_as: str, high: Position) -> No
 
 
 def free(cursor: Cursor[Any], holder: str) -> None:
-    """Names that the replay has not used are anybody's again."""
+    """Give up the names that the replay has reserved and not used."""
     cursor.execute(_UNUSED, [holder])
 
 
 def forget(cursor: Cursor[Any] | Connection[Any], holder: str) -> None:
-    """That there was a replay."""
+    """Delete all records of a replay."""
     for table in TABLES:
         cursor.execute(f"DELETE FROM ddlrepl.{table} WHERE channel = %s".encode(), [holder])

@@ -1,4 +1,4 @@
-"""What a PostgreSQL target knows of itself: how far the log is applied, and the shape each table stands at.
+"""This module stores a PostgreSQL target's state: up to where the log is applied, and the shape of each table.
 
 It is written in the transactions that change the tables, so it is never ahead of them nor behind.
 """
@@ -53,7 +53,7 @@ _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = 
 
 
 def create(connection: Connection[Any]) -> None:
-    """Create our schema at the target, with its tables, where they are not there.
+    """Create our schema at the target, with its tables, where they do not exist.
 
     Raises TargetError TGT-102 without the right to, TGT-104 when somebody else has made the schema.
     """
@@ -79,7 +79,7 @@ def begin(cursor: Any, channel: str, lsn: Position, epoch: int, token: int) -> N
 
 
 def prepare(connection: Connection[Any], channel: str, lsn: Position, epoch: int, token: int) -> None:
-    """Create our schema and the channel's position, if they are not there. Raises what `create` raises."""
+    """Create our schema and the channel's position, if they do not exist. Raises what `create` raises."""
     create(connection)
     begin(connection, channel, lsn, epoch, token)
 
@@ -96,7 +96,10 @@ def _no_right(connection: Connection[Any], error: Exception) -> TargetError:
 
 
 def restart(connection: Connection[Any] | Cursor[Any], channel: str, lsn: Position, epoch: int, token: int) -> None:
-    """Begin again at this position, whoever was here before: the channel's repository was made anew."""
+    """Begin again at this position, whatever the state is.
+
+    For a channel whose repository was made again.
+    """
     connection.execute(
         "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, epoch = %s, token = %s, updated = now() WHERE channel = %s",
         [str(lsn), epoch, token, channel],
@@ -105,7 +108,7 @@ def restart(connection: Connection[Any] | Cursor[Any], channel: str, lsn: Positi
 
 
 def find_position(connection: Connection[Any], channel: str) -> TargetPosition | None:
-    """Return where the target stands; None when it was never prepared for the channel."""
+    """Return the target's position; None when it was never prepared for the channel."""
     import psycopg
 
     try:
@@ -118,13 +121,13 @@ def find_position(connection: Connection[Any], channel: str) -> TargetPosition |
 
 
 def find_state(connection: Connection[Any], channel: str) -> TargetState | None:
-    """Return what the target knows of the channel; None when it was never prepared for it."""
+    """Return the state that the target has of the channel; None when it was never prepared for it."""
     at = find_position(connection, channel)
     return TargetState(at.lsn, at.epoch, at.token, _read_standings(connection, channel)) if at else None
 
 
 def read_state(connection: Connection[Any], channel: str) -> TargetState:
-    """Raises TargetError TGT-101 when the target was never prepared for the channel."""
+    """Return the state that the target has of the channel. Raises TargetError TGT-101 when it was never prepared."""
     found = find_state(connection, channel)
     if found is None:
         raise forgotten(f"the target at {_place(connection)}", channel)
@@ -137,7 +140,10 @@ def _place(connection: Connection[Any]) -> str:
 
 
 def _read_standings(connection: Connection[Any], channel: str) -> dict[int, TableState]:
-    """By table. A row that this connection has read before is not read again: its version's place tells."""
+    """Return the table states by table id.
+
+    A row that this connection has read before is not read again: the place of its version shows whether it is new.
+    """
     known = _known.setdefault(connection, {})
     where, version = "FROM ddlrepl.tables WHERE channel = %s", "xmin::text || ' ' || ctid::text"
     marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
@@ -158,7 +164,7 @@ def has_loaded(connection: Connection[Any], channel: str) -> bool:
 
 
 def is_waiting(connection: Connection[Any], channel: str) -> bool:
-    """Does a table of the channel wait here for a refresh?"""
+    """Is there a table of the channel that waits here for a refresh?"""
     waits = "SELECT FROM ddlrepl.tables WHERE channel = %s AND state = ANY (%s)"
     row = connection.execute(f"SELECT EXISTS ({waits})".encode(), [channel, [*WAITING]]).fetchone()
     return row is not None and bool(row[0])
@@ -167,7 +173,7 @@ def is_waiting(connection: Connection[Any], channel: str) -> bool:
 def advance(cursor: Any, channel: str, low: Position, high: Position, *, epoch: int, token: int) -> None:
     """Move the position from low to high in the open transaction; its row stays locked to the end.
 
-    Raises Fenced LCK-102 when the target stands elsewhere or a newer run has been here.
+    Raises Fenced LCK-102 when the target is at another position or a newer run has been here.
     """
     cursor.execute(
         "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, token = %s, updated = now()"
@@ -179,7 +185,7 @@ def advance(cursor: Any, channel: str, low: Position, high: Position, *, epoch: 
 
 
 def hold(cursor: Any, channel: str, *, epoch: int, token: int) -> None:
-    """Keep other runs from the target until the open transaction ends. Raises Fenced LCK-102."""
+    """Stop other runs from writing at the target until the open transaction ends. Raises Fenced LCK-102."""
     cursor.execute(
         "UPDATE ddlrepl.position SET token = %s, updated = now() WHERE channel = %s AND epoch = %s AND token <= %s",
         [token, channel, epoch, token],
@@ -189,7 +195,7 @@ def hold(cursor: Any, channel: str, *, epoch: int, token: int) -> None:
 
 
 def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int) -> None:
-    """From here on no earlier run of the channel writes at this target: what it has open is ended and undone.
+    """Stop every earlier run of the channel from writing at this target: its open transactions are rolled back.
 
     Raises Fenced LCK-102 when a newer run has been here, TargetError TGT-101 when the target knows no such channel.
     """
@@ -207,9 +213,10 @@ def claim(connection: Connection[Any], channel: str, *, epoch: int, token: int) 
 def write_table_states(
     cursor: Any, channel: str, table_states: Mapping[int, TableState], gone: Iterable[int] = ()
 ) -> None:
-    """Record how the tables stand, in the open transaction; `gone`: those that the target has dropped.
+    """Write table states, in the open transaction.
 
-    A kept table whose name a live one has now is forgotten: it was used again, or has stepped aside.
+    gone: those that the target has dropped.
+    An orphaned table whose name a live one has now is forgotten: it was used again, or renamed.
     """
     rows = [_row(channel, table_state) for table_state in table_states.values()]
     if rows:
@@ -219,7 +226,7 @@ def write_table_states(
 
 
 def forget(connection: Connection[Any], channel: str) -> None:
-    """Remove the channel's records; the last channel takes the schema with it. The tables stay."""
+    """Remove the channel's state; for the last channel the schema, too. The tables stay."""
     with connection.transaction():
         row = connection.execute("SELECT to_regclass('ddlrepl.position')").fetchone()
         if row is None or row[0] is None:
