@@ -1,4 +1,4 @@
-"""This module tells Airflow what this package provides.
+"""This module describes to Airflow what this package provides.
 
 Every `airflow` command reads it, so it is plain data without imports.
 """

@@ -1,4 +1,4 @@
-"""This module enrolls: it finds which DDL records of a window give a table of the channel a new shape."""
+"""This module enrolls: it finds which DDL records of a window change the shape of a table of the channel."""
 
 from __future__ import annotations
 

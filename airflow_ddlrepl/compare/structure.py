@@ -13,7 +13,7 @@ from airflow_ddlrepl.ports.types import TypeSystem
 def structure(source: Table, wanted: Table, found: Table, types: TypeSystem) -> tuple[str, ...]:
     """Return in words what differs between a target's table and the shape that it should have.
 
-    Empty: nothing differs that decides what rows the table can hold or how they are told apart.
+    Empty: nothing differs that decides what rows the table can hold or how two rows are distinguished.
     wanted: the shape that the target should hold, columns with the source's ids. found: as inspected there.
     types: of the target.
     """

@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Opaque(TableChange):
-    """A table differs in a way that no other kind of change explains.
+    """An opaque change says that a table differs in a way that no other kind of change explains.
 
     parts: names of the shape's parts that differ. table: the whole shape afterwards.
     """

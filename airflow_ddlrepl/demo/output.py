@@ -1,4 +1,4 @@
-"""Keep what libraries and child processes print off the terminal."""
+"""Send what libraries and child processes print to a log file instead of the terminal."""
 
 from __future__ import annotations
 

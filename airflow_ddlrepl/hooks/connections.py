@@ -1,4 +1,4 @@
-"""Give Airflow's connections to programs without Airflow: in a file that only its owner may read."""
+"""Pass Airflow's connections to programs without Airflow, in a file that only its owner may read."""
 
 from __future__ import annotations
 

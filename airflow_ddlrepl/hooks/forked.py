@@ -26,8 +26,9 @@ def can_fork() -> bool:
 
 
 class Forked:
-    """A running Python file, with as much of Popen's interface as its starter needs; in a process group of its own.
+    """This value is a running Python file, with as much of Popen's interface as its starter needs.
 
+    It runs in a process group of its own.
     stdout: what it prints and logs. environment: variables besides those of this process.
     """
 

@@ -1,4 +1,4 @@
-"""Row migration turns changes of a table into the changes that a target needs which takes only rows of a condition."""
+"""Row migration turns changes of a table into those that a target needs which takes only rows that meet a condition."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FIRST_LOAD = "first"  # as the actions say, of a table whose rows the target cou
 
 @dataclass(frozen=True, slots=True)
 class StepApplied:
-    """A step of the plan towards a revision ran at the target.
+    """This record says that a step of the plan towards a revision ran at the target.
 
     step: its number in the plan. summary: what it was for.
     """
@@ -37,7 +37,7 @@ class StepApplied:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRequested:
-    """A table waits for a refresh since position `at`.
+    """This record says that a table waits for a refresh since position `at`.
 
     is_by_hand: a person requested it, and the person's reason replaces others. how: refresh options, FIRST_LOAD or
     RELOAD; empty: as the channel file's actions say.
@@ -52,7 +52,7 @@ class RefreshRequested:
 
 @dataclass(frozen=True, slots=True)
 class RefreshDone:
-    """A table was loaded with so many rows; None: the table is gone and needs no refresh any more."""
+    """This record says that a table was loaded with so many rows; None: it is gone and needs no refresh any more."""
 
     table_id: int
     rows: int | None
@@ -60,7 +60,10 @@ class RefreshDone:
 
 @dataclass(frozen=True, slots=True)
 class RefreshDeclined:
-    """A table's rows may differ from the source's since `at`: a policy or a person decided against a refresh."""
+    """This record says that a table's rows may differ from the source's since `at`.
+
+    A policy or a person decided against a refresh.
+    """
 
     table_id: int
     reason: str

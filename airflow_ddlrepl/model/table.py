@@ -45,7 +45,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key tells the rows of a table apart: its column ids in index order, and the name of its constraint or index.
+    """A key identifies the rows of a table: its column ids in index order, and the name of its constraint or index.
 
     deferrable: "immediate" or "deferred", as its constraint starts out, or "" for one that is not deferrable.
     """
@@ -58,7 +58,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A table with this value is a partition of the table `of`, with a bound such as `FOR VALUES …` or `DEFAULT`."""
+    """A partition value says which table a partition belongs to, `of`, and its bound, `FOR VALUES …` or `DEFAULT`."""
 
     of: int
     of_name: TableName

@@ -26,7 +26,7 @@ class Visibility(Protocol):
         ...
 
     def has(self, xid: int) -> bool:
-        """Return whether the snapshot contains the committed transaction with this id, as `widen` gives it."""
+        """Return whether the snapshot contains the committed transaction with this id, as `widen` returns it."""
         ...
 
     def covers(self, other: Self) -> bool:

@@ -31,7 +31,7 @@ NO_ROOM_BYTES = 1 << 16  # SQLite's files beside the database need this much to 
 
 
 class Database:
-    """A database gives transactions by read() and write(); a write sees what every earlier write left."""
+    """A database opens transactions by read() and write(); a write sees what every earlier write left."""
 
     def __init__(self, location: str) -> None:
         """location: sqlite:///FILE, a PostgreSQL URL, or an Airflow connection id; may hold ${VAR}."""

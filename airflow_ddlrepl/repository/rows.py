@@ -42,7 +42,7 @@ class StepState(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """A run status says how a stage of a run stands or ended.
+    """A run status says whether a stage of a run is running, is done, has failed or was lost.
 
     LOST: its process ended without a result, and another run has taken the channel over.
     """
@@ -99,9 +99,9 @@ class SegmentFacts:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRow:
-    """A segment row is one captured window that has had a manifest in the trail. state: "live" or "expired".
+    """A segment row is one captured window that has had a manifest in the trail.
 
-    events: schema changes, truncates and gaps that touch the channel's tables.
+    state: "live" or "expired". events: schema changes, truncates and gaps that touch the channel's tables.
     """
 
     epoch: int

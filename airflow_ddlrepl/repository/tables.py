@@ -26,7 +26,7 @@ HEAD = "0002"  # the newest migration
 
 
 class Moment(TypeDecorator[datetime]):
-    """A moment is stored in UTC, also where the database stores no offset."""
+    """This column type stores a moment in UTC, also where the database stores no offset."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

@@ -17,7 +17,7 @@ SYSTEM_SCHEMA = re.compile(r"pg_.*|information_schema|ddlrepl", re.DOTALL)
 
 
 class ChangeKind(StrEnum):
-    """A kind of change is what rules distinguish.
+    """A kind of change is what rules treat separately: rows, schema changes, whole tables and new tables.
 
     DML: inserts, updates and deletes. DDL: schema changes, creation and TRUNCATE. TABLE: the client has the table at
     all, because it takes some change of it, or enrolls it at activation. NEW_TABLE: a table is created later, or gets
@@ -66,7 +66,7 @@ TAKEN = Decision()
 
 
 def decide(client: Client, table: TableName, change: ChangeKind) -> Decision:
-    """Decide whether the client takes this kind of change of the table, which goes by its name at the source.
+    """Decide whether the client takes this kind of change of the table, which has this name at the source.
 
     The client's scope comes first, then its rule sets. A change that is not taken does nothing at the client, whatever
     policies say.

@@ -42,7 +42,7 @@ class Transform:
 def computed_columns(settings: str, table: Table) -> tuple[Column, ...]:
     """Return the columns of the source's table that a transformation computes.
 
-    settings: the JSON text of `config.properties.values_in`.
+    settings: the JSON text of `table_mapping.values_in`.
     """
     if not settings:
         return ()

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Ddl(StrEnum):
-    """A statement of HVR's DDL table; add_partition is named in the table's notes only."""
+    """This value names a statement of HVR's DDL table; add_partition is named in the table's notes only."""
 
     CREATE_TABLE = "create_table"
     DROP_TABLE = "drop_table"

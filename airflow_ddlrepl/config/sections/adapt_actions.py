@@ -20,7 +20,7 @@ from airflow_ddlrepl.model.names import TableName
 
 
 class AdaptAction(Section):
-    """One AdaptDDL action. Settings that it leaves out are decided by other actions, then by `defaults`.
+    """An AdaptDDL action sets policies; those that it leaves out are decided by other actions, then by `defaults`.
 
     It may also be written as one line of text: "AddTablePattern=t*, IgnoreTablePattern=tmp*, KeepExistingStructure".
 

@@ -108,7 +108,7 @@ _STOPS = {
 
 
 class Channel(Section):
-    """One channel file: everything about the replication of one source to its targets."""
+    """A channel file configures the replication of one source to its targets."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, validate_by_name=True, validate_by_alias=True
@@ -207,7 +207,7 @@ class Channel(Section):
 
     @property
     def hold_log(self) -> HoldLog | None:
-        """Return how much of its log the source keeps after capture; None: nothing."""
+        """Return how much of its log the source holds after capture; None: nothing."""
         return self.rewind_horizon.hold_log if self.rewind_horizon else None
 
     def target(self, name: str) -> Target:

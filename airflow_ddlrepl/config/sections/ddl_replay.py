@@ -20,7 +20,7 @@ NOT_BOTH = "no table is both replayed and adapted"
 
 
 class ReplayEntry(Section):
-    """Tables whose schema changes reach every target as the text of the statement that the source has run.
+    """An entry names tables whose schema changes reach every target as the text of the source's statement.
 
     New tables that `tables` here and the source's `tables` match join the channel. No action of `adapt_ddl` may be
     about a replayed table, and at a target it has the name and the columns that it has at the source.

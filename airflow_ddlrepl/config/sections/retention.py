@@ -1,4 +1,4 @@
-"""This module defines `retention` and `rewind_horizon`: how long trail and source retain what a rewind may need."""
+"""This module defines `retention`, `hold_log` and `rewind_horizon`: how much of the past stays available."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section
 
 
 class Retention(Section):
-    """This section sets how long the trail keeps files that every target has applied."""
+    """This section sets how long the trail retains files that every target has applied."""
 
     age: Seconds | None = Field(None, ge=0, description="seconds, or 7d; default: files are never deleted")
     size: Bytes | None = Field(None, ge=0, description="bytes, or 100GB; default: no limit")
 
 
 class HoldLog(Section):
-    """This section sets how much of its log the source keeps after capture, to capture again what the trail has lost.
+    """This section sets how much of its log the source holds after capture, to capture again what the trail has lost.
 
     A second replication slot holds that log. With both settings, log that is beyond either of them is released.
     """

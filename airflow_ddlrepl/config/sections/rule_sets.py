@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.base.section import Section, TablePattern, YesNo
 
 
 class Rule(Section):
-    """It is true for changes of these tables: `"*.*"` for all, `"hr.*"` for a schema's, `"hr.jobs"` for one."""
+    """A rule is true for changes of these tables: `"*.*"` for all, `"hr.*"` for a schema's, `"hr.jobs"` for one."""
 
     tables: tuple[TablePattern, ...] = Field(min_length=1, description='patterns "schema.table", as at the source')
     dml: YesNo = Field(True, description="their inserts, updates and deletes")

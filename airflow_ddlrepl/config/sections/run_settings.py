@@ -42,7 +42,7 @@ def _spark_text(value: object) -> object:
 
 
 class Lock(Section):
-    """This section sets how long a run that no longer answers keeps the channel locked."""
+    """This section sets how long a channel stays locked by a run that no longer answers."""
 
     lease_seconds: Seconds = Field(
         60, ge=5, le=86400, description="without a sign of life for so long, another run may take over"

@@ -72,7 +72,9 @@ def _possible_name(name: str) -> str:
 
 
 class ColumnProperty(_Property):
-    """One ColumnProperties action: the first that matches a column decides, also for columns that come later.
+    """A ColumnProperties action renames a column at a target, or leaves it out there.
+
+    The first that matches a column decides, also for columns that come later.
 
     It may also be written as one line of text: "Table=orders, Name=note, BaseName=remark" or "Name=secret, Absent".
     """
@@ -98,7 +100,9 @@ class ColumnProperty(_Property):
 
 
 class TableProperty(_Property):
-    """One TableProperties action: the first that matches a table decides, also for tables that come later.
+    """A TableProperties action renames a table at a target.
+
+    The first that matches a table decides, also for tables that come later.
 
     It may also be written as one line of text: "Table=orders, BaseName=sales".
     """
@@ -112,7 +116,7 @@ class TableProperty(_Property):
 
 
 class Restriction(_Property):
-    """One Restrict action: changes, refreshes and compares of the target take the rows for which the condition is true.
+    """A Restrict action selects the rows that changes, refreshes and compares of a target take, by a condition.
 
     The first that matches a table decides, also for tables that come later. docs/restrict.md has more.
 
@@ -132,7 +136,7 @@ def _as_text(value: Any) -> Any:
 
 
 class Transformation(_Property):
-    """One Transform action: a Python function gives the values that columns have at the target.
+    """A Transform action lets a Python function compute the values that columns have at the target.
 
     The first that matches a table decides, also for tables that come later. docs/transform.md has more.
     """

@@ -38,7 +38,7 @@ def free_name(wish: str, taken: Container[str]) -> str:
 
 
 def renames_in_order(renames: Mapping[int, tuple[str, str]], in_use: frozenset[str]) -> list[tuple[int, str, str]]:
-    """Return single renames (id, from, to) that never meet a name in use; a swap goes through a free name.
+    """Return single renames (id, from, to) that never use a name which is taken; a swap uses a free name between.
 
     in_use: every name in use at the start. Raises Unsupported ADP-112 when two parts would have one name at the end.
     """

@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.types import DataType
 
 
 class Aspect(Enum):
-    """An aspect is a part of a shape that decides what rows a table can hold, or how rows are told apart."""
+    """An aspect is a part of a shape that decides what rows a table can hold, or how two rows are distinguished."""
 
     MISSING_COLUMN = auto()
     EXTRA_COLUMN = auto()

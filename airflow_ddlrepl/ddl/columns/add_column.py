@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.table import Column, Table
 
 @dataclass(frozen=True, slots=True)
 class AddColumn(TableChange):
-    """A table gets a new column.
+    """This change adds a column to a table.
 
     column.missing is what existing rows show in the column; None: they show NULL, or only the source knows.
     """

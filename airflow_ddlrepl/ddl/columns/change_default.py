@@ -1,4 +1,4 @@
-"""ALTER COLUMN … SET DEFAULT, DROP DEFAULT change what new rows get; existing rows keep their values."""
+"""ALTER COLUMN … SET DEFAULT, DROP DEFAULT change what new rows get, not the values of existing rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeDefault(TableChange):
-    """A column gets another default; `old` and `new` are expressions as the catalog prints them, None: no default."""
+    """This change sets or drops a column's default.
+
+    old, new: expressions as the catalog prints them; None: no default.
+    """
 
     kind: ClassVar[str] = "change_default"
     id: int

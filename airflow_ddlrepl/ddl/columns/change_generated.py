@@ -15,7 +15,7 @@ from airflow_ddlrepl.model.table import Column, Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeGenerated(TableChange):
-    """A column becomes generated, becomes plain, or gets another generation expression.
+    """This change makes a column generated, makes it plain, or sets another generation expression.
 
     generated: "stored", "virtual" or "" afterwards. expression: the generation expression that belongs to it.
     """

@@ -13,7 +13,10 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeIdentity(TableChange):
-    """A column becomes an identity column, or stops being one; `old`, `new`: "always", "by default" or ""."""
+    """This change makes a column an identity column, or an ordinary one again.
+
+    old, new: "always", "by default" or "".
+    """
 
     kind: ClassVar[str] = "change_identity"
     id: int

@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeNullability(TableChange):
-    """A column takes NULL from now on (`nullable`), or refuses it."""
+    """This change lets a column take NULL from now on (`nullable`), or lets it refuse NULL."""
 
     kind: ClassVar[str] = "change_nullability"
     id: int

@@ -29,7 +29,7 @@ class Extent(StrEnum):
 
 
 class Using(StrEnum):
-    """A target gets the new values of its existing rows in one of these ways.
+    """This value says how the target computes the new values of its existing rows.
 
     assign: by the server's own assignment cast, as the source did. explicit: by an explicit cast, best effort.
     by_text: over the value's text. empty: there are no rows.
@@ -43,7 +43,7 @@ class Using(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeType(TableChange):
-    """A column gets another type, another collation or both.
+    """This change sets a column's type, its collation or both.
 
     It prints its extent (widen, narrow, convert, collate) behind the types. may_lose: the new type may round, cut or
     refuse values.

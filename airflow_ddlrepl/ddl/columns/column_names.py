@@ -36,7 +36,7 @@ def is_unambiguous(expression: str, name: str) -> bool:
 def renamed(expression: str, old: str, new: str) -> str:
     """Return the expression with every name `old` replaced, and all else as it was.
 
-    What is no column but has its name is replaced, too: call it only where `is_sure`, else compare the result.
+    What is no column but has its name is replaced, too: call it only where `is_unambiguous`, else compare the result.
     """
     parts: list[str] = []
     after = 0
@@ -55,7 +55,7 @@ def _is(token: Token, name: str) -> bool:
 def _is_column(found: Sequence[Token], at: int) -> bool:
     """Return whether a word is a column, not a function, type, field, collation or word of the grammar.
 
-    Those stand beside names, `(`, `.`, `::`.
+    Those are beside names, `(`, `.`, `::`.
     """
     before = found[at - 1] if at else Token(Kind.SIGN, "(")
     after = [*found[at + 1 : at + 3], Token(Kind.SIGN, ")"), Token(Kind.SIGN, ")")]

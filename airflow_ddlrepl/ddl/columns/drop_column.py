@@ -13,7 +13,10 @@ from airflow_ddlrepl.model.table import Column, Table
 
 @dataclass(frozen=True, slots=True)
 class DropColumn(TableChange):
-    """A table loses a column, and every key that uses it; `column` is the column as it was."""
+    """This change drops a column of a table, and every key that uses it.
+
+    column: the column as it was.
+    """
 
     kind: ClassVar[str] = "drop_column"
     column: Column

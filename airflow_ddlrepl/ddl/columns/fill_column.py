@@ -14,7 +14,10 @@ from airflow_ddlrepl.model.table import Column, Table
 
 @dataclass(frozen=True, slots=True)
 class FillColumn(TableChange):
-    """All existing rows get one value in a column; `value` is a text of the column's type."""
+    """This change sets a column to one value in all existing rows.
+
+    value: a text of the column's type.
+    """
 
     kind: ClassVar[str] = "fill_column"
     column: Column

@@ -14,7 +14,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn(TableChange):
-    """A column gets another name; a swap of two names is three renames."""
+    """This change renames a column; a swap of two names is three renames."""
 
     kind: ClassVar[str] = "rename_column"
     id: int

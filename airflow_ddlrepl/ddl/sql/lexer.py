@@ -1,4 +1,4 @@
-"""This module splits SQL into PostgreSQL's tokens, enough to tell words from strings, comments and quoted names."""
+"""This module splits SQL into PostgreSQL's tokens; it distinguishes words, strings, comments and quoted names."""
 
 from __future__ import annotations
 

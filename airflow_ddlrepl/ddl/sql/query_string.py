@@ -132,7 +132,7 @@ def _tag(words: Sequence[Token]) -> str:
 
 
 def _has_outside(words: Sequence[Token], text: str) -> bool:
-    """Does the word stand outside of parentheses?"""
+    """Is the word somewhere outside of parentheses?"""
     depth = 0
     for word in words:
         depth += (word.text == "(") - (word.text == ")") if word.kind is Kind.SIGN else 0

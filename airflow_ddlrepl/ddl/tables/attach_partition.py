@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.table import Partition, Table
 
 @dataclass(frozen=True, slots=True)
 class AttachPartition(TableChange):
-    """A table becomes a partition; the change belongs to the partition, not to its parent."""
+    """This change makes a table a partition; it belongs to the partition, not to its parent."""
 
     kind: ClassVar[str] = "attach_partition"
     partition: Partition

@@ -1,4 +1,4 @@
-"""ALTER TABLE … ADD/DROP PRIMARY KEY and UNIQUE change the key that tells a table's rows apart.
+"""ALTER TABLE … ADD/DROP PRIMARY KEY and UNIQUE change the key that identifies a table's rows.
 
 The replication key is the primary key or the unique index that serves instead of it; a deferrable primary key is
 separate from it.
@@ -16,7 +16,10 @@ from airflow_ddlrepl.model.table import Key, Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeKey(TableChange):
-    """A table gets, loses or changes a key; `columns` are the names of the new key's columns, for people."""
+    """This change adds, drops or alters a key of a table.
+
+    columns: the names of the new key's columns, for people.
+    """
 
     kind: ClassVar[str] = "change_key"
     old: Key | None

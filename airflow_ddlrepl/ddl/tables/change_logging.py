@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeLogging(TableChange):
-    """A table becomes logged or unlogged; the log never carries rows of an unlogged table to a target."""
+    """This change makes a table logged or unlogged; the log never carries rows of an unlogged table to a target."""
 
     kind: ClassVar[str] = "change_logging"
     unlogged: bool

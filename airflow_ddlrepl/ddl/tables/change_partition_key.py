@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangePartitionKey(TableChange):
-    """A table gets another partition key, a text like `RANGE (day)`; None: the table is not partitioned."""
+    """This change sets a table's partition key, a text like `RANGE (day)`; None: the table is not partitioned."""
 
     kind: ClassVar[str] = "change_partition_key"
     old: str | None

@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.table import Identity, Table
 
 @dataclass(frozen=True, slots=True)
 class ChangeReplicaIdentity(TableChange):
-    """A source table gets another replica identity, which only decides what the log carries of old rows."""
+    """This change sets a source table's replica identity, which only decides what the log carries of old rows."""
 
     kind: ClassVar[str] = "change_replica_identity"
     old: Identity

@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class CreateTable(SchemaChange):
-    """A table is created, with its key, its types and its place in a partitioned table."""
+    """This change creates a table, with its key, its types and its place in a partitioned table."""
 
     kind: ClassVar[str] = "create_table"
     table: Table

@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.table import Partition, Table
 
 @dataclass(frozen=True, slots=True)
 class DetachPartition(TableChange):
-    """A partition leaves its partitioned table; the change belongs to the partition, not to its parent."""
+    """This change makes a partition a table of its own; it belongs to the partition, not to its parent."""
 
     kind: ClassVar[str] = "detach_partition"
     partition: Partition

@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class DropTable(SchemaChange):
-    """A table is dropped; `table` is its last shape."""
+    """This change drops a table; `table` is its last shape."""
 
     kind: ClassVar[str] = "drop_table"
     table: Table

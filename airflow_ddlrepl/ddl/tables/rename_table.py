@@ -1,4 +1,4 @@
-"""ALTER TABLE … RENAME TO and SET SCHEMA give a table another name or schema."""
+"""ALTER TABLE … RENAME TO and SET SCHEMA change a table's name or schema."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class RenameTable(TableChange):
-    """A table gets another name, another schema or both."""
+    """This change renames a table, moves it to another schema, or does both."""
 
     kind: ClassVar[str] = "rename_table"
     old: TableName

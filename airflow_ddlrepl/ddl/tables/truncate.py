@@ -11,7 +11,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Truncate(TableChange):
-    """All rows of a table are removed; the log names every emptied table, so a target never repeats CASCADE."""
+    """This change removes all rows of a table; the log names every emptied table, so a target never repeats CASCADE."""
 
     kind: ClassVar[str] = "truncate"
     restart_identity: bool = False

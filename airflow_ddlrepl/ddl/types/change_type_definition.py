@@ -15,7 +15,7 @@ from airflow_ddlrepl.model.types import TypeDefinition, TypeKind
 
 @dataclass(frozen=True, slots=True)
 class ChangeTypeDefinition(TableChange):
-    """A type's definition changes by single edits that a server can make in place."""
+    """This change alters a type's definition by single edits that a server can make in place."""
 
     kind: ClassVar[str] = "change_type_definition"
     old: TypeDefinition
@@ -44,7 +44,10 @@ class ChangeTypeDefinition(TableChange):
 
 @dataclass(frozen=True, slots=True)
 class ReplaceType(TableChange):
-    """An enum gets labels that no edit explains (some went, moved or changed), so a new type takes its name."""
+    """This change replaces an enum whose new labels no edit explains (some went, moved or changed) by a new type.
+
+    The new type takes the enum's name.
+    """
 
     kind: ClassVar[str] = "replace_type"
     old: TypeDefinition

@@ -13,7 +13,7 @@ from airflow_ddlrepl.model.types import TypeDefinition
 
 @dataclass(frozen=True, slots=True)
 class CreateType(TableChange):
-    """A table uses a type for the first time; the target may have the type already."""
+    """This change says that a table uses a type for the first time; the target may have the type already."""
 
     kind: ClassVar[str] = "create_type"
     definition: TypeDefinition
@@ -29,7 +29,7 @@ class CreateType(TableChange):
 
 @dataclass(frozen=True, slots=True)
 class ForgetType(TableChange):
-    """No column of the table uses the type any more; the type itself may live on."""
+    """This change says that no column of the table uses the type any more; the type itself may live on."""
 
     kind: ClassVar[str] = "forget_type"
     definition: TypeDefinition

@@ -1,4 +1,4 @@
-"""ALTER TYPE … RENAME TO and SET SCHEMA give a type another name; columns spell it differently, no value changes."""
+"""ALTER TYPE … RENAME TO and SET SCHEMA rename a type; columns spell it differently, no value changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from airflow_ddlrepl.model.types import DataType, TypeDefinition
 
 @dataclass(frozen=True, slots=True)
 class RenameType(TableChange):
-    """A type gets another name; `columns` has, per column id, the new spelling of its type and of its default."""
+    """This change renames a type, or moves it to another schema.
+
+    columns: per column id, the new spelling of its type and of its default.
+    """
 
     kind: ClassVar[str] = "rename_type"
     oid: int

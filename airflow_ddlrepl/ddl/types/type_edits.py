@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.types import Attribute, TypeDefinition, TypeKind
 
 @dataclass(frozen=True, slots=True)
 class AddLabel:
-    """An enum gets a label.
+    """This edit adds a label to an enum.
 
     place: "before", "after" or "" (the first label of an empty enum). beside: the label that it is placed beside.
     """
@@ -24,7 +24,7 @@ class AddLabel:
 
 @dataclass(frozen=True, slots=True)
 class RenameLabel:
-    """An enum's label gets another name; rows that hold it show the new one."""
+    """This edit renames a label of an enum; rows that hold it show the new one."""
 
     old: str
     new: str
@@ -32,21 +32,21 @@ class RenameLabel:
 
 @dataclass(frozen=True, slots=True)
 class AddAttribute:
-    """A composite type gets an attribute; existing values have NULL in it."""
+    """This edit adds an attribute to a composite type; existing values have NULL in it."""
 
     attribute: Attribute
 
 
 @dataclass(frozen=True, slots=True)
 class DropAttribute:
-    """A composite type loses an attribute, and existing values lose its part."""
+    """This edit drops an attribute of a composite type, and existing values lose its part."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RenameAttribute:
-    """An attribute of a composite type gets another name."""
+    """This edit renames an attribute of a composite type."""
 
     old: str
     new: str
@@ -54,7 +54,7 @@ class RenameAttribute:
 
 @dataclass(frozen=True, slots=True)
 class AddConstraint:
-    """A domain gets a CHECK constraint."""
+    """This edit adds a CHECK constraint to a domain."""
 
     name: str
     text: str
@@ -62,21 +62,21 @@ class AddConstraint:
 
 @dataclass(frozen=True, slots=True)
 class DropConstraint:
-    """A domain loses a CHECK constraint."""
+    """This edit drops a CHECK constraint of a domain."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetNotNull:
-    """A domain starts or stops to refuse NULL."""
+    """This edit makes a domain refuse NULL, or take it."""
 
     not_null: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SetDefault:
-    """A domain gets another default; None: it has none any more."""
+    """This edit sets a domain's default; None: it has none any more."""
 
     default: str | None
 

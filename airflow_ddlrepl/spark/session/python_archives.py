@@ -1,8 +1,4 @@
-"""Keep Python from importing out of Spark's archives: pyspark, py4j and a jar, which Spark puts first on Python's path.
-
-Python compiles what it imports from an archive each time, a second for pyspark. And until version 3.12 it lists every
-archive that it has looked into again before each task of Spark's, a third of a second.
-"""
+"""Stop Python importing out of Spark's archives: pyspark, py4j and a jar, which Spark puts first on Python's path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program that forks the Python workers of a local Spark: pyspark.daemon, from the files that are installed.
+"""Fork the Python workers of a local Spark: this program is pyspark.daemon, from the files that are installed.
 
 `spark.python.daemon.module` names it; Spark runs it as a program.
 """
