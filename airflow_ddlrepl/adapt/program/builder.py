@@ -189,7 +189,7 @@ class ProgramBuilder:
         self._add(ProgramStep(event, before.table_id, None, before, after))
 
     def _orphaned(self, name: TableName) -> list[TableState]:
-        """Return the orphaned tables under a name that a live table gets: each is that one then, or has moved away."""
+        """Return the orphaned tables whose name a live table gets: it is that table, or the orphan was renamed."""
         return [s for s in self._states.values() if s.state is TableStatus.ORPHANED and s.name == name]
 
     def _step_aside(self, event: Event, now: TableState) -> None:

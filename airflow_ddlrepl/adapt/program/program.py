@@ -59,7 +59,7 @@ class ProgramStep:
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """A discarded part of the log is kept out by the target's rules.
+    """A discarded part of the log is not applied at the target, because of its rules.
 
     It is the rows of one table with low <= key < high, or the TRUNCATE at both.
     """

@@ -28,7 +28,7 @@ NOT_THERE = "the target has no such table"
 class Found:
     """This is what a target discarded. counts: changes by table and reason.
 
-    records: say in the repository that the tables may differ at the target from there on.
+    records: for the repository, that the tables may differ at the target from there on.
     """
 
     counts: Counter[str] = field(default_factory=Counter)

@@ -46,9 +46,8 @@ def _this_run() -> str:
 
 class RunContext:
     """A run context has what the stages of one run share. `with` closes it.
-
-    runner: who runs the tasks. file: the channel file, for messages. run_id: this run in the repository.
-    lineage: of the source's log, once the run follows it. targets: of the channel, as this run finds them.
+     runner: who runs the tasks. run_id: this run in the repository. lineage: of the source's log, once the run follows
+    it. targets: of the channel, as this run finds them.
     """
 
     def __init__(self, channel: Channel, runner: Runner, run_id: str = "") -> None:
@@ -75,7 +74,7 @@ class RunContext:
 
     @cached_property
     def scope(self) -> Scope:
-        """Return which tables the channel includes."""
+        """Return the channel's scope, which says what tables it includes."""
         return Scope.of(self.channel)
 
     @cached_property
