@@ -40,7 +40,7 @@ owner only (mode 0600). In a URL, percent-encode special characters of user and 
 
 **Patterns**: `*` any run, `?` one character, `[a-f]` and `[!a-f]` ranges, `|` between alternatives. They ignore
 case; a part in double quotes is literal and case-sensitive. `tables` and `exclude` take `schema.table`; `"*.*"` is
-every schema except the system's and ours.
+every schema except the system's and `ddlrepl`.
 
 **Durations and sizes** are numbers (seconds, bytes) or text: `90s`, `12h`, `7d`; `256MB`, `10GB`.
 
