@@ -95,12 +95,12 @@ def policy_for(
     """
     hvr = defaults is Defaults.HVR
     empty, fill = OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT, OnAddColumnWithDefault.FILL
-    anew, select = OnPreserveAlterTableFail.REFRESH, OnPreserveAlterTableFail.CREATE_AS_SELECT
+    refresh, select = OnPreserveAlterTableFail.REFRESH, OnPreserveAlterTableFail.CREATE_AS_SELECT
     at_source = (*source_actions, *target_actions)
     return Policy(
         _first(target_actions, name, "on_enroll_break", OnEnrollBreak.REFRESH),
         _first(target_actions, name, "on_add_column_with_default", empty if hvr else fill),
-        _first(target_actions, name, "on_preserve_alter_table_fail", select if hvr else anew),
+        _first(target_actions, name, "on_preserve_alter_table_fail", select if hvr else refresh),
         _first(at_source, name, "on_drop_table", OnDropTable.DROP_FROM_CHANNEL_ONLY),
         _first(target_actions, name, "keep_existing_structure", False),
         defaults,
@@ -117,5 +117,5 @@ def _refresh(actions: Sequence[AdaptAction], name: TableName) -> RefreshOptions:
 
 
 def _first(actions: Iterable[AdaptAction], name: TableName, parameter: str, default: Any) -> Any:
-    said = (getattr(action, parameter) for action in actions if action.is_for(name))
-    return next((value for value in said if value is not None), default)
+    values = (getattr(action, parameter) for action in actions if action.is_for(name))
+    return next((value for value in values if value is not None), default)

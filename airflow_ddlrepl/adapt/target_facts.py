@@ -103,6 +103,6 @@ class Renderer(Protocol):
         """Return the statements, to be run in the session time zone `zone`."""
         ...
 
-    def as_told(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
+    def replayed_text(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
         """Return a source's statement, to be run under the search_path and time zone that it had at the source."""
         ...

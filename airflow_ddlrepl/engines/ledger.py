@@ -55,8 +55,8 @@ class LedgerEntry:
             if one.state is TableStatus.LIVE
         }
         at = Position(self.key.lsn if self.key else 0)
-        asked = tuple(RefreshRequested(i, f"done in part: {why}", at) for i in states)
-        return replace(self, states={**self.states, **states}, records=(*self.records, *asked))
+        requests = tuple(RefreshRequested(i, f"done in part: {why}", at) for i in states)
+        return replace(self, states={**self.states, **states}, records=(*self.records, *requests))
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""

@@ -80,8 +80,8 @@ class StageReader:
 
     def _wanted(self, file: RowFile) -> list[str]:
         names = self.columns
-        told = {c.name for c in file.columns if c.is_key or file.identity is Identity.FULL}
-        old = [name for name in self.old if name in told]
+        logged = {c.name for c in file.columns if c.is_key or file.identity is Identity.FULL}
+        old = [name for name in self.old if name in logged]
         return ["lsn", "seq", "op", "before", "absent", *(f"a_{n}" for n in names), *(f"b_{n}" for n in old)]
 
     def _with_old_keys(self, batch: pa.Table) -> pa.Table:

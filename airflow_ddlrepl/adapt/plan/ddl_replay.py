@@ -85,13 +85,13 @@ def replayed(found: TablePlan, of: Statement, render: Renderer, types: TypeSyste
         ours = sorted(set(map(str, of.names.values())) - set(map(str, of.adapted)))
         step = Step(StepKind.REFUSE, why, policy=BY, code=code, hint=HINT % ", ".join(ours))
         return replace(found, steps=(step,), shape=of.table_state, is_removed=False, until_refresh=None)
-    told = tuple(step for step in found.steps if step.kind is StepKind.WARN)
+    warnings = tuple(step for step in found.steps if step.kind is StepKind.WARN)
     refresh = tuple(step for step in found.steps if step.kind is StepKind.REFRESH)
     if reading.local:
         left = Step(StepKind.WARN, f"not replayed: `{_line(of.event)}`: {reading.local}", policy=BY)
-        return replace(found, steps=(*told, left, *refresh), until_refresh=None)
+        return replace(found, steps=(*warnings, left, *refresh), until_refresh=None)
     shared = tuple(s for s in found.steps if s.kind is StepKind.SQL and s.shared and reading.type is None)
-    steps = (*told, *shared, _text(found, of, reading, render), *_afterwards(of, found, render, types), *refresh)
+    steps = (*warnings, *shared, _text(found, of, reading, render), *_afterwards(of, found, render, types), *refresh)
     hazards = tuple(hazard for hazard in found.hazards if hazard not in found.left_at_source)
     return replace(found, steps=steps, hazards=hazards, until_refresh=None, expected=_expected(of, found))
 
@@ -184,7 +184,7 @@ def _text(found: TablePlan, of: Statement, reading: Reading, render: Renderer) -
     event = of.event
     text = (event.statement or "").strip().rstrip("; \n\r\t")
     path, zone = str(event.settings.get("search_path") or ""), event.settings.get("timezone")
-    sql = render.as_told(text, path, zone, about)
+    sql = render.replayed_text(text, path, zone, about)
     own = any(step.own_transaction for step in found.steps)
     return Step(StepKind.SQL, f"{event.tag} as the source has run it", sql, BY, own_transaction=own, shared=True)
 

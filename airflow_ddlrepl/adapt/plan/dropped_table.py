@@ -15,14 +15,14 @@ from airflow_ddlrepl.model.names import TableName, displaced_name
 from airflow_ddlrepl.model.table import Table
 
 
-def kept_aside(kept: Table) -> TableName:
+def aside_name(table: Table) -> TableName:
     """Return the new name of a channel's table whose name another table takes."""
-    return TableName(kept.name.schema, displaced_name(kept.name.name, kept.id))
+    return TableName(table.name.schema, displaced_name(table.name.name, table.id))
 
 
 def makes_way(occupant: Table, why: str, render: Renderer) -> Step:
     """Return the step that renames a table of the channel because another one has its name now."""
-    away = RenameTable(occupant.name, kept_aside(occupant))
+    away = RenameTable(occupant.name, aside_name(occupant))
     return Step(StepKind.SQL, f"{away}: {why}", render.sql(away, occupant))
 
 

@@ -28,19 +28,19 @@ def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
     refusal, policy = case.facts.refusal, _answered(case)
     if refusal is None:
         return ()
-    said = f"{POLICY}={policy}"
+    policy_text = f"{POLICY}={policy}"
     if policy is OnPreserveAlterTableFail.FAIL_INTEG_JOB:
-        return (Step(StepKind.CONTROL, refusal.why, policy=said, hint=LOOK),)
+        return (Step(StepKind.CONTROL, refusal.why, policy=policy_text, hint=LOOK),)
     if policy is OnPreserveAlterTableFail.WARNING:
         left = "the target's table is not changed, and its rows may differ from the source"
-        return (Step(StepKind.WARN, f"{refusal.why}: {left}", policy=said, omits=Omission.ROWS),)
+        return (Step(StepKind.WARN, f"{refusal.why}: {left}", policy=policy_text, omits=Omission.ROWS),)
     if not case.is_in_tree and not waits:
         if policy is OnPreserveAlterTableFail.CREATE_AS_SELECT:
             return ()
         if refusal.by_rows:
-            return (Step(StepKind.REFRESH, refusal.why, policy=said),)
+            return (Step(StepKind.REFRESH, refusal.why, policy=policy_text),)
     hint = f"everything before the change is applied; {MEND}"
-    return (Step(StepKind.REFUSE, refusal.why, policy=said, code="ADP-130", hint=hint),)
+    return (Step(StepKind.REFUSE, refusal.why, policy=policy_text, code="ADP-130", hint=hint),)
 
 
 def _answered(case: Case) -> OnPreserveAlterTableFail | None:
@@ -74,7 +74,7 @@ def _copied(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
         *render.sql(DropTable(table_state), table_state),
         *render.sql(RenameTable(aside, table_state.name), bare),
     )
-    said = f"{POLICY}={OnPreserveAlterTableFail.CREATE_AS_SELECT}"
-    moved = Step(StepKind.SQL, f"{refusal.why}: the rows move into a new table", sql, policy=said, replaces=True)
+    policy_text = f"{POLICY}={OnPreserveAlterTableFail.CREATE_AS_SELECT}"
+    moved = Step(StepKind.SQL, f"{refusal.why}: the rows move into a new table", sql, policy=policy_text, replaces=True)
     steps, shape = replace(rendering, table_state=table_state.without_keys()).steps()
     return (*(s for s in steps if s.shared), moved, *(s for s in steps if not s.shared)), shape

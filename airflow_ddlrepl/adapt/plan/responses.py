@@ -45,9 +45,9 @@ def respond(verdict: Verdict, policy: Policy) -> Iterator[Step]:
         yield Step(StepKind.REFUSE, verdict.why, code=verdict.code, hint=verdict.hint)
     elif verdict.reload:
         kind, decided = _kind(verdict.by, policy)
-        said = " (rows at the target may differ from the source)" if kind is StepKind.WARN else ""
+        note = " (rows at the target may differ from the source)" if kind is StepKind.WARN else ""
         omits = Omission.ROWS if kind is StepKind.WARN else Omission.NOTHING
-        yield Step(kind, verdict.why + said, policy=decided, hint=_HINT.get(kind, ""), omits=omits)
+        yield Step(kind, verdict.why + note, policy=decided, hint=_HINT.get(kind, ""), omits=omits)
 
 
 def with_refresh(found: TablePlan, verdicts: Iterable[Verdict]) -> TablePlan:

@@ -104,7 +104,7 @@ def judge(change: SchemaChange, case: Case) -> Iterator[Verdict]:
     verdict: Verdict = rule(change, case)
     yield verdict
     if verdict.is_carried or verdict.by is By.ADD_COLUMN:
-        why = _asked(change, case)
+        why = _policy_reason(change, case)
         if why and not (verdict.reload and case.policy.on_add_column_with_default in _LOADS):
             yield Verdict(True, why)
 
@@ -112,7 +112,7 @@ def judge(change: SchemaChange, case: Case) -> Iterator[Verdict]:
 _LOADS = (OnAddColumnWithDefault.FILL, OnAddColumnWithDefault.REFRESH)
 
 
-def _asked(change: SchemaChange, case: Case) -> str:
+def _policy_reason(change: SchemaChange, case: Case) -> str:
     """Return why there is a refresh although an ALTER carries the change; empty: there is none."""
     row = row_of(change)
     if row is not None and row in case.needs:
@@ -238,8 +238,8 @@ def _change_type(change: ChangeType, case: Case) -> Verdict:
         return Verdict(True, f"column {change.name}: the source may have rounded or cut values, the target stays wide")
     how = known.conversion(change.name)
     if how is Conversion.OTHER:
-        said = "was given" if known.has_using else "can't be ruled out"
-        return Verdict(True, f"column {change.name}: new values by a USING clause: it {said}")
+        using = "was given" if known.has_using else "can't be ruled out"
+        return Verdict(True, f"column {change.name}: new values by a USING clause: it {using}")
     found = _cast(how, change, case.facts.type_system)
     widens = change.extent in (Extent.WIDEN, Extent.COLLATE) and how is not Conversion.BY_TEXT
     if widens or found is Cast.SAME_EVERYWHERE or (found is Cast.BY_TIME_ZONE and known.timezone):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
+from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
@@ -197,7 +197,7 @@ class ProgramBuilder:
         for other in list(self._states.values()):
             if other.name == now.name and other.table_id != now.table_id and other.state is not TableStatus.ORPHANED:
                 self._close(other.table_id, event.key)
-                aside = kept_aside(other.shape)
+                aside = aside_name(other.shape)
                 shape = other.shape.with_(name=aside)
                 self._add(ProgramStep(event, other.table_id, None, other, replace(other, name=aside, shape=shape)))
 

@@ -142,5 +142,5 @@ def _domain(of: TypeDefinition, known: set[tuple[str, str]], note: TakeNote) -> 
 
 def hides_values(table: Table, held: Table, facts: TargetFacts) -> tuple[Column, ...]:
     """Return the generated columns whose values the target can neither compute nor get from the log."""
-    told = ("", "stored") if facts.publishes_generated else ("",)
-    return tuple(c for c in table.columns if c.generated not in told and not held.column(c.id).generated)
+    logged = ("", "stored") if facts.publishes_generated else ("",)
+    return tuple(c for c in table.columns if c.generated not in logged and not held.column(c.id).generated)

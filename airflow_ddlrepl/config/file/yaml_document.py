@@ -79,8 +79,8 @@ class _Loader(yaml.SafeLoader):
         try:
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError) as error:  # a date that is none, a tag that does not fit
-            told = f"can't be read as {node.tag.rpartition(':')[2]}: write it in quotes"
-            raise NotYaml(told, node.start_mark.line + 1) from error
+            message = f"can't be read as {node.tag.rpartition(':')[2]}: write it in quotes"
+            raise NotYaml(message, node.start_mark.line + 1) from error
 
 
 class _Walk:

@@ -63,7 +63,7 @@ def with_statements(events: Sequence[Event]) -> list[Event]:
     for at, event in enumerate(events):
         if event.kind is EventKind.DDL and event.statement is None and event.query and RUN in event.settings:
             runs.setdefault((str(event.settings[RUN]), event.query), []).append(at)
-    told = list(events)
+    found = list(events)
     for (_, query), places in runs.items():
         statements = split(query)
         for tag in {one.tag for one in statements if one.tag}:
@@ -72,8 +72,8 @@ def with_statements(events: Sequence[Event]) -> list[Event]:
             pairs = list(zip(ours, theirs, strict=False))
             if len(ours) == len(theirs) and all(_fits(one, events[at]) for one, at in pairs):
                 for one, at in pairs:
-                    told[at] = replace(events[at], statement=one.text)
-    return told
+                    found[at] = replace(events[at], statement=one.text)
+    return found
 
 
 class ByTransaction:

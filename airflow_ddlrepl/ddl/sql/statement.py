@@ -45,11 +45,11 @@ class Evidence:
 
     def lines(self) -> tuple[str, ...]:
         """Return the evidence as lines of text for people."""
-        said = [f"statement: {' '.join(self.statement.split())}"] if self.statement else ["statement: not known"]
+        lines = [f"statement: {' '.join(self.statement.split())}"] if self.statement else ["statement: not known"]
         facts = (("USING", self.has_using), ("rows rewritten", self.rewritten), ("rows not in the log", self.filled))
         for what, known in facts:
-            said.append(f"{what}: {'not known' if known is None else 'yes' if known else 'no'}")
-        return tuple(said)
+            lines.append(f"{what}: {'not known' if known is None else 'yes' if known else 'no'}")
+        return tuple(lines)
 
 
 NOTHING_KNOWN = Evidence()

@@ -22,7 +22,7 @@ from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.ports.work import InProcess
 
-Told = Mapping[str, Any]
+Published = Mapping[str, Any]
 Row = dict[str, Any]
 History = Mapping[int, Sequence[Revision]]
 
@@ -36,7 +36,9 @@ class AssetEvents:
     schema: dict[str, Any] | None
 
 
-def news(channel: Channel, data: Told | None = None, schema: Told | None = None, run_id: str = "") -> AssetEvents:
+def news(
+    channel: Channel, data: Published | None = None, schema: Published | None = None, run_id: str = ""
+) -> AssetEvents:
     """Return what is new at the targets since the last asset events.
 
     data, schema: the last event of each; None: there was none, then all that the targets have is new.
@@ -53,16 +55,16 @@ def news(channel: Channel, data: Told | None = None, schema: Told | None = None,
         return AssetEvents(found, _data(run, found, data or {}), _schema(run, schema or {}))
 
 
-def _data(run: RunContext, status: Mapping[str, Any], told: Told) -> dict[str, Any] | None:
-    before = told.get("targets", {}) if told.get("epoch") == run.epoch else {}
+def _data(run: RunContext, status: Mapping[str, Any], published: Published) -> dict[str, Any] | None:
+    before = published.get("targets", {}) if published.get("epoch") == run.epoch else {}
     now = {
         name: {**{key: found[key] for key in ("position", "lag_bytes", "lag_seconds")}, "loaded": _loaded(run, name)}
         for name, found in status["targets"].items()
         if found["position"] is not None
     }
-    now |= {name: told for name, told in before.items() if name in run.targets.away}
+    now |= {name: published for name, published in before.items() if name in run.targets.away}
     missing = {one["table"]: one["why"] for one in status["left_out"]}
-    is_news = missing.keys() != told.get("left_out", {}).keys()
+    is_news = missing.keys() != published.get("left_out", {}).keys()
     if not is_news and not any(_has_more(run, now[name], before.get(name, {})) for name in now):
         return None
     place = {"channel": run.channel.name, "epoch": run.epoch, "captured": str(run.captured())}
@@ -84,18 +86,18 @@ def _has_more(run: RunContext, now: Row, before: Row) -> bool:
     return low < high and any(row.rows or row.events for row in passed)
 
 
-def _schema(run: RunContext, told: Told) -> dict[str, Any] | None:
+def _schema(run: RunContext, published: Published) -> dict[str, Any] | None:
     history = run.repository.histories(run.channel.name)
     targets: dict[str, list[Row]] = {}
     changed: list[Row] = []
     for target in ready_targets(run):
-        before = {row["table_id"]: row for row in told.get("targets", {}).get(target.name, ())}
+        before = {row["table_id"]: row for row in published.get("targets", {}).get(target.name, ())}
         found = run.target(target.name).state()
         targets[target.name] = list(_tables(found, history, before))
         changed += [
             {"target": target.name, **row} for row in _changed(before, targets[target.name], history, run.types)
         ]
-    before = told.get("targets", {})
+    before = published.get("targets", {})
     targets |= {name: rows for name, rows in before.items() if name in run.targets.away}
     return {"channel": run.channel.name, "changed": changed, "targets": targets} if changed else None
 

@@ -69,14 +69,14 @@ def held_controls(channel: Channel, control: int | None = None) -> list[HeldCont
     with Repository.open(channel.repository) as repository:
         rows = repository.controls(channel.name, removed=True)
         histories = repository.histories(channel.name)
-    asked = [row for row in rows if control in (None, row.id)]
-    holding = [row for row in asked if row.removed is None]
-    if control is not None and not asked:
-        told = f"channel {channel.name} has no control {control}"
-        raise ConfigError(told, code="CTL-102", hint=_those(rows))
+    chosen = [row for row in rows if control in (None, row.id)]
+    holding = [row for row in chosen if row.removed is None]
+    if control is not None and not chosen:
+        message = f"channel {channel.name} has no control {control}"
+        raise ConfigError(message, code="CTL-102", hint=_those(rows))
     if not holding:
-        told = f"control {control} is removed already" if control else f"no target of channel {channel.name} waits"
-        raise ConfigError(told, code="CTL-103", hint=_those(rows))
+        message = f"control {control} is removed already" if control else f"no target of channel {channel.name} waits"
+        raise ConfigError(message, code="CTL-103", hint=_those(rows))
     types = source_types(channel)
     return [HeldControl(row, tuple(_changes(histories, row, types))) for row in holding]
 

@@ -51,7 +51,7 @@ def is_followed(run: RunContext) -> bool:
     return row is not None and row.server == run.source.server_run()
 
 
-def require_kept(run: RunContext, segment: Segment) -> None:
+def require_retained(run: RunContext, segment: Segment) -> None:
     """Raise SourceError SRC-116 when the segment holds log that the source does not have any more."""
     now, before = run.lineage, segment.lineage
     if now and before and not now.contains_log(before, segment.high):
@@ -90,7 +90,7 @@ def _require_leftovers(run: RunContext) -> None:
     """Raise SourceError SRC-116 where a run that was killed has left log in the trail that the source lost since."""
     low = run.repository.captured(run.channel.name)
     while low is not None and (segment := run.trail.find(run.epoch, low)):
-        require_kept(run, segment)
+        require_retained(run, segment)
         low = segment.high
 
 

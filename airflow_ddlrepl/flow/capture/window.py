@@ -14,7 +14,7 @@ from airflow_ddlrepl.engines.source import LogWindow
 from airflow_ddlrepl.errors import DdlReplError, DiskFull
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift
-from airflow_ddlrepl.flow.capture.log_continuity import require_kept
+from airflow_ddlrepl.flow.capture.log_continuity import require_retained
 from airflow_ddlrepl.flow.capture.new_tables import join, settle_joined
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.disk_space import needing
@@ -132,7 +132,7 @@ def register(run: RunContext, segment: Segment) -> Window:
 
     Raises SourceError SRC-116 for one that an earlier run wrote, of log that was lost in a fail-over since.
     """
-    require_kept(run, segment)
+    require_retained(run, segment)
     events = sorted(run.trail.events(segment), key=lambda e: e.key)
     known = run.repository.latest_revisions(run.channel.name)
     found = enrolled(run, events, known)

@@ -38,5 +38,5 @@ def waiting(channel: Channel, target: str, table: Table, present: ServerFacts) -
     name = channel.target_name(target, table.name)
     facts = TargetFacts(present.type_system, None, name, present.version, present.extensions)
     shape = target_shape(seen_at(channel, target, table), facts=facts)
-    said = channel.properties_at(target, table.name)
-    return TableState(table.id, name, shape, TableStatus.NEW, properties=said)
+    properties = channel.properties_at(target, table.name)
+    return TableState(table.id, name, shape, TableStatus.NEW, properties=properties)

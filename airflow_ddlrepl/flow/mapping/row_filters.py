@@ -22,10 +22,10 @@ Check = Callable[[Part, Table, Sequence[Column]], None]
 
 def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
     """Return the condition for the table's rows at that target, or None. Raises what `condition_columns` raises."""
-    said = channel.restriction_at(target, table.name)
-    if said is None:
+    restriction = channel.restriction_at(target, table.name)
+    if restriction is None:
         return None
-    found = condition(said.condition)
+    found = condition(restriction.condition)
     condition_columns(found, table)
     return found
 
@@ -81,13 +81,13 @@ def require_lasting(before: TableState | None, new: Table, properties: str) -> N
     properties: the file's settings for the table. A table that waits gets its rows by the condition at that time.
     """
     if before is None or before.state is TableStatus.LIVE:
-        said = condition_in(before.properties if before else properties)
-        if said and said == condition_in(properties):
-            condition_columns(condition(said), new)
+        condition_text = condition_in(before.properties if before else properties)
+        if condition_text and condition_text == condition_in(properties):
+            condition_columns(condition(condition_text), new)
 
 
 def condition_reads(properties: str, table: Table) -> tuple[object, ...]:
     """Return the columns that the table's row condition looks at, with their types. properties: the file's settings."""
-    said = condition_in(properties)
-    names = condition(said).names() if said else ()
+    condition_text = condition_in(properties)
+    names = condition(condition_text).names() if condition_text else ()
     return tuple((c.id, c.type, c.collation) for c in table.columns if c.name in names)

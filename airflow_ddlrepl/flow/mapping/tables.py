@@ -36,8 +36,8 @@ def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None
 
 def seen_at(channel: Channel, target: str, table: Table) -> Table:
     """Return the source's table as the target is to have it. Raises what `transform.columns.target_shape` raises."""
-    said = channel.columns_at(target, table.name)
-    return target_shape(table, said) if said else table
+    properties = channel.columns_at(target, table.name)
+    return target_shape(table, properties) if properties else table
 
 
 def read_for(channel: Channel, target: str, table: Table, table_state: TableState | None = None) -> Table:
@@ -45,12 +45,12 @@ def read_for(channel: Channel, target: str, table: Table, table_state: TableStat
 
     A table that does not follow, or that does not have the file's present settings yet, takes what it has columns for.
     """
-    said = channel.columns_at(target, table.name)
-    if not said or not policy_at(channel, target, table.name).adapts:
+    properties = channel.columns_at(target, table.name)
+    if not properties or not policy_at(channel, target, table.name).adapts:
         return table
     if table_state is not None and table_state.properties != channel.properties_at(target, table.name):
         return table
-    return without_absent(table, said)
+    return without_absent(table, properties)
 
 
 def changed(
@@ -87,8 +87,8 @@ def _depth(table: Table) -> int:
 def called(known: Evidence, table: Table, channel: Channel, target: str) -> Evidence:
     """Return the evidence under the target's column names, where the statement has the source's."""
     there = target_names(table, channel.columns_at(target, table.name))
-    said = {there.get(column) or column: how for column, how in known.conversions.items()}
-    return replace(known, conversions=said)
+    conversions = {there.get(column) or column: how for column, how in known.conversions.items()}
+    return replace(known, conversions=conversions)
 
 
 def refused(table: Table, name: TableName, table_state: TableState | None, error: Unsupported) -> TablePlan:

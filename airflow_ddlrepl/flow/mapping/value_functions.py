@@ -19,8 +19,8 @@ from airflow_ddlrepl.transform.values import Transform, computed_columns, functi
 
 def values_at(channel: Channel, target: str, name: TableName) -> str:
     """Return the file's `transform` settings for a table at that target, as `values_in` reads them; empty: none."""
-    said = channel.transformation_at(target, name)
-    return values_in(digest((said,))) if said else ""
+    transformation = channel.transformation_at(target, name)
+    return values_in(digest((transformation,))) if transformation else ""
 
 
 def transform_at(channel: Channel, target: str, table: Table) -> Transform | None:
@@ -69,11 +69,11 @@ def require_still_given(before: TableState | None, source_before: Table | None, 
 
     properties: the file's settings for the table. The column would come as it is at the source.
     """
-    said = values_in(before.properties) if before else ""
-    if not said or source_before is None or said != values_in(properties):
+    recorded = values_in(before.properties) if before else ""
+    if not recorded or source_before is None or recorded != values_in(properties):
         return
-    now = {column.id for column in computed_columns(said, new)}
-    for column in computed_columns(said, source_before):
+    now = {column.id for column in computed_columns(recorded, new)}
+    for column in computed_columns(recorded, source_before):
         called = next((one.name for one in new.columns if one.id == column.id), None)
         if called is not None and column.id not in now:
             raise Unsupported(
@@ -88,10 +88,10 @@ def require_still_given(before: TableState | None, source_before: Table | None, 
 
 def function_reads(properties: str, table: Table) -> tuple[object, ...]:
     """Return a table's value function, its version, and what it gives and looks at; empty where none gives values."""
-    said = values_in(properties)
-    transform = transform_of(said, table)
+    recorded = values_in(properties)
+    transform = transform_of(recorded, table)
     if transform is None:
         return ()
     composites = tuple(of for of in table.types if of.kind is TypeKind.COMPOSITE)
     seen = tuple((c.id, c.name, c.type.oid, c.type.typmod) for c in table.columns if c.name in transform.reads)
-    return transform.function, said, transform.gives, seen, composites
+    return transform.function, recorded, transform.gives, seen, composites

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
+from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.engines.target import Names, Obstacles, ServerFacts
 from airflow_ddlrepl.errors import DdlReplError, TargetError
@@ -231,7 +231,7 @@ def names_on_the_way(run: RunContext, into: str, way: RewindRoute, present: Sequ
     """
     target_name = run.channel.target_name
     shapes = [*present, *(shape.with_(name=target_name(into, shape.name)) for shape in way.shapes)]
-    tables = {name for shape in shapes for name in (shape.name, kept_aside(shape))}
+    tables = {name for shape in shapes for name in (shape.name, aside_name(shape))}
     return tables, {TableName(of.schema, of.name) for shape in way.shapes for of in shape.types}
 
 

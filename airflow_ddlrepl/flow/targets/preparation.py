@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from airflow_ddlrepl.adapt.plan.dropped_table import dropped, kept_aside, makes_way
+from airflow_ddlrepl.adapt.plan.dropped_table import aside_name, dropped, makes_way
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
@@ -148,7 +148,7 @@ def _out_of_the_way(run: RunContext, target: str, begins: Beginning, pending: Ma
     for table_id, table_state in pending.items():
         if table_state.state is TableStatus.PENDING and owners.get(table_state.name, table_id) != table_id:
             shape = table_state.shape.with_(name=table_state.name)
-            away = shape.with_(name=kept_aside(shape))
+            away = shape.with_(name=aside_name(shape))
             found.sql += makes_way(shape, "another table has its name", render).sql
             found.table_states[table_id] = replace(table_state, name=away.name, shape=away)
     return found

@@ -36,7 +36,7 @@ class _Outline:
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
         return sql
 
-    def as_told(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
+    def replayed_text(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
         return (text,)
 
 

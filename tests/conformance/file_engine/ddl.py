@@ -80,7 +80,7 @@ class FileDdl(Renderer):
     def in_time_zone(self, zone: str, sql: tuple[str, ...]) -> tuple[str, ...]:
         return sql
 
-    def as_told(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
+    def replayed_text(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
         raise Unsupported("files run no statement of a source", code="ADP-110", hint="leave replay_ddl off")
 
 

@@ -24,7 +24,7 @@ from tests.support.replica import run
 VERSIONS = pytest.mark.parametrize("databases", [18, 15], indirect=True)
 
 
-@pytest.fixture(params=["given", "stored"])
+@pytest.fixture(params=["inline", "stored"])
 def pair(
     request: pytest.FixtureRequest, databases: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Pair]:

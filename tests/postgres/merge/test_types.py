@@ -73,7 +73,7 @@ def test_every_type_that_needs_no_staging_table(pair: Pair, wire_format: str, ke
     for statement in ("select 1", "update plain set id = id + 100 where id < 3", "delete from plain where id > 4"):
         pair.do(statement)
         staged = pair.stage(pair.tasks(pair.capture(wire_format)))
-        assert all(one.given and not one.stored for one in staged)
+        assert all(one.inline and not one.stored for one in staged)
         pair.merge(staged)
         assert pair.same("plain")
 
@@ -87,7 +87,7 @@ def test_what_is_too_much_to_give_is_copied(pair: Pair, monkeypatch: pytest.Monk
     tasks = sorted(pair.tasks(pair.capture()), key=lambda task: task.target_name.name)
     monkeypatch.setattr(stage, "MOST_TOGETHER", 100)
     staged = stage.stage_all(tasks)
-    assert [bool(one.given) for one in staged] == [True, False, False]
+    assert [bool(one.inline) for one in staged] == [True, False, False]
     assert [len(one.stored) for one in staged] == [0, 1, 1] and "hidden" not in repr(staged)
     assert pickle.loads(pickle.dumps(staged)) == staged
     pair.merge(staged)

@@ -44,15 +44,15 @@ def unreadable(place: str, table: TableName, error: BaseException) -> DdlReplErr
     kind, code = (SourceError, "SRC-180") if place == "source" else (TargetError, "TGT-180")
     states = [getattr(one, "sqlstate", None) for one in (error, error.__cause__)]
     is_locked = any(state in CONTENTION for state in states)
-    said = " ".join(str(error).split())
+    text = " ".join(str(error).split())
     if is_locked:
         hint = "an uncommitted schema change locks it; run again when it has ended"
     elif any((state or "").startswith(OTHER_TYPE) for state in states):
-        said = f"values of the source do not fit the types of the target's columns: {said}"
+        text = f"values of the source do not fit the types of the target's columns: {text}"
         hint = (
             "was the target's table changed by hand? ddlrepl refresh CHANNEL.yaml --table schema.table loads it again"
         )
     else:
         hint = "GRANT SELECT on the table to this role; row security must let it see every row"
-    what = f"the {place}'s table can't be read: {said}"
+    what = f"the {place}'s table can't be read: {text}"
     return kind(what, code=code, table=table, hint=hint, retryable=is_locked)

@@ -34,7 +34,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualifi
 from airflow_ddlrepl.engines.postgres.ddl import columns as ddl_columns
 from airflow_ddlrepl.engines.postgres.ddl import types
 from airflow_ddlrepl.engines.postgres.ddl.keys import change_key, key_sql
-from airflow_ddlrepl.engines.postgres.ddl.replay_text import OWN_ZONE, as_told
+from airflow_ddlrepl.engines.postgres.ddl.replay_text import OWN_ZONE, replayed_text
 from airflow_ddlrepl.engines.postgres.ddl.types import block, create_types
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
@@ -229,12 +229,12 @@ class PostgresDdl:
         """
         return (f"SET LOCAL TimeZone = {literal(zone).strip()}", *sql, OWN_ZONE)
 
-    def as_told(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
+    def replayed_text(self, text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
         """Return the statements that run a statement of the source's as it was written.
 
         They fail where a name in it would mean something else at the target. They need a transaction.
         """
-        return as_told(text, path, zone, about)
+        return replayed_text(text, path, zone, about)
 
 
 def truncate(names: list[TableName], *, restart_identity: bool = False) -> str:

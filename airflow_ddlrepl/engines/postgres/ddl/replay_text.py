@@ -18,7 +18,7 @@ OWN_ZONE = f"SET LOCAL TimeZone = {literal(MERGE['timezone']).strip()}"
 _ROLE = "$user"  # somebody else at the target
 
 
-def as_told(text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
+def replayed_text(text: str, path: str, zone: str | None, about: About) -> tuple[str, ...]:
     """Return the statements that run a statement of the source's as it was written, with the source's settings.
 
     They need a transaction; what our own statements rely on is set again after it.

@@ -111,9 +111,9 @@ class _RowByRow:
         written = self._write({kind: count for kind, count in found.items() if count and kind not in mask})
         self._run(layout.after)
         self._run([f"DROP TABLE {FOUND}, {self.shadow}"])
-        told = [f"{written.get(kind, 0)} {_DONE[kind]}" for kind in Difference if kind not in mask]
-        told += [f"{found[kind]} not {_DONE[kind]} (masked)" for kind in Difference if kind in mask]
-        return Written(f"row by row: {', '.join(told)}", sum(found[kind] for kind in mask))
+        counts = [f"{written.get(kind, 0)} {_DONE[kind]}" for kind in Difference if kind not in mask]
+        counts += [f"{found[kind]} not {_DONE[kind]} (masked)" for kind in Difference if kind in mask]
+        return Written(f"row by row: {', '.join(counts)}", sum(found[kind] for kind in mask))
 
     def _run(self, statements: Iterable[str]) -> None:
         for statement in statements:
@@ -181,10 +181,10 @@ class _RowByRow:
         self._run([SAFE_PATH.replace("SET ", "SET LOCAL ", 1)])
 
     def _explain(self, kind: Difference, wanted: int, written: int) -> None:
-        told = f"{written} of {wanted} rows were {_DONE[kind]}, a trigger or rule of the table prevented the others"
+        message = f"{written} of {wanted} rows were {_DONE[kind]}, a trigger or rule of the table prevented the others"
         if not self.options.fires:
-            raise NotByRow(told)
-        log.warning("%s: %s", self.name, told)
+            raise NotByRow(message)
+        log.warning("%s: %s", self.name, message)
 
     def _update(self) -> str:
         sets = ", ".join(f"{quote(c.name)} = s.{quote(c.name)}" for c in self.plain)

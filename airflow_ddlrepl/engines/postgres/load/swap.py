@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.adapt.plan.dropped_table import kept_aside
+from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.plan.new_table import reshape
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
 from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, RefreshOptions
@@ -236,7 +236,7 @@ def _make_way(cursor: Any, channel: str, table_state: TableState) -> None:
     occupant = ServerFacts(cursor.connection).table(table_state.name)
     if occupant is None:
         return
-    aside = kept_aside(occupant).name
+    aside = aside_name(occupant).name
     cursor.execute(
         "UPDATE ddlrepl.tables SET table_name = %s"
         " WHERE channel = %s AND schema_name = %s AND table_name = %s AND state = %s",

@@ -39,7 +39,7 @@ def hold(connection: Connection[Any], slot: str, since: Position) -> None:
         log.warning("the source no longer holds its log for %s (%s): it does so from now on again", slot, found.invalid)
         slots.drop(connection, name)
         found = None
-    with _right_is_told():
+    with _explain_missing_right():
         if found is None:
             slots.copy(connection, slot, name)
         slots.advance(connection, name, since)
@@ -70,13 +70,13 @@ def restore(connection: Connection[Any], slot: str, low: Position) -> bool:
         return False
     if slots.state(connection, slot) is not None:
         slots.drop(connection, slot)
-    with _right_is_told():
+    with _explain_missing_right():
         slots.copy(connection, held_name(slot), slot)
     return True
 
 
 @contextmanager
-def _right_is_told() -> Iterator[None]:
+def _explain_missing_right() -> Iterator[None]:
     try:
         yield
     except errors().InsufficientPrivilege as error:

@@ -72,7 +72,7 @@ class SlotLog:
         if high - low > NEWS_PEEK_BYTES or not self._may_peek():
             return True
         try:
-            with slots.lost_is_told(self.connection, self.slot):
+            with slots.explain_lost_slot(self.connection, self.slot):
                 rows = self.connection.execute(
                     "SELECT substr(data, 1, 40) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, NULL,"
                     " 'proto_version', '1', 'publication_names', %s, 'messages', 'true')"
@@ -90,7 +90,7 @@ class SlotLog:
         """
         row = self.connection.execute("SELECT current_setting('synchronized_standby_slots', true)").fetchone()
         if row is not None and row[0]:
-            with slots.lost_is_told(self.connection, self.slot):
+            with slots.explain_lost_slot(self.connection, self.slot):
                 self.connection.execute(
                     "SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, %s::pg_lsn, 1,"
                     " 'proto_version', '1', 'publication_names', %s)",
@@ -126,8 +126,8 @@ class SlotLog:
         try:
             return Lineage.of_history(timeline, replication_protocol.timeline_history(self.dsn, timeline))
         except (DdlReplError, ValueError) as error:
-            told = error.message if isinstance(error, DdlReplError) else str(error)
-            log.warning("the source does not tell where its timeline %d branched off: %s", timeline, told)
+            reason = error.message if isinstance(error, DdlReplError) else str(error)
+            log.warning("the source does not tell where its timeline %d branched off: %s", timeline, reason)
             return Lineage(timeline, None)
 
     def _may_peek(self) -> bool:

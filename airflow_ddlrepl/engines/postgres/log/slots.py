@@ -96,7 +96,7 @@ def create(connection: Connection[Any], name: str, patience: float) -> Position:
         for name_and_value in limits:
             connection.execute("SELECT set_config(%s, %s, true)", name_and_value)
         try:
-            with connection.transaction(), _none_free_is_told():
+            with connection.transaction(), _explain_no_free_slot():
                 row = connection.execute(
                     f"SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput'{options})".encode(),
                     [name],
@@ -115,12 +115,12 @@ def copy(connection: Connection[Any], name: str, to: str) -> None:
     Waits for nobody; a standby that synchronises slots has it not.
     Raises SourceError SRC-103 when the slot is lost, SRC-111 when none is free.
     """
-    with _none_free_is_told(), lost_is_told(connection, name):
+    with _explain_no_free_slot(), explain_lost_slot(connection, name):
         connection.execute("SELECT pg_copy_logical_replication_slot(%s, %s, false)", [name, to])
 
 
 @contextmanager
-def _none_free_is_told() -> Iterator[None]:
+def _explain_no_free_slot() -> Iterator[None]:
     try:
         yield
     except errors().ConfigurationLimitExceeded:
@@ -148,7 +148,7 @@ def advance(connection: Connection[Any], name: str, to: Position) -> None:
         if slot is None or to <= slot.confirmed:
             return
         try:
-            with lost_is_told(connection, name):
+            with explain_lost_slot(connection, name):
                 connection.execute("SELECT pg_replication_slot_advance(%s, %s::pg_lsn)", [name, str(to)])
             return
         except errors().ObjectInUse as error:
@@ -158,7 +158,7 @@ def advance(connection: Connection[Any], name: str, to: Position) -> None:
 
 
 @contextmanager
-def lost_is_told(connection: Connection[Any], name: str) -> Iterator[None]:
+def explain_lost_slot(connection: Connection[Any], name: str) -> Iterator[None]:
     """Raise SourceError SRC-103 when what is done with the slot inside the `with` fails because the slot is lost."""
     try:
         yield

@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.names import TableName
 
 
 @contextmanager
-def asked(
+def sql_evaluator(
     cursor: Any, name: str, columns: Sequence[StagedColumn], rows: pa.Table
 ) -> Iterator[Callable[[str], pa.Table]]:
     """Asks for values, as SQL over the staged columns of `s`; the answers are in the order of the rows.

@@ -56,10 +56,10 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
     for one in staged:
         groups.setdefault(one.target, []).append(one)
     touched = [name for name, group in groups.items() if any(one.rows for one in group)]
-    given = taking(cursor.connection)
+    inline = taking(cursor.connection)
     names = table_order(cursor, touched) if session.enforces and touched else touched
-    with _told(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
-        merges = [_Merge(cursor, given, name, groups[name], session) for name in names]
+    with _explained(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
+        merges = [_Merge(cursor, inline, name, groups[name], session) for name in names]
         for one_table in reversed(merges):
             one_table.delete()
         for one_table in merges:
@@ -74,7 +74,7 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
 
 def delete_all(cursor: Any, names: Sequence[TableName], session: Session) -> None:
     """Every row of these tables, in the cursor's open transaction. Raises TargetError INT-104 (a foreign key)."""
-    with _told(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
+    with _explained(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
         for name in reversed(table_order(cursor, names)):
             cursor.execute(f"DELETE FROM {qualified(name)}".encode())
 
@@ -95,11 +95,11 @@ def _counts(group: Sequence[Staged]) -> MergeCounts:
 
 
 class _Merge:
-    """One table's part: its three phases. given: a cursor for statements whose rows travel with them."""
+    """One table's part: its three phases. inline: a cursor for statements whose rows are their values."""
 
-    def __init__(self, cursor: Any, given: Any, name: TableName, group: Sequence[Staged], session: Session) -> None:
+    def __init__(self, cursor: Any, inline: Any, name: TableName, group: Sequence[Staged], session: Session) -> None:
         self.cursor = cursor
-        self.given = given
+        self.inline = inline
         self.name = name
         self.group = group
         self.session = session
@@ -107,7 +107,7 @@ class _Merge:
 
     def delete(self) -> None:
         """Phase 1: rows that go; rows whose key changes step aside."""
-        with _told(self.name, self.cursor):
+        with _explained(self.name, self.cursor):
             for one in self._with(Stage.DELETES):
                 self._run(statements.delete(one, Stage.DELETES), one, Stage.DELETES, "delete")
             for one in self._with(Stage.REMOVED):
@@ -116,13 +116,13 @@ class _Merge:
 
     def change(self) -> None:
         """Phase 2: updates; rows whose key changed come back."""
-        with _told(self.name, self.cursor):
+        with _explained(self.name, self.cursor):
             self._update()
             self._put_back(Stage.MOVES)
 
     def insert(self) -> None:
         """Phase 3: new rows."""
-        with _told(self.name, self.cursor):
+        with _explained(self.name, self.cursor):
             for one in self._with(Stage.INSERTS):
                 self._run(statements.insert(one), one, Stage.INSERTS, "insert")
             for one in self._with(Stage.ADDED):
@@ -166,9 +166,9 @@ class _Merge:
 
     def _execute(self, statement: str, one: Staged, stage: Stage) -> int:
         """Returns how many rows it was about."""
-        if (given := one.given.get(stage)) is None:
+        if (inline := one.inline.get(stage)) is None:
             return int(self.cursor.execute(statement.encode()).rowcount)
-        return int(self.given.execute(statement.encode(), given.values, prepare=False).rowcount)
+        return int(self.inline.execute(statement.encode(), inline.values, prepare=False).rowcount)
 
     def _run(self, statement: str, one: Staged, stage: Stage, verb: str) -> None:
         rows = one.count(stage)
@@ -205,7 +205,7 @@ class _Merge:
 
 
 @contextmanager
-def _told(name: TableName | None, cursor: Any) -> Iterator[None]:
+def _explained(name: TableName | None, cursor: Any) -> Iterator[None]:
     """What the target refuses becomes an error that says where and what to do."""
     try:
         yield

@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import spelled
 from airflow_ddlrepl.engines.postgres.connection.conditions import full, is_true
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
-from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
+from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.integrate.keys import key_rows, key_values
@@ -64,7 +64,7 @@ def _answers(
     """Per row: is the condition true? rows: what it looks at, after the changes and then before them."""
     used = [by_name[column] for column in condition.names()]
     wanted = is_true(condition, lambda column: by_name[column].image("s"))
-    with asked(cursor, name, used, rows) as ask:
+    with sql_evaluator(cursor, name, used, rows) as ask:
         try:
             return ask(wanted).column(0).to_numpy()
         except cursor.connection.Error as error:

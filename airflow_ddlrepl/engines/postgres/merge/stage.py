@@ -2,7 +2,7 @@
 
 Independent per table (and per bucket of a big one), so it runs in parallel; nothing a reader of the
 target sees changes. A stage may run twice: it drops what an earlier run left. A few rows are not copied: they are
-given to the merge as they are.
+values of the merge's statements (inline).
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class _Stager:
         plan.require_key()
         plan.require_values()
         rows = plan.images(changes) if task.table.key is None else plan.net(changes, self.cursor)
-        given = self._given(plan, rows)
-        if given is None:
+        inline = self._inline(plan, rows)
+        if inline is None:
             self._load(plan, rows)
-        return plan.staged(rows, read, given or {})
+        return plan.staged(rows, read, inline or {})
 
-    def _given(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, InlineRows] | None:
+    def _inline(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, InlineRows] | None:
         """All of the task's rows, or none: they fit together."""
         found: dict[Stage, InlineRows] = {}
         for kind, table in rows.items():
@@ -135,8 +135,8 @@ class _Plan:
         self.columns = staged_columns(task.table, task.target, self.encodings, self._loose_keys())
         self.transform = for_columns(task.transform, [column.source_name for column in self.columns])
         if self.transform is not None:
-            given = dict.fromkeys(self.transform.gives, "text")
-            self.columns = staged_columns(task.table, task.target, {**self.encodings, **given}, self._loose_keys())
+            computed = dict.fromkeys(self.transform.gives, "text")
+            self.columns = staged_columns(task.table, task.target, {**self.encodings, **computed}, self._loose_keys())
 
     def require_key(self) -> None:
         """Only rows need it: those that a refresh already contains may have a key that the target has no more."""
@@ -230,15 +230,15 @@ class _Plan:
         fixed = {"n": "int8", "h": "bool"}
         return [(name, fixed.get(name[0]) or types[name[1:]]) for name in table.column_names]
 
-    def staged(self, rows: Mapping[Stage, pa.Table], changes: int, given: Mapping[Stage, InlineRows] = {}) -> Staged:
+    def staged(self, rows: Mapping[Stage, pa.Table], changes: int, inline: Mapping[Stage, InlineRows] = {}) -> Staged:
         columns = (
-            tuple(replace(c, in_array=False) if c.in_array else c for c in self.columns) if given else self.columns
+            tuple(replace(c, in_array=False) if c.in_array else c for c in self.columns) if inline else self.columns
         )
         return Staged(
             table_id=self.task.table.id,
             target=self.task.target_name,
             columns=columns,
-            given=given,
+            inline=inline,
             tables={kind: stage_table(self.task.stage_name, kind) for kind in rows},
             rows={kind: _row_count(table) for kind, table in rows.items()},
             held={

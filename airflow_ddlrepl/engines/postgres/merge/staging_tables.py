@@ -82,7 +82,7 @@ class StagedColumn:
 class Staged:
     """One table's (or one bucket's) net change, staged and ready to be merged.
 
-    tables: staging table and row count per kind; only those that hold rows. given: of these kinds the rows are
+    tables: staging table and row count per kind; only those that hold rows. inline: of these kinds the rows are
     here, and no such table was made. held: ids of the columns that have an `h` flag, per kind. fills: SQL of target
     columns that the rows do not know, for inserts. replaces: updates must delete and insert (they set a column that
     UPDATE can't set). changes: rows read from the trail.
@@ -93,7 +93,7 @@ class Staged:
     columns: tuple[StagedColumn, ...]
     tables: Mapping[Stage, str] = field(default_factory=dict)
     rows: Mapping[Stage, int] = field(default_factory=dict)
-    given: Mapping[Stage, InlineRows] = field(default_factory=dict)
+    inline: Mapping[Stage, InlineRows] = field(default_factory=dict)
     held: Mapping[Stage, tuple[int, ...]] = field(default_factory=dict)
     fills: tuple[tuple[str, str], ...] = ()
     replaces: bool = False
@@ -116,12 +116,12 @@ class Staged:
     @property
     def stored(self) -> list[str]:
         """The staging tables that were made."""
-        return [name for stage, name in self.tables.items() if stage not in self.given]
+        return [name for stage, name in self.tables.items() if stage not in self.inline]
 
     def from_(self, stage: Stage) -> str:
-        """The staged rows as SQL; those that are given are the statement's values."""
-        if stage in self.given:
-            return self.given[stage].sql()
+        """The staged rows as SQL; inline rows are the statement's values."""
+        if stage in self.inline:
+            return self.inline[stage].sql()
         return qualified(TableName(SCHEMA, self.tables[stage]))
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.engines.postgres.connection.conditions import full
-from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import asked
+from airflow_ddlrepl.engines.postgres.merge.evaluate_sql import sql_evaluator
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn, staged_columns
 from airflow_ddlrepl.engines.postgres.types.underlying import underlying
 from airflow_ddlrepl.errors import TargetError
@@ -57,8 +57,8 @@ def transformed(
     old_at = old_at[:0] if table.key else old_at
     read = {c: key_values(changes, c, new_at, old_at) for c in transform.reads}
     rows = pa.table(_texts(cursor, name, read, table, encodings))
-    for column, given in values(transform, rows, table.name).items():
-        new, old = given.slice(0, len(new_at)), given.slice(len(new_at))
+    for column, computed in values(transform, rows, table.name).items():
+        new, old = computed.slice(0, len(new_at)), computed.slice(len(new_at))
         changes = _with(changes, f"a_{column}", new, new_at)
         if not table.key:
             changes = _with(changes, f"b_{column}", old, old_at)
@@ -76,11 +76,11 @@ def _require_whole(changes: pa.Table, transform: Transform, layout: Sequence[str
         )
 
 
-def _with(changes: pa.Table, name: str, given: pa.ChunkedArray, at: Ints) -> pa.Table:
+def _with(changes: pa.Table, name: str, computed: pa.ChunkedArray, at: Ints) -> pa.Table:
     """These rows get the values, the others none."""
     places = np.full(changes.num_rows, -1, np.int64)
     places[at] = np.arange(len(at))
-    found = given.take(pa.array(places, mask=places < 0))
+    found = computed.take(pa.array(places, mask=places < 0))
     return changes.set_column(changes.column_names.index(name), name, found)
 
 
@@ -106,6 +106,6 @@ def _texts(
 
 def _written(cursor: Any, name: str, read: Mapping[str, pa.Array], columns: Sequence[StagedColumn]) -> dict[str, Any]:
     texts = ", ".join(f"{spelled(replace(column, cast='').value('s'))} AS {column.staged_name}" for column in columns)
-    with asked(cursor, name, columns, pa.table(dict(read))) as ask:
+    with sql_evaluator(cursor, name, columns, pa.table(dict(read))) as ask:
         found = ask(texts)
     return {column.source_name: values for column, values in zip(columns, found.columns, strict=True)}

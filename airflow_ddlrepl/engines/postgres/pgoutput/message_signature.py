@@ -56,6 +56,6 @@ def is_signed(content: bytes, key: bytes | None) -> bool:
     return hmac.compare_digest(hashlib.sha256(key + inner).hexdigest().encode(), found[1])
 
 
-def is_of(told: Any, xid: int) -> bool:
+def is_of(claimed: Any, xid: int) -> bool:
     """Was the message written by the transaction that it stands in? told: the signed 64-bit id."""
-    return isinstance(told, str) and told.isdigit() and int(told) & _XID == xid & _XID
+    return isinstance(claimed, str) and claimed.isdigit() and int(claimed) & _XID == xid & _XID

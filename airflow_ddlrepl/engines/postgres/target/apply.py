@@ -70,7 +70,7 @@ def run_program(
                 run.merge_before(steps)
                 run.truncate(steps)
                 for step in steps:
-                    run.step(step, _loaded_anew_with(step, steps))
+                    run.step(step, _reloaded_with(step, steps))
             run.merge_rest()
             write_table_states(cursor, channel, _changed(program), _gone(program))
             leave(cursor, channel, records)
@@ -96,13 +96,13 @@ def _together(steps: Iterable[ProgramStep]) -> Iterator[list[ProgramStep]]:
         yield list(group)
 
 
-def _loaded_anew_with(step: ProgramStep, group: Sequence[ProgramStep]) -> list[TableName]:
+def _reloaded_with(step: ProgramStep, group: Sequence[ProgramStep]) -> list[TableName]:
     """Return the names of tables that the step's statement changes and that wait for a refresh from then on.
 
     Of a partitioned table: its partitions, at any depth. Of a source's text: every such table of it.
     """
     if step.runs_text:
-        return [s.before.name for s in group if s.before is not None and _is_loaded_anew(s, s.before)]
+        return [s.before.name for s in group if s.before is not None and _is_reloaded(s, s.before)]
     if step.before is None or not step.before.shape.is_partitioned:
         return []
     found: list[TableName] = []
@@ -112,12 +112,12 @@ def _loaded_anew_with(step: ProgramStep, group: Sequence[ProgramStep]) -> list[T
         if before is None or before.shape.partition is None or before.shape.partition.of not in below:
             continue
         below.add(other.table_id)
-        if _is_loaded_anew(other, before):
+        if _is_reloaded(other, before):
             found.append(before.name)
     return found
 
 
-def _is_loaded_anew(step: ProgramStep, before: TableState) -> bool:
+def _is_reloaded(step: ProgramStep, before: TableState) -> bool:
     waits = step.after is not None and step.after.state is TableStatus.PENDING
     return waits and not before.shape.is_partitioned
 
@@ -150,7 +150,7 @@ def _is_about_rows(error: psycopg.Error) -> bool:
     return isinstance(error, (psycopg.DataError, psycopg.IntegrityError, *unlike))
 
 
-def _said(error: psycopg.Error) -> str:
+def _message(error: psycopg.Error) -> str:
     """Return the message of an error: in full when other objects depend on one; else without the values of rows."""
     detail = error.diag.message_detail if (error.sqlstate or "").startswith(("0A", "2B")) else None
     return " ".join([str(error).splitlines()[0], *(detail or "").split()])
@@ -230,7 +230,7 @@ class _Run:
                 if (trouble := passing(error, "the target")) is not None:
                     raise trouble from error
                 refused = AlterRefused(
-                    f"the target refuses `{statement}`: {_said(error)}",
+                    f"the target refuses `{statement}`: {_message(error)}",
                     code="ADP-130",
                     table=step.plan.name if step.plan else None,
                     at=step.key,

@@ -123,7 +123,7 @@ def find_position(connection: Connection[Any], channel: str) -> TargetPosition |
 def find_state(connection: Connection[Any], channel: str) -> TargetState | None:
     """Return the state that the target has of the channel; None when it was never prepared for it."""
     at = find_position(connection, channel)
-    return TargetState(at.lsn, at.epoch, at.token, _read_standings(connection, channel)) if at else None
+    return TargetState(at.lsn, at.epoch, at.token, _read_table_states(connection, channel)) if at else None
 
 
 def read_state(connection: Connection[Any], channel: str) -> TargetState:
@@ -139,7 +139,7 @@ def _place(connection: Connection[Any]) -> str:
     return f"{info.host}:{info.port}/{info.dbname}"
 
 
-def _read_standings(connection: Connection[Any], channel: str) -> dict[int, TableState]:
+def _read_table_states(connection: Connection[Any], channel: str) -> dict[int, TableState]:
     """Return the table states by table id.
 
     A row that this connection has read before is not read again: the place of its version shows whether it is new.
@@ -152,7 +152,7 @@ def _read_standings(connection: Connection[Any], channel: str) -> dict[int, Tabl
         columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot, shape ->> 'properties'"
         rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
         for mark, *row in rows:
-            found[row[0]] = known[channel, mark] = _standing(row)
+            found[row[0]] = known[channel, mark] = _table_state(row)
     return {table_id: table_state for table_id, table_state in found.items() if table_state is not None}
 
 
@@ -258,7 +258,7 @@ def _row(channel: str, table_state: TableState) -> tuple[Any, ...]:
     return (channel, table_state.table_id, *table_state.name, shape, table_state.state.value, snapshot)
 
 
-def _standing(row: Sequence[Any]) -> TableState:
+def _table_state(row: Sequence[Any]) -> TableState:
     table_id, schema, name, shape, state, snapshot, properties = row
     return TableState(
         int(table_id),
