@@ -1,1 +1,1 @@
-"""Merge: changes of the log are staged and merged into the target's tables."""
+"""This package stages changes of the log and merges them into the target's tables."""

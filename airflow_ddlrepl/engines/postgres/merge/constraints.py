@@ -1,6 +1,6 @@
-"""The target's own triggers and foreign keys while rows are merged.
+"""This module handles the target's own triggers and foreign keys while rows are merged.
 
-They already did their work at the source. With the right to set session_replication_role they rest
+They already did their work at the source. With the right to set session_replication_role they are off
 here; without it foreign keys are checked at the end of each merge, and tables go parents first.
 """
 
@@ -37,13 +37,19 @@ WHERE ev_class = {table}::regclass AND ev_enabled = 'O'
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """How this transaction treats foreign keys. enforces: the target checks them."""
+    """A session says how a transaction treats foreign keys.
+
+    enforces: the target checks them.
+    """
 
     enforces: bool
 
 
 def prepare_session(cursor: Any) -> Session:
-    """Settings of the open transaction; call it first. They end with the transaction."""
+    """Make the settings of the open transaction for merges; return how it treats foreign keys.
+
+    Call it first. The settings end with the transaction.
+    """
     cursor.execute("; ".join(f"SET LOCAL {name} = {literal(value)}" for name, value in MERGE.items()).encode())
     cursor.execute("SELECT has_parameter_privilege('session_replication_role', 'SET')")
     if not cursor.fetchone()[0]:
@@ -53,7 +59,7 @@ def prepare_session(cursor: Any) -> Session:
 
 
 def table_order(cursor: Any, names: Sequence[TableName]) -> list[TableName]:
-    """The tables, referenced ones before those that reference them; in a cycle as they come."""
+    """Return the tables, referenced ones before those that reference them; in a cycle as they come."""
     by_text = {qualified(name): name for name in names}
     cursor.execute(
         "SELECT child.text, parent.text FROM unnest(%(ours)s::text[]) child(text)"
@@ -75,7 +81,7 @@ def table_order(cursor: Any, names: Sequence[TableName]) -> list[TableName]:
 
 @contextmanager
 def deferred(cursor: Any, names: Sequence[TableName], session: Session) -> Iterator[None]:
-    """Foreign keys of these tables are checked when the block ends, whatever their definition says.
+    """Check foreign keys of these tables when the `with` ends, whatever their definition says.
 
     Raises TargetError INT-104 when rows break one.
     """
@@ -94,7 +100,7 @@ def deferred(cursor: Any, names: Sequence[TableName], session: Session) -> Itera
 
 @contextmanager
 def resting(cursor: Any, before: TableName, after: TableName, session: Session) -> Iterator[None]:
-    """The table's own triggers and rules sleep: what they do was done when the rows were first written.
+    """Disable the table's own triggers and rules inside the `with`: they acted when the rows were first written.
 
     before, after: its names at the start and at the end.
     """
@@ -110,7 +116,7 @@ def resting(cursor: Any, before: TableName, after: TableName, session: Session) 
 
 
 def refuse_cascades(cursor: Any, name: TableName, session: Session) -> None:
-    """Rows of the table can't be taken out for a moment when that deletes rows elsewhere (INT-106)."""
+    """Raise TargetError INT-106 when deletes of the table's rows cascade: then they can't be removed for a moment."""
     if not session.enforces:
         return
     cursor.execute(
@@ -129,7 +135,7 @@ def refuse_cascades(cursor: Any, name: TableName, session: Session) -> None:
 
 
 def _own_immediate_keys(cursor: Any, names: Sequence[TableName]) -> list[tuple[str, str]]:
-    """Foreign keys from or to these tables that are never deferred and that we may alter."""
+    """Return the foreign keys from or to these tables that are never deferred and that we may alter."""
     cursor.execute(
         _REFERENCES + "SELECT c.conrelid::regclass::text, quote_ident(c.conname) FROM keys"
         " JOIN pg_constraint c ON c.oid = keys.oid JOIN pg_class t ON t.oid = c.conrelid"

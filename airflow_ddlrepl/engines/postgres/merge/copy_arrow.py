@@ -1,4 +1,4 @@
-"""Arrow tables into staging tables by COPY BINARY, all of one task in one transaction."""
+"""This module copies Arrow tables into staging tables by COPY BINARY, all of one task in one transaction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AT_ONCE = 1000  # of ten thousand tables a server can't take one question
 
 @contextmanager
 def loading(dsn: str, table: Callable[[], TableName], name: str = "ddlrepl integrate") -> Iterator[Any]:
-    """A cursor of one transaction on the target; committed at the end, rolled back on an error.
+    """Open one transaction at the target and yield its cursor; committed at the end, rolled back on an error.
 
     TargetError INT-120: the target refuses a statement. UnreadableRows INT-105: a value that it is to look at is none
     there. table: the one that is at work when an error comes. name: of the session, as pg_stat_activity shows it.
@@ -65,16 +65,16 @@ def loading(dsn: str, table: Callable[[], TableName], name: str = "ddlrepl integ
 
 
 def drop_stages(cursor: Any, names: Sequence[str]) -> None:
-    """Removes staging tables; those that are not there don't matter."""
+    """Drop staging tables; those that do not exist don't matter."""
     if names:
         tables = ", ".join(qualified(TableName(SCHEMA, name)) for name in names)
         cursor.execute(f"DROP TABLE IF EXISTS {tables}")
 
 
 def require_rows(cursor: Any, names: Sequence[str]) -> None:
-    """Staging tables are not logged: a server that crashed since they were filled has emptied them. cursor: of psycopg.
+    """Raise TargetError INT-121 when a staging table has no rows.
 
-    Raises TargetError INT-121.
+    Staging tables are not logged: a server that crashed since they were filled has emptied them. cursor: of psycopg.
     """
     for at in range(0, len(names), AT_ONCE):
         looks = (
@@ -92,8 +92,9 @@ def require_rows(cursor: Any, names: Sequence[str]) -> None:
 
 
 def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Table) -> None:
-    """Makes the staging table and fills it. columns: (name, SQL type) in the order of the rows' columns.
+    """Create a staging table and fill it.
 
+    columns: (name, SQL type) in the order of the rows' columns.
     The type `numeric[1]` takes numeric send bytes and stores them as one-element arrays; `"char"` is stored as text.
     """
     table = qualified(TableName(SCHEMA, name))
@@ -108,7 +109,7 @@ def load(cursor: Any, name: str, columns: Sequence[tuple[str, str]], rows: pa.Ta
 
 
 def packed(values: pa.ChunkedArray, type_: str) -> pa.ChunkedArray:
-    """Values as ADBC copies them exactly into a column of the type."""
+    """Return values in the form that ADBC copies exactly into a column of this type."""
     if pa.types.is_fixed_size_binary(values.type):
         return values.cast(pa.binary())
     if type_ == WRAPPED and pa.types.is_binary(values.type):
@@ -119,7 +120,7 @@ def packed(values: pa.ChunkedArray, type_: str) -> pa.ChunkedArray:
 
 
 def _one_element_arrays(values: pa.Array) -> pa.Array:
-    """Send format of a numeric → send format of the numeric[] that holds only it."""
+    """Convert the send format of a numeric into the send format of the numeric[] with only that element."""
     heads = np.zeros((len(values), 6), ">i4")  # dimensions, has nulls, element type, size, lower bound, length
     heads[:] = (1, 0, NUMERIC_OID, 1, 1, 0)
     heads[:, 5] = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
@@ -129,13 +130,13 @@ def _one_element_arrays(values: pa.Array) -> pa.Array:
 
 
 def all_names(stage_name: str) -> list[str]:
-    """Every staging table that a task of this name may make."""
+    """Return the names of all staging tables that a task with this stage name may make."""
     stages = [*Stage, "k", "q", f"{Stage.UPDATES}a", f"{Stage.MOVES}a"]
     return [stage_table(stage_name, stage) for stage in stages]
 
 
 def stage_table(stage_name: str, stage: str) -> str:
-    """The name of one staging table; a long stage name is shortened by its hash."""
+    """Return the name of one staging table; a long stage name is shortened by its hash."""
     raw = stage_name.encode()
     if len(raw) > MAX_NAME_BYTES - 3:
         stage_name = raw[:40].decode(errors="ignore") + "_" + hashlib.sha256(raw).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What the target's server makes of rows of the log, before any of them is applied."""
+"""This module lets the target's server evaluate SQL over rows of the log, before any of them is applied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_ddlrepl.model.names import TableName
 def sql_evaluator(
     cursor: Any, name: str, columns: Sequence[StagedColumn], rows: pa.Table
 ) -> Iterator[Callable[[str], pa.Table]]:
-    """Asks for values, as SQL over the staged columns of `s`; the answers are in the order of the rows.
+    """Yield a function that evaluates SQL over the staged columns of `s`; it returns values in the order of the rows.
 
     name: of a staging table to use; it is gone at the end. rows: the columns' values, at least one row.
     """

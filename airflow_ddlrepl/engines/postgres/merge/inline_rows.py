@@ -1,4 +1,4 @@
-"""Given: a few staged rows that travel with the statements that merge them, instead of in a table of their own.
+"""This module has inline rows: a few staged rows that are sent with the statements that merge them.
 
 Making, filling and dropping a staging table costs the target more than merging twenty rows. They are sent as one array
 per column, in the binary format that COPY takes them in.
@@ -45,7 +45,10 @@ _FIXED = {
 
 @dataclass(frozen=True, slots=True)
 class BinaryArray:
-    """One column's values in the send format of an array. oid: of the array's type."""
+    """A binary array has one column's values in the send format of an array.
+
+    oid: of the array's type.
+    """
 
     oid: int
     data: bytes
@@ -53,13 +56,19 @@ class BinaryArray:
 
 @dataclass(frozen=True, slots=True)
 class InlineRows:
-    """Rows of one kind: names of the staging columns, their values. Its text never shows a value."""
+    """Inline rows are rows of one kind, sent with the statement that merges them.
+
+    names: of the staging columns. values: theirs. Its text never shows a value.
+    """
 
     names: tuple[str, ...]
     values: tuple[BinaryArray, ...] = field(repr=False)
 
     def sql(self) -> str:
-        """A query in parentheses that gives the rows as a staging table would; `ctid` tells one from another."""
+        """Return a query in parentheses that returns the rows as a staging table would.
+
+        `ctid` tells one from another.
+        """
         numbers = ", ".join(f"${number}" for number in range(1, len(self.names) + 1))
         names = ", ".join(quote(name) for name in (*self.names, "ctid"))
         return f"(SELECT * FROM unnest({numbers}) WITH ORDINALITY AS given({names}))"
@@ -71,8 +80,9 @@ class InlineRows:
 
 
 def as_inline_rows(columns: Sequence[tuple[str, str]], rows: pa.Table) -> InlineRows | None:
-    """None where they need a table: there are many, large ones, or some of a type that no array takes as it is.
+    """Return rows as inline rows; None where they need a table.
 
+    They do when there are many, large ones, or some of a type that no array takes as it is.
     columns: (name, SQL type) in the order of the rows' columns, as for `load`.
     """
     oids = [_element(type_) for _, type_ in columns]
@@ -86,7 +96,7 @@ def as_inline_rows(columns: Sequence[tuple[str, str]], rows: pa.Table) -> Inline
 
 
 def taking(connection: Connection[Any]) -> RawCursor[Any]:
-    """A cursor whose statements take a Given's values as $1, $2, …"""
+    """Return a cursor whose statements take the values of inline rows as $1, $2, …"""
     from psycopg import RawCursor
     from psycopg.adapt import Dumper, PyFormat
     from psycopg.pq import Format
@@ -112,7 +122,7 @@ def taking(connection: Connection[Any]) -> RawCursor[Any]:
 
 @lru_cache(maxsize=4096)
 def _element(type_: str) -> int:
-    """The oid of a staging column's type; 0 when arrays of it can't be given."""
+    """Return the oid of a staging column's type; 0 when arrays of it can't be sent."""
     oid = _SHORT.get(type_) or plain_oid(type_)
     return oid if oid in BUILTIN and oid not in _VECTORS else 0
 
@@ -125,7 +135,7 @@ def _array(values: pa.ChunkedArray, oid: int) -> bytes:
 
 
 def _numbers(values: pa.Array, wire: str) -> bytes:
-    """Each after its length; a NULL is a length alone."""
+    """Return numbers in the send format, each after its length; a NULL is a length alone."""
     plain = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
     bits = np.frombuffer(plain.buffers()[1] or b"", wire.replace(">", "<"))[plain.offset : plain.offset + len(plain)]
     found = np.empty(len(plain), [("length", ">i4"), ("value", wire)])

@@ -1,4 +1,4 @@
-"""Keys whose equality only the target knows (citext, interval, case-blind collations, …) are numbered there."""
+"""This module numbers keys whose equality only the target knows (citext, interval, case-blind collations, …)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ def numbered(
     columns: Sequence[StagedColumn],
     types: Sequence[TypeDefinition],
 ) -> KeyIds:
-    """The keys of all rows, equal where the target finds them equal. name: of a staging table to use.
+    """Return numbers for the keys of all rows, equal where the target finds the keys equal.
 
+    name: of a staging table to use.
     The types of users in a key are made for it, as the source has defined them: those of the target are not what they
     will be when the rows are merged, while schema changes between them are to come.
     """
@@ -59,7 +60,7 @@ def numbered(
 
 
 def _of_ours(types: Sequence[TypeDefinition], name: str) -> Moves:
-    """Names of our own for the types of users."""
+    """Return names of our own for the types of users."""
     stem = f"t_{hashlib.sha256(name.encode()).hexdigest()[:16]}_"
     return {(of.schema, of.name): (SCHEMA, f"{stem}{of.oid}") for of in types}
 
@@ -72,7 +73,7 @@ def _respelled(column: StagedColumn, moves: Moves) -> StagedColumn:
 
 
 def _bare(of: TypeDefinition) -> TypeDefinition:
-    """What its values are, without what they must be."""
+    """Return the definition of a type without its checks, its NOT NULL and its default."""
     return replace(of, constraints=(), not_null=False, default=None)
 
 

@@ -1,4 +1,4 @@
-"""Merge: bring staged net changes into their tables, inside the transaction that also moves the position.
+"""This module merges staged net changes into their tables, inside the transaction that also moves the position.
 
 All tables together go through deletes, then updates and changed keys, then inserts. Every statement's
 row count is checked: a target that is not what the log says is an error, not a guess.
@@ -35,7 +35,10 @@ REPAIR = "compare and repair: ddlrepl compare --repair; or load the table again:
 
 @dataclass(frozen=True, slots=True)
 class MergeCounts:
-    """Rows of one target table that a merge changed. moved: their key changed. changes: row changes netted."""
+    """Merge counts are how many rows of one target table a merge changed.
+
+    moved: their key changed. changes: row changes netted.
+    """
 
     table_id: int
     target: TableName
@@ -47,7 +50,7 @@ class MergeCounts:
 
 
 def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[MergeCounts]:
-    """Merges in the cursor's open transaction and drops the staging tables; one result per table.
+    """Merge staged rows in the cursor's open transaction and drop the staging tables; return one result per table.
 
     Raises TargetError INT-101 (rows are missing in the target), INT-102 (rows are there already),
     INT-104 (a foreign key), INT-105 (the target refuses rows), INT-106. The caller rolls back then.
@@ -73,7 +76,10 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
 
 
 def delete_all(cursor: Any, names: Sequence[TableName], session: Session) -> None:
-    """Every row of these tables, in the cursor's open transaction. Raises TargetError INT-104 (a foreign key)."""
+    """Delete every row of these tables, in the cursor's open transaction.
+
+    Raises TargetError INT-104 (a foreign key).
+    """
     with _explained(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
         for name in reversed(table_order(cursor, names)):
             cursor.execute(f"DELETE FROM {qualified(name)}".encode())
@@ -95,7 +101,10 @@ def _counts(group: Sequence[Staged]) -> MergeCounts:
 
 
 class _Merge:
-    """One table's part: its three phases. inline: a cursor for statements whose rows are their values."""
+    """A merge of one table has three phases.
+
+    inline: a cursor for statements whose rows are their values.
+    """
 
     def __init__(self, cursor: Any, inline: Any, name: TableName, group: Sequence[Staged], session: Session) -> None:
         self.cursor = cursor
@@ -106,7 +115,7 @@ class _Merge:
         self._columns_known: dict[str, bool] | None = None
 
     def delete(self) -> None:
-        """Phase 1: rows that go; rows whose key changes step aside."""
+        """Run phase 1: delete rows that are gone; set rows aside whose key changes."""
         with _explained(self.name, self.cursor):
             for one in self._with(Stage.DELETES):
                 self._run(statements.delete(one, Stage.DELETES), one, Stage.DELETES, "delete")
@@ -115,13 +124,13 @@ class _Merge:
             self._take_out(Stage.MOVES)
 
     def change(self) -> None:
-        """Phase 2: updates; rows whose key changed come back."""
+        """Run phase 2: update rows; put rows back whose key changed."""
         with _explained(self.name, self.cursor):
             self._update()
             self._put_back(Stage.MOVES)
 
     def insert(self) -> None:
-        """Phase 3: new rows."""
+        """Run phase 3: insert new rows."""
         with _explained(self.name, self.cursor):
             for one in self._with(Stage.INSERTS):
                 self._run(statements.insert(one), one, Stage.INSERTS, "insert")
@@ -129,7 +138,7 @@ class _Merge:
                 self._run(statements.insert_copies(one), one, Stage.ADDED, "insert")
 
     def _update(self) -> None:
-        """In place; where unique values wander between rows, by taking all of them out first."""
+        """Update rows in place; where unique values wander between rows, by taking all of them out first."""
         updates = self._with(Stage.UPDATES)
         if not updates:
             return
@@ -165,7 +174,7 @@ class _Merge:
         return [one for one in self.group if one.count(stage)]
 
     def _execute(self, statement: str, one: Staged, stage: Stage) -> int:
-        """Returns how many rows it was about."""
+        """Run a statement, with its inline rows if it has some; return how many rows it was about."""
         if (inline := one.inline.get(stage)) is None:
             return int(self.cursor.execute(statement.encode()).rowcount)
         return int(self.inline.execute(statement.encode(), inline.values, prepare=False).rowcount)
@@ -184,7 +193,7 @@ class _Merge:
             )
 
     def _row(self) -> str:
-        """A column name that the table does not have."""
+        """Return a column name that the table does not have."""
         name = "row"
         while name in self._all_columns():
             name += "_"
@@ -206,7 +215,7 @@ class _Merge:
 
 @contextmanager
 def _explained(name: TableName | None, cursor: Any) -> Iterator[None]:
-    """What the target refuses becomes an error that says where and what to do."""
+    """Raise an error that says where and what to do, for what the target refuses inside the `with`."""
     try:
         yield
     except cursor.connection.Error as error:
@@ -238,7 +247,7 @@ def _refused(name: TableName | None, error: Any) -> DdlReplError:
 
 
 def _named(error: Any) -> TableName | None:
-    """The table that the server names beside its message, if it does."""
+    """Return the table that the server names beside its message, if it does."""
     diagnosis = getattr(error, "diag", None)
     if diagnosis is None or not diagnosis.table_name:
         return None
@@ -246,7 +255,7 @@ def _named(error: Any) -> TableName | None:
 
 
 def _remedy(state: str) -> str:
-    """What helps where the target refuses rows."""
+    """Return the hint what helps where the target refuses rows."""
     if state == NO_RIGHT:
         return "give the role of the target's location its rights on the table again"
     if state in (CHECK, BY_TRIGGER):

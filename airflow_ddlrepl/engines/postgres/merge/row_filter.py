@@ -1,4 +1,4 @@
-"""Conditions as PostgreSQL reads them, and the target's answer to which of the log's rows one is true for."""
+"""This module asks the target for which of the log's rows a condition is true, and filters the changes by that."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def restricted(
     cursor: Any, name: str, changes: pa.Table, condition: Part, table: Table, encodings: Mapping[str, str]
 ) -> pa.Table:
-    """The changes as a target has them that takes the rows which the condition is true for, and no others.
+    """Return the changes for a target that takes only the rows which a condition is true for.
 
     name: of a staging table to use. table: the rows' shape at the source. encodings: of the row files, by column.
-    Raises TargetError INT-112 where the log does not tell whole old rows, INT-113 where a row has no answer.
+    Raises TargetError INT-112 where the log does not have whole old rows, INT-113 where a row has no answer.
     """
     op = changes["op"].to_numpy()
     if ((op != Op.INSERT) & (changes["before"].to_numpy() != 2)).any():
@@ -61,7 +61,10 @@ def restricted(
 def _answers(
     cursor: Any, name: str, rows: pa.Table, condition: Part, by_name: Mapping[str, StagedColumn], table: TableName
 ) -> Any:
-    """Per row: is the condition true? rows: what it looks at, after the changes and then before them."""
+    """Return for each row whether the condition is true.
+
+    rows: what it looks at, after the changes and then before them.
+    """
     used = [by_name[column] for column in condition.names()]
     wanted = is_true(condition, lambda column: by_name[column].image("s"))
     with sql_evaluator(cursor, name, used, rows) as ask:

@@ -1,5 +1,6 @@
-"""Stage: read one table's rows from the trail, net them, copy the result into staging tables of the target.
+"""This module stages changes: it reads one table's rows from the trail, nets them, and copies them to the target.
 
+The result is in staging tables of the target.
 Independent per table (and per bucket of a big one), so it runs in parallel; nothing a reader of the
 target sees changes. A stage may run twice: it drops what an earlier run left. A few rows are not copied: they are
 values of the merge's statements (inline).
@@ -40,7 +41,7 @@ from airflow_ddlrepl.transform.values import for_columns
 
 
 def stage(task: StageTask) -> Staged:
-    """Stages one task; what it returns is what `merge` needs.
+    """Stage one task; return what `merge` needs.
 
     Raises TargetError INT-103 (key not in the target), INT-111 (an old row is missing), INT-112 to INT-114 (what
     `restricted` and `transformed` raise), INT-120 (the target refuses the rows), UnreadableRows INT-105, TrailError
@@ -50,13 +51,16 @@ def stage(task: StageTask) -> Staged:
 
 
 def stage_all(tasks: Sequence[StageTask]) -> list[Staged]:
-    """Stages several tasks of one target over one connection, in one transaction; errors as `stage`."""
+    """Stage several tasks of one target over one connection, in one transaction; errors as `stage`."""
     with _Stager(tasks[0]) as stager:
         return [stager.stage(task) for task in tasks]
 
 
 class _Stager:
-    """The connection that tasks share, opened when rows are copied, and how much they may give yet."""
+    """A stager has the connection that tasks share, opened when rows are copied.
+
+    It also counts how many bytes they may still send inline.
+    """
 
     def __init__(self, task: StageTask) -> None:
         self._table = task.target_name
@@ -99,7 +103,7 @@ class _Stager:
         return plan.staged(rows, read, inline or {})
 
     def _inline(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, InlineRows] | None:
-        """All of the task's rows, or none: they fit together."""
+        """Return all of the task's rows as inline rows, or None: either all fit or none is sent so."""
         found: dict[Stage, InlineRows] = {}
         for kind, table in rows.items():
             one = as_inline_rows(plan.staging_columns(table), table)
@@ -118,7 +122,7 @@ class _Stager:
 
 
 class _Plan:
-    """What of the rows is wanted, and under which names."""
+    """A plan says which columns of a task's rows are wanted, and under which names."""
 
     def __init__(self, task: StageTask) -> None:
         self.task = task
@@ -139,7 +143,10 @@ class _Plan:
             self.columns = staged_columns(task.table, task.target, {**self.encodings, **computed}, self._loose_keys())
 
     def require_key(self) -> None:
-        """Only rows need it: those that a refresh already contains may have a key that the target has no more."""
+        """Raise TargetError INT-103 when key columns are missing in the rows or the target.
+
+        Only rows need them: those that a refresh already contains may have a key that the target has no more.
+        """
         missing = {c.name for c in self.key} - {c.source_name for c in self.columns}
         if missing:
             raise TargetError(
@@ -150,7 +157,10 @@ class _Plan:
             )
 
     def require_values(self) -> None:
-        """A generated column that the target holds as a plain one: the log does not carry the values everywhere."""
+        """Raise UnreadableRows INT-105 when the target holds a generated column as a plain one.
+
+        The log does not have its values everywhere.
+        """
         staged = {column.id for column in self.columns}
         plain = {column.id for column in self.task.target.columns if not column.generated} - staged
         if hidden := [c.name for c in self.task.table.columns if c.generated and c.id in plain]:
@@ -173,18 +183,21 @@ class _Plan:
         return StageReader(self.task, self.key, list(columns), self.names, there)
 
     def restricted(self, changes: pa.Table, cursor: Any) -> pa.Table:
-        """What the changes are to a target that takes only the rows which the condition is true for."""
+        """Return the changes for a target that takes only the rows which the condition is true for."""
         name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
         return restricted(cursor, name, changes, condition(self.task.condition), of, self.encodings)
 
     def transformed(self, changes: pa.Table, cursor: Callable[[], Any]) -> pa.Table:
-        """The changes with the values that a function gives them."""
+        """Return the changes with the values that a function computes."""
         assert self.transform is not None
         name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
         return transformed(cursor, name, changes, self.transform, of, self.encodings)
 
     def net(self, changes: pa.Table, cursor: Callable[[], Any]) -> dict[Stage, pa.Table]:
-        """The net change by key. cursor: opens one on the target."""
+        """Return the net change by key.
+
+        cursor: opens one on the target.
+        """
         ids = None
         if any(key.equality is Equality.TARGET for key in self.key):
             name = stage_table(self.task.stage_name, "k")
@@ -200,7 +213,7 @@ class _Plan:
         return {kind: self._renamed(table) for kind, table in tables.items() if table.num_rows}
 
     def images(self, changes: pa.Table) -> dict[Stage, pa.Table]:
-        """The net change of a table without a key."""
+        """Return the net change of a table without a key."""
         if self.task.bucket:
             return {}
         try:
@@ -257,7 +270,7 @@ def _row_count(table: pa.Table) -> int:
 
 
 def _fills(columns: Sequence[StagedColumn], target: Table) -> Iterator[tuple[str, str]]:
-    """Columns that are younger than the rows show what the source shows there; others take their default."""
+    """Yield columns younger than the rows, with what the source shows there; others take their default."""
     known = {column.id for column in columns}
     for column in target.columns:
         if column.id not in known and column.missing is not None and not column.generated:

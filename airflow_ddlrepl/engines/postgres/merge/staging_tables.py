@@ -1,4 +1,4 @@
-"""What stands in the staging tables of one table, and how it is read back into the target's types.
+"""This module describes the staging tables of one table, and how they are read back into the target's types.
 
 Staging columns are named by column id: `c3` a value, `h3` is it there, `k3` the key before a move,
 `n` copies of a whole row.
@@ -23,7 +23,7 @@ _DOCUMENTS = frozenset({"json", "jsonb", "xml"})
 
 
 class Stage(StrEnum):
-    """What a staging table holds."""
+    """A stage is the kind of change that a staging table holds."""
 
     DELETES = "d"
     UPDATES = "u"
@@ -35,8 +35,9 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StagedColumn:
-    """One column: its id at the source, names there and in the target, SQL type in staging.
+    """A staged column says how one column is staged and read back.
 
+    It has the column's id at the source, its names there and in the target, its SQL type in staging.
     cast: the type that its staged value is cast to, "" when assignment is enough. is_regclass: a text has to be read
     as that type's input. in_array: staged as a one-element array (ADBC can't copy bytes into numeric). collation: of
     the target's column when it has one of its own. operators: schema of its `=` when that is not pg_catalog.
@@ -62,7 +63,7 @@ class StagedColumn:
         return f"c{self.id}"
 
     def value(self, alias: str, prefix: str = "c") -> str:
-        """SQL that reads the staged value."""
+        """Return SQL that reads the staged value."""
         plain = f"{alias}.{prefix}{self.id}"
         plain = f"({plain})[1]" if self.in_array else plain
         if self.cast and self.is_regclass:  # its cast from text takes neither `-` nor a number, its input does
@@ -70,17 +71,17 @@ class StagedColumn:
         return f"CAST({plain} AS {self.cast})" if self.cast else plain
 
     def equals(self, one: str, other: str) -> str:
-        """SQL that compares as the type does, whatever the search path."""
+        """Return SQL that compares as the type does, whatever the search path."""
         return f"{one} OPERATOR({quote(self.operators)}.=) {other}" if self.operators else f"{one} = {other}"
 
     def image(self, alias: str) -> str:
-        """SQL that reads it in exactly the target's type."""
+        """Return SQL that reads the staged value in exactly the target's type."""
         return f"CAST({self.value(alias)} AS {self.target_type})"
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """One table's (or one bucket's) net change, staged and ready to be merged.
+    """This value is one table's (or one bucket's) net change, staged and ready to be merged.
 
     tables: staging table and row count per kind; only those that hold rows. inline: of these kinds the rows are
     here, and no such table was made. held: ids of the columns that have an `h` flag, per kind. fills: SQL of target
@@ -115,11 +116,11 @@ class Staged:
 
     @property
     def stored(self) -> list[str]:
-        """The staging tables that were made."""
+        """Return the names of the staging tables that were made."""
         return [name for stage, name in self.tables.items() if stage not in self.inline]
 
     def from_(self, stage: Stage) -> str:
-        """The staged rows as SQL; inline rows are the statement's values."""
+        """Return SQL for the staged rows of a stage; inline rows are the statement's values."""
         if stage in self.inline:
             return self.inline[stage].sql()
         return qualified(TableName(SCHEMA, self.tables[stage]))
@@ -128,7 +129,7 @@ class Staged:
 def staged_columns(
     source: Table, target: Table, encodings: Mapping[str, str], set_keys: Sequence[int] = ()
 ) -> tuple[StagedColumn, ...]:
-    """Columns that both shapes have and the rows carry; a generated column of the target is left out.
+    """Return the columns that both shapes and the rows have; a generated column of the target is left out.
 
     encodings: by source name. set_keys: ids of key columns whose equal values may look different.
     """
@@ -176,7 +177,10 @@ def _staging_type(name: str, text: str, encoding: str) -> tuple[str, bool]:
 
 
 def _cast(staging_type: str, source: DataType, target: DataType) -> str:
-    """The target's type where assignment would refuse; never for character types, where a cast cuts silently."""
+    """Return the target's type where assignment would refuse; else "".
+
+    Never for character types, where a cast cuts silently.
+    """
     if target.kind is TypeKind.BASE and target.is_builtin and target.name in _CHARACTERS:
         if target.name == "char":
             return _CHARACTERS["char"]

@@ -1,4 +1,7 @@
-"""The statements that bring a staged net change into its table. `t` is the target, `s` the staging table."""
+"""This module writes the statements that bring a staged net change into its table.
+
+`t` is the target, `s` the staging table.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,15 @@ _HASHABLE = frozenset(
 
 
 def delete(staged: Staged, stage: Stage) -> str:
-    """DELETES: rows that are gone. MOVES, UPDATES: rows that will be put back changed."""
+    """Return the statement that deletes the rows of a stage from the target.
+
+    DELETES: rows that are gone. MOVES, UPDATES: rows that will be put back changed.
+    """
     return f"DELETE FROM {qualified(staged.target)} t USING {staged.from_(stage)} s WHERE {_same_key(staged, stage)}"
 
 
 def update(staged: Staged) -> str | None:
-    """The one UPDATE of a table; None when it has nothing to set (every column belongs to the key)."""
+    """Return the one UPDATE of a table; None when it has nothing to set (every column belongs to the key)."""
     held = staged.held.get(Stage.UPDATES, ())
     sets = [
         f"{quote(column.name)} = {_held_or(column, held, f't.{quote(column.name)}')}"
@@ -39,12 +45,12 @@ def update(staged: Staged) -> str | None:
 
 
 def drop_aside(staged: Staged, stage: Stage) -> str:
-    """Once its rows are put back."""
+    """Return the statement that drops the table of rows set aside, once they are put back."""
     return f"DROP TABLE {aside(staged, stage)}"
 
 
 def set_aside(staged: Staged, stage: Stage, row: str) -> str:
-    """The target's rows as they are, every column, ours or not.
+    """Return the statement that copies the target's rows of a stage aside as they are, with every column, ours or not.
 
     row: name of a column that points to the staged row which changes it.
     """
@@ -55,7 +61,10 @@ def set_aside(staged: Staged, stage: Stage, row: str) -> str:
 
 
 def put_back(staged: Staged, stage: Stage, row: str, columns: Sequence[str]) -> str:
-    """Inserts the rows set aside, changed. columns: every column of the target that can be inserted."""
+    """Return the statement that inserts the rows set aside, changed.
+
+    columns: every column of the target that can be inserted.
+    """
     ours = {column.name: column for column in staged.columns}
     held = staged.held.get(stage, ())
     values = [_held_or(ours[c], held, f"t.{quote(c)}") if c in ours else f"t.{quote(c)}" for c in columns]
@@ -66,23 +75,23 @@ def put_back(staged: Staged, stage: Stage, row: str, columns: Sequence[str]) -> 
 
 
 def aside(staged: Staged, stage: Stage) -> str:
-    """Where rows wait that are put back changed."""
+    """Return the name of the table in which rows wait that are put back changed."""
     return qualified(TableName(SCHEMA, f"{staged.tables[stage]}a"))
 
 
 def drop(staged: Staged) -> str:
-    """Every table that staging made for it."""
+    """Return the statement that drops every staging table of a staged change."""
     return f"DROP TABLE IF EXISTS {', '.join(qualified(TableName(SCHEMA, name)) for name in staged.stored)}"
 
 
 def insert(staged: Staged) -> str:
-    """New rows."""
+    """Return the statement that inserts new rows."""
     names, values = _new_row(staged)
     return f"{_insert_into(staged, names)} SELECT {', '.join(values)} FROM {staged.from_(Stage.INSERTS)} s"
 
 
 def insert_copies(staged: Staged) -> str:
-    """New rows of a table without a key, each as often as it came."""
+    """Return the statement that inserts new rows of a table without a key, each as often as it came."""
     names, values = _new_row(staged)
     return (
         f"{_insert_into(staged, names)} SELECT {', '.join(values)}"
@@ -91,7 +100,7 @@ def insert_copies(staged: Staged) -> str:
 
 
 def delete_copies(staged: Staged) -> str:
-    """Exactly as many copies of each whole row as went."""
+    """Return the statement that deletes exactly as many copies of each whole row as were deleted at the source."""
     return (
         f"DELETE FROM {qualified(staged.target)} WHERE ctid = ANY (ARRAY(SELECT copy.place FROM ("
         f"SELECT t.ctid AS place, s.n AS wanted, row_number() OVER (PARTITION BY s.ctid ORDER BY t.ctid) AS number"
@@ -101,10 +110,10 @@ def delete_copies(staged: Staged) -> str:
 
 
 def _same_image(columns: Sequence[StagedColumn]) -> str:
-    """Rows that look the same in every column.
+    """Return SQL that is true for rows that look alike in every column.
 
     Plain columns compare as one-element arrays: NULLs are equal there, and a hash join can use it. The
-    others compare by their text, which tells 1 from 1.00 and -0 from 0 and exists for json and points.
+    others compare by their text, which differs for 1 and 1.00, for -0 and 0, and exists for json and points.
     """
     plain = [c for c in columns if c.target_type in _HASHABLE and not c.collation]
     parts = [f"ARRAY[t.{quote(c.name)}] = ARRAY[{c.image('s')}]" for c in plain]

@@ -1,4 +1,7 @@
-"""The log's rows with the values that a function gives them. What it looks at is text, as PostgreSQL writes it."""
+"""This module replaces values in the log's rows by those that a function computes.
+
+What it looks at is text, as PostgreSQL writes it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _WHOLE_NUMBERS = ("int2", "int4", "int8")
 
 
 def spelled(value: str) -> str:
-    """SQL for a value's text as its type writes it (a cast to text does not always); NULL for NULL."""
+    """Return SQL for a value's text as its type writes it (a cast to text does not always); NULL for NULL."""
     return f"CASE WHEN num_nonnulls({value}) = 1 THEN format('%s', {value}) END"
 
 
@@ -39,11 +42,11 @@ def transformed(
     table: Table,
     encodings: Mapping[str, str],
 ) -> pa.Table:
-    """The changes with other values in the columns that are given: `a_`, and of a table without a key `b_`, as text.
+    """Return the changes with a function's values: in `a_` columns, and of a table without a key in `b_`, as text.
 
     cursor: opens one on the target. name: of a staging table to use. table: the rows' shape at the source.
     encodings: of the row files, by column. Raises TargetError INT-112 where the log has left a value out, INT-113 where
-    it does not carry a column, and what `values` raises.
+    it does not have a column, and what `values` raises.
     """
     if lacking := [column for column in transform.reads if column not in encodings]:
         raise TargetError(
@@ -77,7 +80,7 @@ def _require_whole(changes: pa.Table, transform: Transform, layout: Sequence[str
 
 
 def _with(changes: pa.Table, name: str, computed: pa.ChunkedArray, at: Ints) -> pa.Table:
-    """These rows get the values, the others none."""
+    """Return the changes with values in these rows of a column, and nulls in the others."""
     places = np.full(changes.num_rows, -1, np.int64)
     places[at] = np.arange(len(at))
     found = computed.take(pa.array(places, mask=places < 0))
@@ -87,7 +90,10 @@ def _with(changes: pa.Table, name: str, computed: pa.ChunkedArray, at: Ints) -> 
 def _texts(
     cursor: Callable[[], Any], name: str, read: Mapping[str, pa.Array], table: Table, encodings: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What does not come as text is written by the target; whole numbers and truth need nobody."""
+    """Return the values that a function reads as text.
+
+    What does not come as text is written by the target; whole numbers and truth values need no server.
+    """
     types = {column.name: column.type for column in table.columns}
     found: dict[str, Any] = {}
     for column, rows in read.items():

@@ -1,4 +1,4 @@
-"""Arrow columns from the places of their values."""
+"""This module builds Arrow columns from the places of their values in messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIRE = {
 
 
 def column(data: Messages, field: Field, codec: Codec, mark: int) -> pa.Array:
-    """The values of one column; rows without one are null."""
+    """Return the values of one column as an Arrow array; rows without one are null."""
     if codec.shape is Shape.FIXED:
         return _fixed(data, field, codec) if mark == BINARY else _strings(data, field, pa.string()).cast(codec.arrow)
     if codec.shape is Shape.BOOL:
@@ -33,12 +33,12 @@ def column(data: Messages, field: Field, codec: Codec, mark: int) -> pa.Array:
 
 
 def bitmap(valid: Mask | None) -> pa.Buffer | None:
-    """Arrow's validity bits."""
+    """Return a mask as Arrow's validity bits; None where every row has a value."""
     return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def primitive(values: AnyArray, kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
-    """An Arrow array on the numpy values, not copied."""
+    """Return an Arrow array over numpy values, which are not copied."""
     return pa.Array.from_buffers(kind, len(values), [bitmap(valid), pa.py_buffer(values)])
 
 
@@ -63,7 +63,7 @@ def _bools(data: Messages, field: Field, true: int) -> pa.Array:
 
 
 def _strings(data: Messages, field: Field, kind: pa.DataType) -> pa.Array:
-    """Values of varying length.
+    """Return values of varying length as an Arrow array.
 
     The places ascend, so [start, end, start, end, …] are the offsets of an Arrow array over the
     messages themselves, in which every second element is a value: one `take` copies them out.
@@ -91,13 +91,13 @@ def _every_second(valid: Mask | None, total: int) -> pa.Array:
 
 
 def _shorter(field: Field) -> Ints | int:
-    """Lengths without jsonb's version byte; a row without a value stays at 0."""
+    """Return the lengths without jsonb's version byte; a row without a value stays at 0."""
     shorter: Ints = np.maximum(field.lengths() - 1, 0).astype(np.int64)
     return shorter
 
 
 def _chars(values: pa.Array) -> pa.Array:
-    """The type "char" as the server prints it: nothing for a zero byte, \\ooo above ASCII."""
+    r"""Return values of the type "char" as the server prints them: nothing for a zero byte, \ooo above ASCII."""
     distinct = values.dictionary_encode()
     words = pa.array([_char(v.as_py()) for v in distinct.dictionary], pa.string())
     return (
@@ -113,7 +113,7 @@ def _char(value: bytes) -> str:
 
 
 def expand(values: pa.Array, rows: Ints, total: int) -> pa.Array:
-    """Values that belong to these rows of `total`; null elsewhere."""
+    """Return an array of `total` rows with the values at these rows, and null elsewhere."""
     if len(rows) == total:
         return values
     index = np.zeros(total, np.int32)
@@ -126,7 +126,7 @@ def expand(values: pa.Array, rows: Ints, total: int) -> pa.Array:
 
 
 def absent_bitmaps(unchanged: dict[int, Mask], columns: int, total: int) -> pa.Array:
-    """Per row which columns have no value here: bit i % 8 of byte i // 8; null where all have one."""
+    """Return for each row which columns have no value: bit i % 8 of byte i // 8; null where all have one."""
     if not unchanged:
         return pa.nulls(total, pa.binary())
     width = (columns + 7) // 8

@@ -1,4 +1,4 @@
-"""Which types travel in PostgreSQL's binary format, and as what they arrive.
+"""This module knows which types can be sent in PostgreSQL's binary format, and which Arrow types they become.
 
 A type is binary-safe when its send format means the same on every server: the types of pg_catalog
 listed here with their arrays and ranges, and enums and domains over them. Everything else (composites,
@@ -102,7 +102,7 @@ _BY_NAME = {name: oid for oid, (_, name) in BUILTIN.items()} | {f"{n}[]": array 
 
 
 class Shape(StrEnum):
-    """How a column's values are read out of a message."""
+    """A shape says how a column's values are read out of a message."""
 
     BOOL = "bool"
     FIXED = "fixed"
@@ -114,7 +114,10 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How one type arrives: the trail's encoding word, the Arrow type, the bytes of a value (0: varies)."""
+    """A codec says how values of one type arrive.
+
+    encoding: the trail's word for it. arrow: the Arrow type. size: the bytes of a value (0: varies).
+    """
 
     encoding: str
     shape: Shape
@@ -150,7 +153,7 @@ NATIVE_IN_TEXT: dict[int, Codec] = {**_NUMBERS, **_STRINGS, 18: _STRING}
 
 
 def binary_codec(oid: int, extra: Mapping[int, int]) -> Codec | None:
-    """How the type arrives in binary format; None when it isn't safe there."""
+    """Return how a type arrives in binary format; None when it isn't safe there."""
     known = extra.get(oid, oid)
     if known not in SAFE_OIDS:
         return None
@@ -158,12 +161,12 @@ def binary_codec(oid: int, extra: Mapping[int, int]) -> Codec | None:
 
 
 def text_codec(oid: int) -> Codec:
-    """How the type arrives in text format."""
+    """Return how a type arrives in text format."""
     return NATIVE_IN_TEXT.get(oid, _TEXT)
 
 
 def binary_safe(table: Table) -> bool:
-    """Can the table's rows travel in binary format?"""
+    """Can all columns of the table be sent in binary format?"""
     if table.type_oids <= SAFE_OIDS:
         return True
     extra = wire_types([table])
@@ -171,7 +174,7 @@ def binary_safe(table: Table) -> bool:
 
 
 def wire_types(tables: Iterable[Table]) -> dict[int, int]:
-    """Enums and domains that the columns use → the built-in type whose binary format they share."""
+    """Return the built-in type whose binary format each enum and domain of the tables' columns shares, by oid."""
     found: dict[int, int] = {}
     for table in (table for table in tables if not table.type_oids <= SAFE_OIDS):
         definitions = {(one.schema, one.name): one for one in table.types}
@@ -195,7 +198,7 @@ def _wire_type(kind: DataType, definitions: Mapping[tuple[str, str], TypeDefinit
 
 
 def _base_oid(domain: TypeDefinition, definitions: Mapping[tuple[str, str], TypeDefinition]) -> int | None:
-    """The built-in type at the bottom of a domain, enum labels as text; None when it isn't binary-safe."""
+    """Return the built-in type at the bottom of a domain, enum labels as text; None when it isn't binary-safe."""
     plain = _without_modifiers(domain.base or "")
     if plain in _BY_NAME:
         return _BY_NAME[plain]
@@ -208,18 +211,21 @@ def _base_oid(domain: TypeDefinition, definitions: Mapping[tuple[str, str], Type
 
 
 def plain_oid(text: str) -> int:
-    """The oid of a built-in type by what DDL calls it, with modifiers or without; 0 for an array or another type."""
+    """Return the oid of a built-in type by its name in DDL, with modifiers or without.
+
+    0 for an array or another type.
+    """
     return 0 if text.endswith("]") else _BY_NAME.get(_without_modifiers(text), 0)
 
 
 def _without_modifiers(text: str) -> str:
-    """`timestamp(3) with time zone[]` → `timestamp with time zone[]`."""
+    """Return a type's name without modifiers: `timestamp(3) with time zone[]` → `timestamp with time zone[]`."""
     plain = re.sub(r"\s*\([^)]*\)", "", text).strip()
     return re.sub(r"^interval (?:year|month|day|hour|minute|second)[a-z ]*", "interval", plain)
 
 
 def _split(text: str) -> tuple[str, str]:
-    """`shop."My Type"` → ("shop", "My Type"); ("", "") when it's no qualified name."""
+    """Return schema and name, `shop."My Type"` → ("shop", "My Type"); ("", "") when it's no qualified name."""
     match = re.fullmatch(r'("(?:[^"]|"")+"|[^".\s]+)\.("(?:[^"]|"")+"|[^".\s]+)', text)
     return (_unquote(match[1]), _unquote(match[2])) if match else ("", "")
 

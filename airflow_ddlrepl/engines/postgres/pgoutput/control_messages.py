@@ -1,4 +1,4 @@
-"""The rare messages, one at a time: relations, truncates, logical messages, origins."""
+"""This module decodes the rare messages, one at a time: relations, truncates, logical messages, origins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IDENTITIES = {"d": Identity.DEFAULT, "n": Identity.NOTHING, "f": Identity.FULL, 
 
 @dataclass(frozen=True, slots=True)
 class RelationColumn:
-    """One column as a Relation message names it."""
+    """A relation column is one column in a Relation message."""
 
     name: str
     type_oid: int
@@ -31,7 +31,7 @@ class RelationColumn:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A Relation message: how the next rows of the table are laid out."""
+    """A relation is a decoded Relation message: it says how the next rows of a table are laid out."""
 
     id: int
     name: TableName
@@ -41,7 +41,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Where a control record stands: its key and its transaction."""
+    """A stamp is the place of a control record in the log: its key and its transaction."""
 
     key: LogKey
     xid: int
@@ -53,26 +53,26 @@ _NUMBERS = {kind: struct.Struct(f">{kind}") for kind in "bhiIQ"}
 
 
 class Cursor:
-    """Reads one message from its start; running over its end is Malformed."""
+    """A cursor reads one message from its start. Reading over its end raises Malformed."""
 
     def __init__(self, message: bytes) -> None:
         self._bytes = message
         self._at = 1
 
     def number(self, kind: str) -> int:
-        """One big-endian number in struct's notation."""
+        """Read one big-endian number, in struct's notation, and return it."""
         number = _NUMBERS[kind]
         return int(number.unpack(self.take(number.size))[0])
 
     def take(self, size: int) -> bytes:
-        """Return the next bytes. Raises Malformed when there are fewer."""
+        """Read the next bytes and return them. Raises Malformed when there are fewer."""
         if size < 0 or self._at + size > len(self._bytes):
             raise Malformed("a message ends early")
         self._at += size
         return self._bytes[self._at - size : self._at]
 
     def text(self) -> str:
-        """A zero-terminated string."""
+        """Read a zero-terminated string and return it."""
         end = self._bytes.find(b"\0", self._at)
         if end < 0:
             raise Malformed("a name has no end")
@@ -82,7 +82,7 @@ class Cursor:
 
 
 def relation(message: bytes) -> Relation:
-    """`R`."""
+    """Decode a Relation message (`R`)."""
     cursor = Cursor(message)
     number = cursor.number("I")
     name = TableName(cursor.text() or "pg_catalog", cursor.text())
@@ -97,14 +97,14 @@ def relation(message: bytes) -> Relation:
 
 
 def origin(message: bytes) -> str:
-    """`O`: the name of the replication origin."""
+    """Decode an Origin message (`O`); return the name of the replication origin."""
     cursor = Cursor(message)
     cursor.number("Q")
     return cursor.text()
 
 
 def truncated(message: bytes) -> tuple[tuple[int, ...], bool, bool]:
-    """`T`: ids of the emptied tables, cascade, restart identity."""
+    """Decode a Truncate message (`T`); return ids of the emptied tables, cascade, restart identity."""
     cursor = Cursor(message)
     count, flags = cursor.number("I"), cursor.number("b")
     return tuple(cursor.number("I") for _ in range(count)), bool(flags & 1), bool(flags & 2)
@@ -112,7 +112,7 @@ def truncated(message: bytes) -> tuple[tuple[int, ...], bool, bool]:
 
 @dataclass(frozen=True, slots=True)
 class LogicalMessage:
-    """`M`: what pg_logical_emit_message wrote."""
+    """A logical message (`M`) is what pg_logical_emit_message wrote."""
 
     transactional: bool
     lsn: int
@@ -121,16 +121,18 @@ class LogicalMessage:
 
 
 def logical_message(message: bytes) -> LogicalMessage:
-    """`M`."""
+    """Decode a logical message (`M`)."""
     cursor = Cursor(message)
     flags, lsn, prefix = cursor.number("b"), cursor.number("Q"), cursor.text()
     return LogicalMessage(bool(flags & 1), lsn, prefix, cursor.take(cursor.number("I")))
 
 
 def message_event(message: LogicalMessage, at: Stamp, encoding: str, key: bytes | None = None) -> Event | None:
-    """The control record that a logical message stands for; None for a heartbeat. key: of our signatures.
+    """Return the control record of a logical message; None for a heartbeat.
 
-    A message under our own prefix that can't be read, or is not ours, becomes a gap: then everything is inspected anew.
+    key: of our signatures.
+    A message under our own prefix that can't be read, or is not ours, becomes a gap: then everything is inspected
+    again.
     """
     if message.prefix == HEARTBEAT:
         return None
@@ -164,7 +166,7 @@ def message_event(message: LogicalMessage, at: Stamp, encoding: str, key: bytes 
 
 
 def truncate_event(names: tuple[tuple[int, TableName], ...], cascade: bool, restart: bool, at: Stamp) -> Event:
-    """The control record of a TRUNCATE."""
+    """Return the control record of a TRUNCATE."""
     settings = {"cascade": cascade, "restart_identity": restart}
     return Event(EventKind.TRUNCATE, *_place(at), tag="TRUNCATE TABLE", dropped=names, settings=settings)
 

@@ -1,4 +1,4 @@
-"""The pgoutput stream of one decoding session, batch after batch of messages.
+"""This module decodes the pgoutput stream of one session, batch after batch of messages.
 
 Keys: LogKey(commit record, ordinal). The ordinal counts the messages of a transaction that the log
 itself holds (inserts, updates, deletes, truncates, logical messages), not those that a session repeats
@@ -42,7 +42,10 @@ _LEAST[BEGIN], _LEAST[COMMIT] = 21, 26
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What one batch of messages held: rows per layout in log order, control records, transactions that ended."""
+    """This value has what one batch of messages contained.
+
+    rows: per layout in log order. events: control records. transactions: those that ended.
+    """
 
     rows: list[tuple[Layout, pa.RecordBatch]]
     events: list[Event]
@@ -51,7 +54,7 @@ class Decoded:
 
 @dataclass(slots=True)
 class _Open:
-    """A transaction whose end has not come yet."""
+    """An open transaction is one whose end has not come yet."""
 
     lsn: int
     xid: int
@@ -63,7 +66,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Batch:
-    """One batch's messages by transaction: number 0 is the one that the batch before left open."""
+    """A batch has one batch's messages by transaction: number 0 is the one that the batch before left open."""
 
     data: Messages
     tags: npt.NDArray[np.uint8]
@@ -79,7 +82,7 @@ class _Batch:
 
 
 class Decoder:
-    """Turns messages into rows, events and transactions with low <= commit position < high.
+    """A decoder turns messages into rows, events and transactions with low <= commit position < high.
 
     wire_format: "binary" or "text", as the stream was asked for. types: enums and domains → built-in
     type (see `wire_types`). encoding: of the database, for what logical messages hold. key: of our signatures.
@@ -108,7 +111,7 @@ class Decoder:
         self.bytes_read = 0
 
     def feed(self, array: pa.Array) -> Decoded:
-        """The next messages, each one element of a binary array."""
+        """Decode the next messages, each one element of a binary array."""
         if not len(array):
             return Decoded([], [], None)
         data = Messages(array)
@@ -122,7 +125,7 @@ class Decoder:
             raise self._not_understood(str(error) or "a message ends early") from error
 
     def finish(self) -> None:
-        """Raises SourceError SRC-160 when the stream ends inside a transaction."""
+        """End the decoding. Raises SourceError SRC-160 when the stream ends inside a transaction."""
         if self._open is not None:
             raise self._not_understood("the stream ends inside a transaction")
 
@@ -156,7 +159,10 @@ class Decoder:
         )
 
     def _control(self, one: _Batch) -> list[Event]:
-        """Take notice of relations and origins; the control records of the window."""
+        """Decode the rare messages of a batch: store relations and origins.
+
+        Return the control records of the window.
+        """
         events: list[Event] = []
         for index in np.flatnonzero(~_COMMON[one.tags]).tolist():
             tag, message = int(one.tags[index]), one.data.message(index)
@@ -247,7 +253,10 @@ class Decoder:
         return compiled.layout, batch(one.data, rows, compiled, one.lsn[number], one.seq[rows])
 
     def _ended(self, one: _Batch) -> pa.RecordBatch | None:
-        """The transactions that ended here and lie in the window; the last one stays open if it didn't end."""
+        """Return the transactions that ended in the batch and lie in the window.
+
+        The last one stays open if it didn't end.
+        """
         ends = one.number[one.tags == COMMIT]
         first = 0 if self._open is not None else 1
         if not np.array_equal(ends, np.arange(first, first + len(ends))) or len(one.lsn) - first - len(ends) not in (
@@ -300,7 +309,7 @@ def _transactions(one: _Batch, done: Ints) -> pa.RecordBatch:
 
 
 def _by_table(table: Ints, index: Ints) -> list[tuple[int, Ints]]:
-    """The messages of each table, in their order."""
+    """Return the messages of each table, in their order."""
     if (table == table[0]).all():
         return [(int(table[0]), index)]
     distinct = np.unique(table)

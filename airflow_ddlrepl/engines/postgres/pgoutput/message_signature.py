@@ -1,5 +1,6 @@
-"""Who wrote a DDL record? Anybody may write messages into the log, under any prefix; only ours are signed.
+"""This module checks who wrote a DDL record: anybody may write messages into the log, but only ours are signed.
 
+Others may use any prefix.
 The event triggers sign with a key that nobody but the helper schema's owner and the reading role can read, and with
 the transaction's id: what somebody saw in the log can't be written once more.
 """
@@ -30,8 +31,9 @@ _XID = (1 << 32) - 1
 
 
 def read_key(ask: Callable[[str], Sequence[Any] | None], publication: str) -> bytes | None:
-    """The key, None where no helper schema is. ask: runs a query and gives its first row.
+    """Return the key of the signatures; None where there is no helper schema.
 
+    ask: runs a query and returns its first row.
     Raises SourceError SRC-144 when this role may not read it.
     """
     readable = ask(_READABLE_SQL.format(publication=literal(publication)))
@@ -48,7 +50,10 @@ def read_key(ask: Callable[[str], Sequence[Any] | None], publication: str) -> by
 
 
 def is_signed(content: bytes, key: bytes | None) -> bool:
-    """Does the message end in the key's signature of what comes before? Its transaction is checked by `is_of`."""
+    """Does the message end in the key's signature of what comes before?
+
+    Its transaction is checked by `is_of`.
+    """
     found = _SIGNATURE.search(content)
     if found is None or not key:
         return False
@@ -57,5 +62,8 @@ def is_signed(content: bytes, key: bytes | None) -> bool:
 
 
 def is_of(claimed: Any, xid: int) -> bool:
-    """Was the message written by the transaction that it stands in? told: the signed 64-bit id."""
+    """Was the message written by the transaction that it is in?
+
+    claimed: the signed 64-bit id.
+    """
     return isinstance(claimed, str) and claimed.isdigit() and int(claimed) & _XID == xid & _XID

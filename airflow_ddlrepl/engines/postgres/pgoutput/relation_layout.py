@@ -1,4 +1,4 @@
-"""A relation's layout compiled for decoding: which codec each column gets."""
+"""This module compiles a relation's layout for decoding: it chooses a codec for each column."""
 
 from __future__ import annotations
 
@@ -26,12 +26,18 @@ FIXED_FIELDS = [
 
 
 class NeedsText(SourceError):
-    """A column's type can't travel in binary format: read the window again in text format (SRC-150)."""
+    """This error says that a column's type can't be sent in binary format (SRC-150).
+
+    The window is read again in text format then.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What decoding a table's rows needs. old_columns: those with old values, by number."""
+    """A compiled layout has what decoding a table's rows needs.
+
+    old_columns: those with old values, by number.
+    """
 
     layout: Layout
     codecs: tuple[Codec, ...]
@@ -41,17 +47,20 @@ class Compiled:
 
     @property
     def is_full(self) -> bool:
-        """Does the log carry whole old rows (REPLICA IDENTITY FULL)?"""
+        """Does the log have whole old rows (REPLICA IDENTITY FULL)?"""
         return self.layout.identity is Identity.FULL
 
 
 def is_ours(relation: Relation) -> bool:
-    """A table of our own helper schema: its rows are nobody's business."""
+    """Is it a table of our own helper schema? Its rows are nobody's business."""
     return relation.name.schema == SCHEMA
 
 
 def compile_layout(relation: Relation, wire_format: str, extra: Mapping[int, int]) -> Compiled:
-    """Raises NeedsText in binary format when a column's type isn't safe there."""
+    """Return the compiled layout of a relation.
+
+    Raises NeedsText in binary format when a column's type isn't safe there.
+    """
     codecs = tuple(_codec(relation, c.type_oid, c.name, wire_format, extra) for c in relation.columns)
     layout = Layout(
         relation.id,

@@ -1,4 +1,4 @@
-"""Row messages of one relation into one Arrow batch."""
+"""This module decodes the row messages of one relation into one Arrow batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BEFORE[KEY], _BEFORE[OLD] = 1, 2
 
 
 def batch(data: Messages, index: Ints, compiled: Compiled, lsn: Ints, seq: Ints) -> pa.RecordBatch:
-    """The rows that stand in these messages, in their order. Raises Malformed or IndexError."""
+    """Return the rows of these messages, in their order. Raises Malformed or IndexError."""
     starts, ends = data.starts[index], data.ends[index]
     kinds = data.bytes[starts]
     marks = data.bytes[starts + 5]
@@ -56,7 +56,7 @@ def _check_marks(kinds: AnyArray, marks: AnyArray, compiled: Compiled) -> None:
 
 
 def _filled(new: list[Field], old: list[Field], has_new: Ints, has_old: Ints) -> list[Field]:
-    """New values that the log left out, taken from the whole old row."""
+    """Return the new values with those that the log left out taken from the whole old row."""
     if not any(field.unchanged is not None for field in new):
         return new
     _, in_new, in_old = np.intersect1d(has_new, has_old, assume_unique=True, return_indices=True)

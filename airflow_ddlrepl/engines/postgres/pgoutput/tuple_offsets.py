@@ -1,4 +1,4 @@
-"""Find every column's value in many row tuples at once, without copying any."""
+"""This module finds every column's value in many row tuples at once, without copying any."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NULL, UNCHANGED, TEXT, BINARY = b"nutb"
 
 
 class Malformed(Exception):
-    """The bytes are not what the protocol says; the decoder adds the position."""
+    """This error says that bytes are not what the protocol says; the decoder adds the position."""
 
 
 @dataclass(slots=True)
 class Field:
-    """One column of a group of rows: where each value starts, how long it is.
+    """A field is one column of a group of rows: where each value starts, how long it is.
 
     valid: None when every row has a value. unchanged: rows whose value the log left out (TOAST).
     """
@@ -35,7 +35,7 @@ class Field:
 
 
 def walk(data: Messages, place: Ints, codecs: Sequence[Codec], mark: int) -> tuple[list[Field], Ints]:
-    """The columns of the tuples that start at `place` (at their column count), and where each tuple ends.
+    """Return the columns of the tuples that start at `place` (at their column count), and where each tuple ends.
 
     mark: TEXT or BINARY, the format in which values may come.
     """
@@ -69,7 +69,10 @@ def _column(data: Messages, place: Ints, size: int, mark: int) -> tuple[Field, I
 
 
 def fill(field: Field, old: Field, rows: Ints) -> Field:
-    """The field with unchanged values taken from the old tuples, which stand for these rows of it."""
+    """Return the field with unchanged values taken from the old tuples.
+
+    rows: the rows of the field that the old tuples are of.
+    """
     if field.unchanged is None:
         return field
     from_old = field.unchanged[rows] & (True if old.valid is None else old.valid)

@@ -1,4 +1,4 @@
-"""The bytes of many messages at once: gathers of big-endian numbers at arbitrary places."""
+"""This module reads numbers from the bytes of many messages at once: big-endian ones at arbitrary places."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AnyArray = npt.NDArray[Any]
 
 
 class Messages:
-    """A batch of messages: one byte buffer, and where each message starts and ends in it.
+    """This value is a batch of messages: one byte buffer, and where each message starts and ends in it.
 
     Reading past the buffer's end raises IndexError: the decoder reports it as a truncated message.
     """
@@ -35,19 +35,19 @@ class Messages:
 
     @property
     def size(self) -> int:
-        """Bytes of all messages."""
+        """Return how many bytes all messages have."""
         return int(self.offsets[-1] - self.offsets[0])
 
     def message(self, index: int) -> bytes:
-        """One message's bytes."""
+        """Return the bytes of one message."""
         return self.bytes[self.starts[index] : self.ends[index]].tobytes()
 
     def gather(self, kind: str, places: AnyArray) -> AnyArray:
-        """Numbers of a numpy type such as ">i4" that stand at the places."""
+        """Return the numbers at these places, of a numpy type such as ">i4"."""
         return self.view(kind)[places]
 
     def view(self, kind: str) -> AnyArray:
-        """Every place of the buffer read as that type (overlapping, no copy)."""
+        """Return every place of the buffer read as a numpy type (overlapping, no copy)."""
         found = self._views.get(kind)
         if found is None:
             count = max(len(self.bytes) - np.dtype(kind).itemsize + 1, 0)
