@@ -1,1 +1,1 @@
-"""Load: tables are filled beside the old ones and take their places."""
+"""This package loads tables: it fills new ones beside the old ones, and puts them in their places."""

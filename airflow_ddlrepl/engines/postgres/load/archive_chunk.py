@@ -1,4 +1,7 @@
-"""Archive the rows of tables in the trail: COPY out of the source under an exported snapshot, into files."""
+"""This module archives the rows of tables in the trail.
+
+They are copied out of the source by COPY, under an exported snapshot, into files.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ Chunks = Callable[[RowSelection, int], Sequence[TableRows]]
 
 @dataclass(frozen=True, slots=True)
 class ArchiveTask:
-    """One chunk to keep; picklable, its text never shows the location. stem: how the paths of its files begin."""
+    """An archive task archives one chunk of a table; it is picklable, and its text never shows the location.
+
+    stem: how the paths of its files begin.
+    """
 
     rows: TableRows
     trail_url: str = field(repr=False)
@@ -38,7 +44,10 @@ class ArchiveTask:
 
 
 def archive_chunks(tasks: Sequence[ArchiveTask]) -> list[tuple[int, tuple[Blob, ...]]]:
-    """Rows and files of each task, durable; all of one snapshot. Raises SourceError SRC-170, TrailError, DiskFull."""
+    """Archive the chunks of these tasks; return for each how many rows it has, and its files, which are durable.
+
+    All are of one snapshot. Raises SourceError SRC-170, TrailError, DiskFull.
+    """
     trail = Trail(tasks[0].trail_url, tasks[0].channel)
     with sharing_sessions():
         return [_archived(trail, task) for task in tasks]
@@ -86,9 +95,9 @@ def _loaded(table: Table, parts: Sequence[tuple[int, tuple[Blob, ...]]]) -> Load
 
 
 def require_labels(connection: Connection[Any], tables: Sequence[Table]) -> None:
-    """Raises SourceError SRC-172 when the labels of an enum are not as in these shapes any more.
+    """Raise SourceError SRC-172 unless the labels of all enums are still as in these shapes.
 
-    A COPY calls them as they are called at that moment, whatever its snapshot shows.
+    A COPY writes their names of that moment, whatever its snapshot shows.
     """
     now = {of.oid: of for table in inspect(connection, [t.id for t in tables]) for of in table.types}
     for table in tables:

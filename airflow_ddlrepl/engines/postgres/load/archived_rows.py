@@ -1,4 +1,4 @@
-"""Rows that a COPY wrote into a trail: the port `ports.rows.RowSource` without a server."""
+"""This module reads rows that a COPY wrote into a trail: the port `ports.rows.RowSource` without a server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ArchivedRows:
         return sum(file.size for file in self.files)
 
     def native(self, codec: str) -> Iterator[bytes] | None:
-        """Yield what the COPY gave; None where that was another format."""
+        """Yield the bytes that the COPY wrote; None where that was another format."""
         if codec != (BINARY if self.is_binary else TEXT):
             return None
         return read_chunk(Trail(self.trail_url, self.channel), self.files)

@@ -1,4 +1,7 @@
-"""Load one chunk of a table into its shadow table: rows that a COPY gives under an exported snapshot, or gave once."""
+"""This module loads one chunk of a table into its shadow table.
+
+The rows come from a COPY under an exported snapshot, or from the trail, where one has put them.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
-    """Load chunks of one refresh one after the other; a chunk that the target refuses stops no other.
+    """Load chunks of one refresh one after the other; a chunk that the target refuses does not stop the others.
 
     The rows and the chunk's mark are committed together: run twice, it loads once. Raises SourceError SRC-170 when the
     source can't be read, Unreachable or DiskFull when the target can't go on, and what `values` of a transformation
@@ -40,7 +43,7 @@ def load_chunks(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
 
 
 def _up_to_a_refusal(tasks: Sequence[LoadTask]) -> list[LoadedChunk]:
-    """Load over one session, which can't be used any more after a chunk that is refused."""
+    """Load chunks over one session, up to one that is refused: after that the session can't be used any more."""
     first = tasks[0]
     name = session_name("refresh", first.chunk.partition("/")[0], first.token)
     with session(first.target_dsn, autocommit=False, application_name=name) as target, sharing_sessions():
@@ -120,7 +123,10 @@ def _as_text(rows: RowSource) -> Iterator[bytes]:
 
 
 def _marks_of(target: Connection[Any], task: LoadTask) -> str:
-    """Marks belong to one shadow table: one made again under the same name starts without any."""
+    """Return the token of the marks of one shadow table.
+
+    One made again under the same name starts without any.
+    """
     row = target.execute("SELECT %s::regclass::oid::text", [qualified(task.shadow)]).fetchone()
     assert row is not None
     return f"{task.token}/{row[0]}"

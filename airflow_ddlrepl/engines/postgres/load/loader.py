@@ -1,4 +1,4 @@
-"""A refresh at a PostgreSQL target: the port `engines.target.Loader`, with one session that changes tables."""
+"""This module loads tables in a PostgreSQL target: the port `engines.target.Loader`, over one session."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class PostgresLoader(Loader):
-    """connection: none of its statements waits for a lock for long, and `claim` of a later run ends it.
+    """A PostgreSQL loader loads tables for one refresh, over one session that changes tables.
 
+    connection: none of its statements waits for a lock for long, and `claim` of a later run ends it.
     stem: how the names of its shadow tables begin.
     """
 

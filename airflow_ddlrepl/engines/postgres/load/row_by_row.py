@@ -1,4 +1,4 @@
-"""Row by row: a target table keeps its rows, and only what differs from a loaded shadow table is written.
+"""This module refreshes a target's table row by row: only rows that differ from a loaded shadow table are written.
 
 Rows belong together by the replication key, as its types find values equal; they differ when the text of any column
 does, as `ddlrepl compare` sees it.
@@ -36,14 +36,14 @@ _DONE = {Difference.DELETE: "deleted", Difference.UPDATE: "updated", Difference.
 
 
 class NotByRow(Exception):
-    """Why a table's rows can't be written one by one. Nothing has changed then."""
+    """This exception says why a table's rows can't be written one by one. Nothing has changed then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One table and the rows that it shall have.
+    """An exchange is one table and the rows that it is to have.
 
-    old: as it stands, inspected and locked. stood: the same with the source's ids, where the channel knows it.
+    old: as it is, inspected and locked. stood: the same with the source's ids, where the channel knows it.
     wanted: its shape afterwards; whole: that with the columns that people added. shadow: holds the source's rows.
     kept: columns that the source doesn't have.
     """
@@ -58,14 +58,20 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was done, as text. left: how many differences a mask has left."""
+    """This value says what was done, as text.
+
+    left: how many differences a mask has left.
+    """
 
     text: str
     left: int
 
 
 def write_differences(cursor: Any, exchange: Exchange, options: RefreshOptions, session: Session) -> Written:
-    """In the open transaction. Raises NotByRow; a lock that can't be had passes."""
+    """Write the rows of a table that differ from its shadow table, in the open transaction.
+
+    Raises NotByRow; a lock that can't be had passes.
+    """
     import psycopg
 
     if exchange.wanted.key is None:
@@ -82,7 +88,10 @@ def write_differences(cursor: Any, exchange: Exchange, options: RefreshOptions, 
 
 
 class _RowByRow:
-    """The steps, in order. t is the table, s its shadow, d a difference: the places of its rows in both."""
+    """This object refreshes one table row by row.
+
+    Its methods are the steps, in order. t is the table, s its shadow, d a difference: the places of its rows in both.
+    """
 
     def __init__(self, cursor: Any, exchange: Exchange, options: RefreshOptions, session: Session) -> None:
         self.cursor = cursor
@@ -132,7 +141,7 @@ class _RowByRow:
                     raise
 
     def _find(self) -> dict[Difference, int]:
-        """How many differences there are; where they are stands in a table of its own, whatever is written then."""
+        """Count the differences, by kind, and store where they are in a temporary table, whatever is written then."""
         same = " AND ".join(_same(column) for column in self.keys)
         self._run(
             [
@@ -146,7 +155,10 @@ class _RowByRow:
         return dict(zip(Difference, self.cursor.fetchone(), strict=True))
 
     def _write(self, wanted: Mapping[Difference, int]) -> dict[Difference, int]:
-        """Rows written, by kind. Raises NotByRow when they are not as many as there should be."""
+        """Write the wanted kinds of differences; return how many rows, by kind.
+
+        Raises NotByRow when some are missing.
+        """
         written: dict[Difference, int] = {}
         sql = {
             Difference.DELETE: f"DELETE FROM ONLY {self.table} t USING {FOUND} d WHERE {_PLACE}"
@@ -164,7 +176,7 @@ class _RowByRow:
 
     @contextmanager
     def _in_order(self) -> Iterator[None]:
-        """Foreign keys are looked at when all is written; triggers and rules rest, unless they shall fire."""
+        """Check foreign keys when all is written; disable triggers and rules, unless the options want them to fire."""
         keys = deferred(self.cursor, [self.name], self.session)
         if self.options.fires:
             with self._in_their_path(), keys:
@@ -175,7 +187,7 @@ class _RowByRow:
 
     @contextmanager
     def _in_their_path(self) -> Iterator[None]:
-        """What triggers run finds its tables where the role does."""
+        """Set the role's own search path inside the `with`, so that triggers find their tables."""
         self._run(["SET LOCAL search_path TO DEFAULT"])
         yield
         self._run([SAFE_PATH.replace("SET ", "SET LOCAL ", 1)])
@@ -197,7 +209,7 @@ class _RowByRow:
         return f"INSERT INTO {self.table} ({names}) OVERRIDING SYSTEM VALUE SELECT {values} FROM {rows}"
 
     def _tell(self) -> None:
-        """Each difference in the log, as the SQL that mends it."""
+        """Write each difference into Python's log, as the SQL that mends it."""
         names = ", ".join(quote(column.name) for column in self.plain)
         values = _joined([f"format('%L', s.{quote(column.name)})" for column in self.plain], ", ")
         sets = _joined([f"CASE WHEN {_unlike([c])} THEN {_equals('s', c)} END" for c in self.plain], ", ")
@@ -221,18 +233,24 @@ class _RowByRow:
 
 
 def _passes(error: Any) -> bool:
-    """Is it for somebody else: a lock to wait for, or the server's trouble?"""
+    """Return whether the caller has to handle the error: a lock to wait for, or the server's trouble."""
     return error.sqlstate in CONTENTION or passing(error, "the target") is not None
 
 
 def _same(column: Column) -> str:
-    """Types of people's own have their `=` anywhere; arrays know their elements'."""
+    """Return SQL that is true where a column is equal in the table and its shadow.
+
+    Types of people's own have their `=` anywhere; arrays know their elements'.
+    """
     name = quote(column.name)
     return f"t.{name} = s.{name}" if column.type.is_builtin else f"ARRAY[t.{name}] = ARRAY[s.{name}]"
 
 
 def _unlike(columns: Sequence[Column]) -> str:
-    """A row's text tells 1 from 1.00, NULL from '' and from a composite of NULLs."""
+    """Return SQL that is true where one of these columns differs between the table and its shadow.
+
+    A row's text differs for 1 and 1.00, for NULL, '' and a composite of NULLs.
+    """
     table, shadow = (", ".join(f"{side}.{quote(column.name)}" for column in columns) for side in "ts")
     return f"ROW({table})::text IS DISTINCT FROM ROW({shadow})::text"
 

@@ -1,4 +1,4 @@
-"""Gather the planner's statistics of a table: rows are there without them, too."""
+"""This module gathers the planner's statistics of a table: rows are there without them, too."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Put a loaded shadow table in its place, in one transaction with the table's state.
+"""This module puts a loaded shadow table in its place, in one transaction with the table's state.
 
-Nothing hangs on the target table: the shadow takes its place. Something does: the table stays and gets
+Where nothing depends on the target's table, the shadow takes its place. Where something does, the table stays and gets
 the shadow's rows. With -gr it stays, and gets those that differ. In any case a reader sees the old rows up to the
 commit, and the new ones after it.
 """
@@ -61,14 +61,17 @@ log = logging.getLogger("ddlrepl")
 
 
 def renew_types(connection: Connection[Any], statements: Sequence[str]) -> None:
-    """All of them, or none."""
+    """Run the statements that bring the target's types up to date: all of them, or none."""
     with connection.transaction():
         for statement in statements:
             connection.execute(statement.encode())
 
 
 def make_shadow(connection: Connection[Any], table: Table, shadow: TableName) -> None:
-    """An empty table of the wanted shape, without its key, where nobody looks. Types are created if missing."""
+    """Create an empty shadow table of the wanted shape, without its key, and the types that are missing.
+
+    It is in our schema, where nobody looks.
+    """
     with connection.transaction():
         for statement in create_types(table.types):
             connection.execute(statement.encode())
@@ -83,7 +86,7 @@ def finish_sql(table: Table, shadow: TableName) -> tuple[str, ...]:
 
 
 def finish_shadow(task: FinishTask) -> LoadedChunk:
-    """Give a loaded shadow table its key and statistics; nothing that stands already is done again.
+    """Make the key and the statistics of a loaded shadow table; nothing that exists already is done again.
 
     No rows are loaded here: what comes back is a warning, or the error TGT-121 where the rows take no key.
     """
@@ -111,9 +114,9 @@ def finish_shadow(task: FinishTask) -> LoadedChunk:
 
 
 def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fence: Fence) -> str:
-    """Make the shadow the table, or its rows the table's, and say which; all or nothing.
+    """Make the shadow the table, or copy its rows into the table; return which of the two was done. All or nothing.
 
-    Raises CannotAdapt ADP-104 (another table has the name), ADP-131 (what hangs on the table does not let it
+    Raises CannotAdapt ADP-104 (another table has the name), ADP-131 (what depends on the table does not let it
     change) or ADP-140 (row by row can't be, in bulk an option would be broken), Fenced LCK-102; a lock that can't
     be had passes as psycopg's error (`patiently`).
     """
@@ -156,7 +159,10 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
 def _by_row(
     cursor: Any, exchange: Exchange | None, options: RefreshOptions, session: Session
 ) -> tuple[Written | None, str]:
-    """What was written row by row, or why it can't be. Raises CannotAdapt ADP-140 where bulk would break an option."""
+    """Write the differences row by row; return what was written, or why that is not possible.
+
+    Raises CannotAdapt ADP-140 where bulk would break an option.
+    """
     if exchange is None:
         return None, "the target had no such table"
     if options == BY_ROW and _is_empty(cursor, exchange.old.name):
@@ -178,9 +184,9 @@ def _by_row(
 def place_parent(
     connection: Connection[Any], channel: str, table_state: TableState, *, epoch: int, token: int, stood: Table | None
 ) -> None:
-    """A partitioned table holds no rows: it is created, or stands already, and takes its columns.
+    """Create a partitioned table, which holds no rows, or change the columns of the one that exists.
 
-    stood: the shape that the channel gave it, if it did; its partitions are loaded anew, then.
+    stood: the shape that the channel gave it, if it did; its partitions are loaded again, then.
     """
     with connection.transaction(), connection.cursor() as cursor:
         state.hold(cursor, channel, epoch=epoch, token=token)
@@ -205,7 +211,10 @@ def place_parent(
 
 
 def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table) -> None:
-    """Old rows stay in its partitions until the new ones are there, unless they stand in the way."""
+    """Change the columns of a partitioned table that exists.
+
+    Old rows stay in its partitions until the new ones are there, unless they are in the way.
+    """
     import psycopg
 
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
@@ -224,7 +233,7 @@ def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table)
 
 
 def _locked(connection: Connection[Any], name: TableName) -> Table | None:
-    """The table's shape, which nobody changes any more until the transaction ends."""
+    """Lock a table and return its shape, which nobody changes any more until the transaction ends."""
     if not ServerFacts(connection).is_there(name):
         return None
     connection.execute(f"LOCK TABLE {qualified(name)} IN ACCESS EXCLUSIVE MODE".encode())
@@ -232,7 +241,10 @@ def _locked(connection: Connection[Any], name: TableName) -> Table | None:
 
 
 def _make_way(cursor: Any, channel: str, table_state: TableState) -> None:
-    """A kept table of that name (dropped at the source) steps aside; nobody else's does."""
+    """Rename an orphaned table of that name (dropped at the source).
+
+    Raise CannotAdapt ADP-104 for anybody else's table.
+    """
     occupant = ServerFacts(cursor.connection).table(table_state.name)
     if occupant is None:
         return
@@ -279,7 +291,7 @@ def _with(wanted: Table, added: Sequence[Column]) -> Table:
 def _exchange(
     cursor: Any, old: Table, wanted: Table, shadow: TableName, session: Session, added: Sequence[Column]
 ) -> None:
-    """Same table, new rows: what hangs on it stays."""
+    """Exchange a table's rows for those of its shadow; the table is the same, and what depends on it stays."""
     whole = _with(wanted, added)
     refuse_cascades(cursor, old.name, session)
     render = PostgresDdl(cursor.connection.info.server_version // 10000)
@@ -301,7 +313,7 @@ def _empty(cursor: Any, table: TableName) -> None:
 
 @contextmanager
 def _refusals(table: TableName, hanging: list[str]) -> Iterator[None]:
-    """What the server refuses becomes an error that names what hangs on the table."""
+    """Raise an error that names what depends on the table, for what the server refuses inside the `with`."""
     import psycopg
 
     try:

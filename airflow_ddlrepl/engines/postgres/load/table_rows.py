@@ -1,8 +1,10 @@
-"""Rows of a table in a PostgreSQL database: the port `ports.rows.RowSource`, by COPY or as Arrow strings.
+"""This module reads rows of a table in a PostgreSQL database: the port `ports.rows.RowSource`.
 
-with sharing_sessions():
-    for rows in chunks:
-        for block in rows.native(BINARY): ...  # all of one snapshot over one session
+It reads by COPY or as Arrow strings.
+
+    with sharing_sessions():
+        for rows in chunks:
+            for block in rows.native(BINARY): ...  # all of one snapshot over one session
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class TableRows:
 
     place: the table there. table: what the rows are of, for errors. columns: of `place`, in this order. snapshot:
     exported; empty: each reading has its own. is_binary: do its types mean the same in every server's binary format?
-    condition: true for the rows; None: all. transform: what gives values of them.
+    condition: true for the rows; None: all. transform: what computes values of them.
     """
 
     dsn: str = field(repr=False)
@@ -72,13 +74,13 @@ class TableRows:
             yield from text_batches(self)
 
     def native(self, codec: str) -> Iterator[bytes] | None:
-        """Yield what a COPY gives; None for values that a function gives."""
+        """Yield the bytes of a COPY in this format; None for another codec, and for values that a function computes."""
         if self.transform is not None or codec not in (BINARY, TEXT) or (codec == BINARY and not self.is_binary):
             return None
         return self.copied(binary=codec == BINARY)
 
     def copied(self, *, binary: bool) -> Generator[bytes, None, int]:
-        """Yield what a COPY gives; return how many rows that were."""
+        """Yield the bytes of a COPY; return how many rows that were."""
         pages = (self.low_page, self.high_page)
         out = copy_out(self.place, self.columns, *pages, binary=binary, wanted=where(self.condition))
         with reading(self.table), _session(self) as connection:
@@ -104,7 +106,7 @@ def rows_of(dsn: str, selection: RowSelection) -> TableRows:
 
 
 def chunks(rows: TableRows, size: int, most: int, snapshot: str = "") -> list[TableRows]:
-    """Cut a whole table at its pages into chunks of about equal size, as `snapshot` shows them.
+    """Split a whole table at its pages into chunks of about equal size, as `snapshot` shows them.
 
     size: of the table; most: of a chunk, about; both in bytes.
     """
@@ -125,7 +127,7 @@ _shared: ContextVar[dict[tuple[str, str], Connection[Any]] | None] = ContextVar(
 
 @contextmanager
 def sharing_sessions() -> Iterator[None]:
-    """Let what is copied inside, one table after the other, share a session for each snapshot."""
+    """Share, inside the `with`, one session for each snapshot among the tables that are copied one after the other."""
     found: dict[tuple[str, str], Connection[Any]] = {}
     token = _shared.set(found)
     try:
@@ -137,7 +139,7 @@ def sharing_sessions() -> Iterator[None]:
 
 
 def _end(connection: Connection[Any]) -> None:
-    """Give a session back; one that stands in the middle of a COPY is closed for good."""
+    """Close a session, which the pool may use again; one in the middle of a COPY is closed for good."""
     import psycopg
 
     if connection.info.transaction_status is psycopg.pq.TransactionStatus.INTRANS:
@@ -197,7 +199,7 @@ def _transformed(rows: TableRows, part: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _begin(connection: Any, cursor: Any, snapshot: str) -> None:
-    """A transaction in which every value is written as everywhere."""
+    """Begin a transaction in which every value is written alike everywhere, under a snapshot if there is one."""
     settings = {**ROWS, "application_name": NAME, "lock_timeout": LOCK_TIMEOUT}
     for name, value in settings.items():
         cursor.execute(f"SET {name} = {literal(value)}")

@@ -1,6 +1,6 @@
-"""Columns that only the target has, when its table is loaded anew: those that people added, and those that were kept.
+"""This module preserves columns that only the target has, when its table is loaded again.
 
-Their values stay, by key.
+They are those that people added, and those that the source has dropped and a policy keeps. Their values stay, by key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from airflow_ddlrepl.model.table import Column, Table
 
 
 def refuse_clash(found: Table | None, wanted: Table, stood: Table | None) -> None:
-    """Raises CannotAdapt ADP-105 where a column that people added has the name of a new one of the source's."""
+    """Raise CannotAdapt ADP-105 where a column that people added has the name of a new one of the source's."""
     if found is None or stood is None or found.partition is not None:
         return
     known, new = {c.name for c in stood.columns}, {c.name for c in wanted.columns}
@@ -32,7 +32,7 @@ def refuse_clash(found: Table | None, wanted: Table, stood: Table | None) -> Non
 
 
 def added_columns(found: Table | None, wanted: Table, stood: Table | None) -> list[Column]:
-    """Columns that people gave the target's table; the id is one that no column of the source has."""
+    """Return the columns that people added to the target's table; the id is one that no column of the source has."""
     if found is None or stood is None:
         return []
     names = {c.name for c in (*stood.columns, *wanted.columns)}
@@ -42,8 +42,9 @@ def added_columns(found: Table | None, wanted: Table, stood: Table | None) -> li
 def carry_over(
     cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str], stood: Table | None
 ) -> None:
-    """Values of kept columns move on, by key. Types may differ by now: they are assigned by their text.
+    """Copy the values of kept columns into the shadow table, by key.
 
+    Types may differ by now: they are assigned by their text.
     Raises CannotAdapt ADP-132 for a table without a key.
     """
     names = _names_before(old, wanted, stood)
@@ -61,7 +62,10 @@ def carry_over(
 
 @contextmanager
 def own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column], stood: Table | None) -> Iterator[None]:
-    """Their values are set aside and come back, by key. Raises CannotAdapt ADP-132 for a table without one."""
+    """Set the values of columns that people added aside, and put them back after the `with`, by key.
+
+    Raises CannotAdapt ADP-132 for a table without a key.
+    """
     plain = [c for c in added if not c.generated]
     if not plain:
         yield
@@ -79,7 +83,7 @@ def own_columns(cursor: Any, old: Table, wanted: Table, added: Sequence[Column],
 
 
 def _names_before(old: Table, wanted: Table, stood: Table | None) -> dict[str, str]:
-    """What the wanted columns that the old table has are called in it."""
+    """Return the names that the wanted columns have in the old table, for those that it has."""
     there = {c.name for c in old.columns}
     before = {c.id: c.name for c in stood.columns} if stood else {}
     names = {c.name: before.get(c.id, c.name) for c in wanted.columns if not stood or c.id in before}
@@ -87,13 +91,16 @@ def _names_before(old: Table, wanted: Table, stood: Table | None) -> dict[str, s
 
 
 def _has_key(wanted: Table, names: Mapping[str, str]) -> bool:
-    """Does the old table have the key's columns?"""
+    """Return whether the old table has the key's columns."""
     keys = {c.name for c in wanted.key_columns()}
     return bool(keys) and keys <= names.keys()
 
 
 def _is_same(wanted: Table, names: Mapping[str, str]) -> str:
-    """Do a row t and an old one, o, have the same key? By text, as the wanted types spell it."""
+    """Return SQL that is true where a row t and an old one, o, have the same key.
+
+    By text, as the wanted types write it.
+    """
     return " AND ".join(
         f"t.{quote(c.name)}::text = CAST(o.{quote(names[c.name])}::text AS {c.type.text})::text"
         for c in wanted.key_columns()
