@@ -293,4 +293,4 @@ def test_a_comparison_says_that_a_table_is_held(begin: Begin) -> None:
         other.execute("ALTER TABLE t ADD late int")
         with pytest.raises(SourceError, match=r"SRC-180: the source's table can't be read.*lock timeout") as caught:
             replica.compare()
-    assert caught.value.retryable and "not committed" in caught.value.hint
+    assert caught.value.retryable and "uncommitted schema change" in caught.value.hint
