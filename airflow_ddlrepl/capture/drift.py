@@ -83,13 +83,13 @@ def unexplained(
 
 
 def sees_all(inspection: Inspection, events: Iterable[Event]) -> bool:
-    """Return whether the inspection saw every table, and the outcome of each schema change among these events."""
+    """Return whether the inspection saw every table, and what each schema change among these events has done."""
     changes = (e for e in events if e.kind in (EventKind.DDL, EventKind.GAP))
     return not inspection.locked and all(inspection.snapshot.sees(e.key.lsn, e.xid) for e in changes)
 
 
 def with_snapshot(inspection: Inspection, found: Iterable[Event]) -> list[Event]:
-    """Return these records with what the inspection saw, where they do not have what a statement saw.
+    """Return these records, those without a statement's snapshot with the snapshot of the inspection.
 
     A statement with an older snapshot may not have seen the change.
     """

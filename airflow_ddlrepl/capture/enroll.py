@@ -43,7 +43,7 @@ def enroll_with_silent(
     """Return the revisions as `enroll` does, and the changes that no event trigger recorded.
 
     Such a change shows in the next statement about its table. Each of these changes comes with the shape that the table
-    was known by until then. They stand at the start of that statement's transaction, which can't have touched the table
+    was known by until then. Its place is the start of that statement's transaction, which can't have touched the table
     before; or right before the statement where the transaction has changed the table itself.
     """
     book = _Book(known, past, joins)
@@ -126,7 +126,7 @@ class _Book:
         return [*older, *self._added[table_id]]
 
     def history_of(self, type_id: int) -> Iterator[tuple[Revision, TypeDefinition]]:
-        """Yield the type's definition in each revision of the tables that use it or have used it."""
+        """Yield a type's definition in each revision of the tables that use it or have used it."""
         for revision in (r for i in self._users[type_id] for r in self.history(i)):
             for definition in revision.table.types if revision.table else ():
                 if definition.oid == type_id:

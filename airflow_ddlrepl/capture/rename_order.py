@@ -11,7 +11,7 @@ from airflow_ddlrepl.model.table import Table
 def in_rename_order(known: Mapping[int, Table], now: Sequence[Table]) -> Iterator[Table]:
     """Yield the new shapes, each after the shape of the table whose name it takes.
 
-    In a ring, one table goes under another name first. known: the tables before, those that were dropped left out.
+    In a ring, one table gets another name first. known: the tables before, those that were dropped left out.
     """
     names = {table.name: table.id for table in known.values()}
     waiting = list(now)

@@ -99,7 +99,7 @@ def unexplained_layouts(
 
 
 def reshape_event(key: LogKey, before: Table, now: Table, xid: int = 0) -> Event:
-    """Return an event for a shape that an inspection found.
+    """Return the event that gives a table the shape which an inspection found.
 
     It lists the table as `rewritten` when the server has rewritten its rows since `before`.
     """

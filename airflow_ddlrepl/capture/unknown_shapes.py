@@ -1,4 +1,4 @@
-"""This module finds tables whose shape at a position the log leaves uncertain, as what came after it shows."""
+"""This module finds tables whose shape at a position is uncertain, as the log after it shows."""
 
 from __future__ import annotations
 

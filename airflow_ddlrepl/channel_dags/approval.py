@@ -1,4 +1,4 @@
-"""This task of a DAG asks a person before anything is done."""
+"""This module makes the task of a DAG that asks a person before anything is done."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Result(Protocol):
 
 
 class Diff:
-    """This result has a text that is a diff, shown in colour on a terminal."""
+    """This result's text is a diff, shown in colour on a terminal."""
 
 
 @dataclass(frozen=True, slots=True)

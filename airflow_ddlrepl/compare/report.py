@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """A row difference is one row that is not alike at source and target.
+    """A row difference is one row that differs between source and target.
 
     key: as text, `(7,b)`; of a table without a key the whole row, cut.
     columns: names at the target whose values differ, of a different row. copies: how many rows more or less.
@@ -65,7 +65,7 @@ class TableReport:
         return self.missing + self.extra + self.different + len(self.structure)
 
     def lines(self) -> Iterator[str]:
-        """Yield every difference known by name, one a line."""
+        """Yield every difference that the report names, one a line."""
         for found in (*self.structure, *self.rows):
             yield f"{self.table}: {found}"
         rest = self.missing + self.extra + self.different - sum(r.copies for r in self.rows)
@@ -102,7 +102,7 @@ class Comparison:
         return not self.differences and not self.left_out
 
     def lines(self) -> list[str]:
-        """Return every difference known by name, one a line."""
+        """Return every difference that the reports name, one a line."""
         return [line for table in self.tables for line in table.lines()]
 
     def to_json(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Comparison:
         }
 
     def text(self) -> str:
-        """Return a table with one line per compared table, then every difference known by name."""
+        """Return a table with one line per compared table, then every difference that the reports name."""
         heads = ("table", "columns", "rows", "missing", "extra", "different", "shape")
         body = [_cells(t) for t in self.tables]
         widths = [max(len(row[i]) for row in (heads, *body)) for i in range(len(heads))]

@@ -131,7 +131,7 @@ def _revisions(config: Config) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """Keep what the revisions print and log off the terminal; errors are raised, not printed."""
+    """Suppress what the revisions print and log; errors are raised, not printed."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -23,7 +23,7 @@ BEFORE: dict[str, str] = {
 
 @dataclass(frozen=True)
 class SourceState:
-    """A source state is its contents before a revision, by its server's own checksums, and the position in its log."""
+    """A source state is the source's contents before a revision, by its server's checksums, and its log's position."""
 
     revision: str
     position: Position

@@ -1,1 +1,1 @@
-"""Integrate computes what the changes of a captured log do to a target's rows in all; it knows no database."""
+"""Integrate computes what all changes of a captured log together do to a target's rows; it knows no database."""

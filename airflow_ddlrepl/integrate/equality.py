@@ -1,4 +1,4 @@
-"""This module brings key values that are equal to equal bytes, as the type system of their column says they compare."""
+"""This module turns equal key values into equal bytes; what is equal is decided by the type system of their column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A key column is a column of the replication key, as it is named in the rows."""
+    """A key column is a column of the replication key, by its name in the rows."""
 
     name: str
     equality: Equality = Equality.BYTES
@@ -37,7 +37,10 @@ def canonical(values: pa.Array, how: Equality) -> pa.Array:
 
 
 def _without_scale(values: pa.Array) -> pa.Array:
-    """Send format is digits, weight, sign, display scale (int16 each), then the digits: the scale becomes 0."""
+    """Return numbers in send format with display scale 0, so that equal numbers have equal bytes.
+
+    The format is digits, weight, sign, display scale (int16 each), then the digits.
+    """
     bounds = ends(values)
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8).copy()
     starts = bounds[:-1][np.diff(bounds) >= 8]

@@ -22,7 +22,7 @@ class KeyIds:
 
 
 class NeedsTargetKeys(Exception):
-    """This signal, no failure, says that only the target can compare the key's values (see `distinct_keys`)."""
+    """This exception is a signal, no failure: only the target can compare the key's values (see `distinct_keys`)."""
 
 
 def key_ids(changes: pa.Table, key: Sequence[KeyColumn]) -> KeyIds:
@@ -93,5 +93,5 @@ def _taken(values: pa.ChunkedArray, at: Ints) -> pa.Array:
 
 
 def renumber(codes: Ints) -> Ints:
-    """Return the same classes, numbered from 0 without gaps in order of first appearance."""
+    """Return one number per code, from 0 without gaps, in order of first appearance; equal codes get equal numbers."""
     return pa.array(codes).dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]

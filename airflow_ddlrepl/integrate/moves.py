@@ -24,7 +24,7 @@ class Kind(IntEnum):
 
 @dataclass(slots=True)
 class Living:
-    """A living row is the state of one row after some changes.
+    """A living row is what changes have made of one row so far: its key in the target, and where its values are.
 
     base: its key in the target at the start, -1 when it was not there. last: its newest change, -1 when
     untouched. value_at: per column that is sometimes absent the newest change that has its value.
@@ -71,7 +71,7 @@ class Follower:
         self.living[new] = entry
 
     def fates(self) -> Iterator[Fate]:
-        """Yield the operation that each row needs in all.
+        """Yield the one operation that each row needs for all its changes together.
 
         A deleted row whose key is inserted again is an update of every column.
         """

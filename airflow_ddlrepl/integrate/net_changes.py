@@ -1,4 +1,4 @@
-"""This module nets a section of the log: it computes in sets what the changes do to each row of the target in all.
+"""This module nets a section of the log: it computes for each row of the target what all changes do to it together.
 
 Applying the result in the order deletes, moves (taken out), updates, moves (put back), inserts gives exactly
 what applying the changes one after the other gives.
@@ -38,7 +38,7 @@ class NetRows:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Net rows as places in the log: base key, newest change, and per sometimes absent column where its value is."""
+    """Net rows are places in the log: base key, newest change, and per sometimes absent column where its value is."""
 
     base: Ints
     last: Ints
@@ -169,7 +169,7 @@ class _Taker:
         return NetRows(tables[Kind.DELETE], tables[Kind.UPDATE], tables[Kind.MOVE], tables[Kind.INSERT])
 
     def _values(self, rows: _Rows) -> dict[str, Any]:
-        """Return the values of columns; columns that are never absent are taken together.
+        """Return the values of columns; those that are never absent are taken together.
 
         Each call costs more than twenty of its rows.
         """

@@ -75,7 +75,7 @@ class Event:
 
     @property
     def end(self) -> Position:
-        """Return the first position that lies behind the event."""
+        """Return the first position behind the event."""
         return Position(self.key.lsn + (self.kind is not EventKind.PROPERTIES))
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""This operator is what all stages share: look whether there is work, run the Spark app, return what it did."""
+"""This module defines the operator that all stages share: look for work, run the Spark app, return what it did."""
 
 from __future__ import annotations
 

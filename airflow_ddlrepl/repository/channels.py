@@ -25,7 +25,7 @@ class Channels(Base):
     """This part of the repository stores channels, their tables and positions."""
 
     def ensure_channel(self, name: str, fingerprint: str) -> ChannelRow:
-        """Return the channel's row, which is made now if it is new.
+        """Return the channel's row, and make it where there is none.
 
         A row that exists keeps its fingerprint: compare it, then call set_state.
         """

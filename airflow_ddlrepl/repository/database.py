@@ -34,7 +34,7 @@ class Database:
     """A database opens transactions by read() and write(); a write sees what every earlier write left."""
 
     def __init__(self, location: str) -> None:
-        """location: sqlite:///FILE, a PostgreSQL URL, or an Airflow connection id; may hold ${VAR}."""
+        """Take the location: sqlite:///FILE, a PostgreSQL URL, or an Airflow connection id; it may hold ${VAR}."""
         self.shown = redact(location)
         url = _url(location)
         self.is_sqlite = url.get_backend_name() == "sqlite"

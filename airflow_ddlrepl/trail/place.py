@@ -97,7 +97,7 @@ class Place:
             return True
 
     def replace(self, path: str, data: bytes) -> None:
-        """Write the whole file at once, in the place of one that may exist."""
+        """Write the whole file at once; an existing file of that name is replaced."""
         full = self.full(path)
         with store_errors():
             if not self.is_local:
@@ -265,7 +265,7 @@ def _full(error: OSError) -> DiskFull:
 
 @contextlib.contextmanager
 def disk_space_errors(folder: str, path: str, wanted: int) -> Iterator[None]:
-    """Add to a "disk full" error of a write which file, how many bytes and how much free space it was about."""
+    """Add the file, the bytes to write and the free space to a "disk full" error of a write inside the block."""
     try:
         yield
     except OSError as error:

@@ -26,7 +26,7 @@ NEW_TRAIL_HINT = (
 
 
 class RowReader:
-    """A row reader is the reading half of a trail."""
+    """A row reader reads the files of a trail, and checks each against its manifest."""
 
     place: Place
 

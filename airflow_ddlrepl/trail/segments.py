@@ -25,7 +25,7 @@ TRANSACTIONS = pa.schema(
 
 
 class SegmentReader(RowReader):
-    """A segment reader is the part of a trail that reads segments."""
+    """A segment reader reads the captured segments of a trail."""
 
     channel: str
 

@@ -46,7 +46,7 @@ class Trail(SegmentReader):
         self._claim()
 
     def create(self, path: str) -> Sink:
-        """Open a new file to write piece by piece; it counts only once a manifest names it."""
+        """Open a new file to write piece by piece; nobody reads it before a manifest names it."""
         return self.place.create(path)
 
     def write(self, path: str, data: bytes | bytearray | memoryview) -> Blob:
@@ -88,9 +88,9 @@ class Trail(SegmentReader):
         return winner
 
     def replace(self, segment: Segment) -> None:
-        """Put a segment in the place of one of the same window, whose other files are deleted.
+        """Publish a segment instead of one of the same window, and delete the other files of that window.
 
-        Raises TrailError TRL-101 or TRL-102 when a file that it names is not there or not whole.
+        Raises TrailError TRL-101 or TRL-102 when a file that it names is missing or not whole.
         """
         self.check(segment)
         text = json.dumps(segment.to_json(), separators=(",", ":")).encode()

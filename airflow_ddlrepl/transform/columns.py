@@ -28,7 +28,7 @@ def target_names(table: Table, properties: Properties) -> dict[str, str | None]:
 
 
 def without_absent(table: Table, properties: Properties) -> Table:
-    """Return the table as its rows are read: with the source's names, without columns that the target is not to have.
+    """Return the table as its rows are read: with the source's names, without columns that are absent at the target.
 
     Raises Unsupported ADP-141 for a column of the key, ADP-142 for one that another one or the partitions build on.
     """
@@ -62,7 +62,7 @@ def target_shape(table: Table, properties: Properties) -> Table:
 
 
 def with_revealed_columns(shape: Table, source: Table, after: Table) -> Table:
-    """Return the target's shape with the columns that it hides of the source's table, and that the next shape shows.
+    """Return the target's shape plus the columns of the source's table that it hides and that the next shape shows.
 
     Their values are in no change of the log. shape: `source` as the target had it. after: the next shape.
     """

@@ -49,7 +49,7 @@ _WRITE = "write the condition in `restrict` over columns of built-in types"
 def condition_columns(condition: Part, table: Table) -> tuple[Column, ...]:
     """Return the columns that the condition names; `table` is the source's shape.
 
-    Raises Unsupported ADP-147 for one that is not there, ADP-148 for what may not be the same on two servers.
+    Raises Unsupported ADP-147 for one that the table lacks, ADP-148 for what may not be the same on two servers.
     """
     by_name = {column.name: column for column in table.columns}
     for name in condition.names():
@@ -129,7 +129,10 @@ class _Judge:
         return self.of_cast(part) if isinstance(part, Cast) else ANY
 
     def of_cast(self, part: Cast) -> str:
-        """Return what a cast gives: a constant may become anything, a column another number, date or time (in UTC)."""
+        """Return the family of types that a cast's value belongs to; refuse a cast that may differ between servers.
+
+        A constant may become anything, a column another number, date or time (in UTC).
+        """
         found, before = _FAMILIES[part.type], self.family(part.of)
         if not is_constant(part.of) and not (found == before and found in (NUMBER, TIME)):
             self.refuse(part, f"a {before} column is not cast to {part.type}")

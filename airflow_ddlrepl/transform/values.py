@@ -29,7 +29,7 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.null())
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A transform is the function for one table's rows; it can be pickled.
+    """A transform says which function computes which columns of one table; it can be pickled.
 
     function: module:function. gives, reads: the source's columns.
     """
@@ -111,7 +111,7 @@ def _unknown(name: str, table: TableName | None, why: str) -> Unsupported:
 def values(transform: Transform, rows: pa.Table, table: TableName) -> dict[str, pa.ChunkedArray]:
     """Return what the function computes for each row, as strings by column; `rows` has what it reads, as strings.
 
-    Raises TargetError INT-114 where it raises, or gives something else; ADP-156 where it is not there.
+    Raises TargetError INT-114 where it raises, or returns something else; ADP-156 where it can't be imported.
     """
     function = function_of(transform.function, table)
     found: dict[str, list[pa.Array]] = {name: [] for name in transform.gives}

@@ -1,4 +1,4 @@
-"""A name pattern is HVR's: `*` any run, `?` one character, `[a-f]`, `[!a-f]`, `|` between alternatives."""
+"""A name pattern is written as in HVR: `*` any run, `?` one character, `[a-f]`, `[!a-f]`, `|` between alternatives."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ _CONSTANTS = (Text, Number, Truth)
 
 @lru_cache(maxsize=1024)
 def condition(text: str) -> Part:
-    """Return the condition that a text of the channel file says; raise ValueError with what can't be in a condition."""
+    """Return the condition in a text of the channel file; raise ValueError with what can't be in a condition."""
     try:
         found = _Reader(text).whole()
     except RecursionError:

@@ -99,7 +99,10 @@ class ReplicaIdentity(StrEnum):
 
 
 class DdlCapture(StrEnum):
-    """This setting says how schema changes are detected: by event triggers, or by comparing Relation messages."""
+    """This setting says how schema changes are detected: by event triggers, or by comparing Relation messages.
+
+    AUTO takes the best that is available.
+    """
 
     AUTO = "auto"
     TRIGGERS = "triggers"

@@ -39,7 +39,7 @@ class Scope:
     """A scope says by name which tables a channel has; `rules.decide` evaluates it.
 
     tables, exclude: `schema.table` patterns. joining: what admits new tables later. replayed: patterns of `replay_ddl`:
-    of the tables that `tables` match, these join, too. whole: whose old rows the log is to have whole.
+    of the tables that `tables` match, these join, too. whole: tables whose old rows must be in the log as a whole.
     """
 
     tables: tuple[str, ...] = ("*.*",)

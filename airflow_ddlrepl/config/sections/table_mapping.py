@@ -223,7 +223,7 @@ def names_in(properties: str) -> str:
 
 
 def for_replay(properties: tuple[One, ...], target: str, replay: str) -> tuple[One, ...]:
-    """Return the settings with those of the target, and no others, also for the replay."""
+    """Return the settings so that a replay gets those of the target, and no others."""
     found = []
     for one in properties:
         others = tuple(name for name in one.targets if name != replay)

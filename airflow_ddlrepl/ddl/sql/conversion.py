@@ -35,7 +35,7 @@ def conversions(statement: str) -> dict[str, Conversion]:
 def computed(statement: str, plain: frozenset[str]) -> frozenset[str]:
     """Return the columns whose new values are arithmetic on whole and decimal numbers, the same on every server.
 
-    plain: the table's columns of such types; names and numbers may stand with + - * / % and parentheses only.
+    plain: the table's columns of such types; names and numbers may be combined with + - * / % and parentheses only.
     """
     words = [t for t in tokens(statement) if t != Token(Kind.SIGN, ";")]
     found = set()

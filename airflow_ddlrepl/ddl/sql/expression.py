@@ -11,7 +11,7 @@ _SEQUENCES = frozenset({"nextval", "currval", "lastval", "setval"})
 
 
 class Standing(StrEnum):
-    """An expression's standing says what it builds on, and so whether another server can evaluate it.
+    """This value says what an expression builds on, and so whether another server can evaluate it.
 
     PLAIN: constants, operators and functions that every server has.
     """

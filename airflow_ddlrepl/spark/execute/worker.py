@@ -76,7 +76,7 @@ def attempt(parcel: bytes, secrets: Sequence[str]) -> tuple[str, bytes]:
 
 
 def spare_later_tasks() -> None:
-    """Keep Python from looking at the modules imported so far before and after each further task."""
+    """Save each later task from work on modules imported so far: garbage collection and listings of archives."""
     forget_archives()
     if not gc.get_freeze_count():
         gc.collect()

@@ -11,7 +11,7 @@ NAMES = ("pyspark", "py4j-", "spark-core_")
 
 
 def forget_archives() -> None:
-    """Keep Python from listing pyspark's archives before each task; it looks into them when it imports something."""
+    """Stop Python listing pyspark's archives before each task; it looks into them when it imports something."""
     for place, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter) and _is_sparks(finder.archive):
             del sys.path_importer_cache[place]
