@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.ports.types import TypeSystem
 
 _MODULES = {"postgresql": "airflow_ddlrepl.engines.postgres.engine"}
-"""Scheme of a resolved location: the module whose ENGINE works with such databases."""
+"""These are the modules with the ENGINE for such databases, by the scheme of a resolved location."""
 
 
 def register(scheme: str, module: str) -> None:

@@ -1,4 +1,4 @@
-"""This module has the task that compares one table of a source with its table at a target, in any process."""
+"""This module defines the task that compares one table of a source with its table at a target, in any process."""
 
 from __future__ import annotations
 

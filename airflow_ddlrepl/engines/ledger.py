@@ -1,4 +1,4 @@
-"""This module has the ledger of a target whose DDL can't be rolled back, so that each schema change is made once.
+"""This module defines the ledger of a target whose DDL can't be rolled back, so that each schema change is made once.
 
 Before a statement runs, the target stores the entry with what its tables look like: the intent. After the last one it
 stores what the entry makes of its state and forgets the entry: done. A run that finds an entry compares the look of

@@ -152,7 +152,7 @@ class SourceSnapshot(Protocol):
         ...
 
     def archive(self, tables: Sequence[Table], place: ArchivePlace, runner: Runner) -> tuple[LoadedTable, ...]:
-        """Write the rows of these tables into a trail."""
+        """Write the rows of these tables into a trail; return for each table what was written."""
         ...
 
 
@@ -222,7 +222,7 @@ class Membership(Protocol):
 
 
 class RetainedLog(Protocol):
-    """The retained log is log that a source retains although it is captured, so that it can be read once more."""
+    """The retained log is log that a source retains although it is captured, so that it can be read again."""
 
     def hold(self, since: Position) -> None:
         """Retain what commits from a position on; the source may forget what is older."""

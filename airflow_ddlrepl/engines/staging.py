@@ -1,4 +1,4 @@
-"""This module has the task that stages one table's rows, or one bucket of them, in any process."""
+"""This module defines the task that stages one table's rows, or one bucket of them, in any process."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ class Obstacles(Protocol):
 
 
 Names = tuple[set[TableName], set[TableName]]
-"""The names of tables, and those of types."""
+"""This pair has the names of tables, and those of types."""
 
 
 class RewindArea(Protocol):
@@ -302,7 +302,7 @@ class Target(Protocol):
         ...
 
     def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[SourceSnapshot]:
-        """Export a snapshot of these tables of the channel's here, to read them as those of a source are read."""
+        """Export a snapshot of these tables at the target, to read them as those of a source are read."""
         ...
 
     def outbox(self) -> list[tuple[int, Record]]:

@@ -1,4 +1,4 @@
-"""This module has what a target knows and does, as values: its position, how that changes, what a program has done."""
+"""This module defines values of a target: its position and state, how they change, what a program has done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 WAITING = (TableStatus.PENDING, TableStatus.NEW)
-"""How a table stands that waits for a refresh."""
+"""A table in one of these states waits for a refresh."""
 
 TRUNCATED = "no_truncate: the source's table was truncated, and the rows at the target stay"
 
@@ -106,7 +106,10 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class RecordAt:
-    """A record for the repository comes with the place in the log at which it becomes true: what is applied there."""
+    """A placed record is a record for the repository with the place in the log at which it becomes true.
+
+    It is written together with what is applied there.
+    """
 
     key: LogKey
     record: Record

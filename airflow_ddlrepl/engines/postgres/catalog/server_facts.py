@@ -85,7 +85,7 @@ class ServerFacts:
 
 
 class EmptiedServerFacts(ServerFacts):
-    """These are the facts of a server whose tables are all dropped before anything else is done: it has no table."""
+    """Emptied server facts are those of a server whose tables are all dropped before anything else is done."""
 
     def table(self, name: TableName) -> Table | None:
         return None

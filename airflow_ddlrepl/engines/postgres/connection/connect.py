@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from psycopg import Connection as Connection
 
 CONNECT_SECONDS = 8
-"""How long a server has to answer where the location's URL says nothing else (`connect_timeout`)."""
+"""A server has this long to answer where the location's URL says nothing else (`connect_timeout`)."""
 
 # Else a run waits for hours for a server that is gone without a word; what the location's URL says comes first.
 _KEEPALIVE = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 Ask = Callable[[str], Sequence[Any] | None]
-"""Runs a query that has no parameters, and returns its first row; None when there is none."""
+"""This function runs a query without parameters, and returns its first row; None when there is none."""
 
 
 def over(connection: Any) -> Ask:

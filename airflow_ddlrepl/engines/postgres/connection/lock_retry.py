@@ -1,4 +1,4 @@
-"""This module waits for locks at a target, but never long at a time: so no other query has to wait longer behind us.
+"""This module waits for locks at a target, but never long at a time, so that no query has to wait long behind it.
 
 A try that can't have its locks is rolled back and made again after a pause. From the second one on another
 session watches who has the locks.

@@ -1,4 +1,4 @@
-"""This module has the pool: sessions that a run has closed and uses again.
+"""This module defines the pool: sessions that a run has closed and uses again.
 
 A new one costs its server more than most of what we ask it: a process, and all that it has to learn of the catalog.
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 MOST_IDLE = 8
-"""Of one location; more are closed."""
+"""This many idle sessions of one location are in the pool at most; more are closed."""
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def is_unreadable(error: Any) -> bool:
     """Is the error about a value that its type does not take here: an enum's label, the name of an object?
 
     error: of psycopg or ADBC, from a statement over staged rows. Where the statement itself names what is missing, the
-    server tells the place in it; where a trigger of somebody's does, its context.
+    server reports the place in it; where a trigger of somebody's does, its context.
     """
     state = getattr(error, "sqlstate", None)
     if state in _NOT_A_NAME:

@@ -1,4 +1,4 @@
-"""This module has the settings of our sessions: under them every value is written, and read, alike everywhere.
+"""This module defines the settings of our sessions: under them every value is written, and read, alike everywhere.
 
 What a role, a database or a server says otherwise is for applications. `SCHEMA` is where all objects of ours are.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 
 SCHEMA = "ddlrepl"
-"""The schema that is ours, at a source and at a target."""
+"""This schema has all objects of ours, at a source and at a target."""
 
 SAFE_PATH = "SET search_path = pg_catalog, pg_temp"
 SAFE_ARRAYS = "SET array_nulls = on"  # else a NULL in an array that is sent as text becomes the word
@@ -40,13 +40,13 @@ VALUES: Mapping[str, str] = {
     "lc_monetary": "C",
     "xmloption": "content",
 }
-"""What decides how a value is written as text, and read back."""
+"""These settings decide how a value is written as text, and read back."""
 
 ROWS: Mapping[str, str] = {**VALUES, "array_nulls": "on", "row_security": "off", "search_path": "pg_catalog"}
-"""For a session that copies or compares rows."""
+"""These settings are for a session that copies or compares rows."""
 
 MERGE: Mapping[str, str] = {**VALUES, "array_nulls": "on", "work_mem": "128MB", "jit": "off"}
-"""For a transaction that merges changes into a target; it keeps the search path that it has."""
+"""These settings are for a transaction that merges changes into a target; its search path stays."""
 
 LOG: Mapping[str, str] = {
     **VALUES,
@@ -56,7 +56,7 @@ LOG: Mapping[str, str] = {
     "search_path": "pg_catalog, pg_temp",
     "application_name": "ddlrepl capture",
 }
-"""For a session that reads the log."""
+"""These settings are for a session that reads the log."""
 
 SHAPES: Mapping[str, str] = {
     "search_path": "pg_catalog, pg_temp",
@@ -68,15 +68,15 @@ SHAPES: Mapping[str, str] = {
     "quote_all_identifiers": "off",
     "jit": "off",
 }
-"""For the functions that write a table's shape, expressions included: a helper schema is of these, letter by letter."""
+"""These settings are for the functions that write a table's shape: a helper schema has them letter by letter."""
 
 SPELLING = "; ".join(f"SET {name} = {literal(value)}" for name, value in ROWS.items())
-"""Sets `ROWS` for the session, as several statements."""
+"""This SQL sets `ROWS` for the session, as several statements."""
 
 SPELLING_HERE = "SELECT " + ", ".join(
     f"pg_catalog.set_config({literal(name)}, {literal(value)}, true)" for name, value in ROWS.items()
 )
-"""Sets `ROWS` until the transaction ends, as one statement: for a driver that takes one at a time."""
+"""This statement sets `ROWS` until the transaction ends, for a driver that takes one statement at a time."""
 
 
 def set_all(settings: Mapping[str, str]) -> str:

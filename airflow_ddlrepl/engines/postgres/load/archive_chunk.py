@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 Chunks = Callable[[RowSelection, int], Sequence[TableRows]]
-"""What cuts the selected rows of a table, as a snapshot shows them, into chunks of at most so many bytes."""
+"""This function splits the selected rows of a table, as a snapshot shows them, into chunks of at most so many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _archived(trail: Trail, task: ArchiveTask) -> tuple[int, tuple[Blob, ...]]:
 def archive(
     chunks: Chunks, sizes: Mapping[int, int], tables: Sequence[Table], place: ArchivePlace, runner: Runner
 ) -> tuple[LoadedTable, ...]:
-    """Write the rows of these tables into the trail. Partitioned tables have none.
+    """Write the rows of these tables into the trail; return what was written of each. Partitioned tables have no rows.
 
     chunks, sizes: of the snapshot that shows the rows.
     """

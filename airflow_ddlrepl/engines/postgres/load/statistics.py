@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
 
 LONGEST = 300
-"""Of a server's message, which repeats values of any length."""
+"""This many characters of a server's message are shown, which repeats values of any length."""
 
 
 def gather_statistics(connection: Connection[Any], table: TableName) -> str:

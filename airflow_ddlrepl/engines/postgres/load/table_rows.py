@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 PAGE_BYTES = 8192
 BINARY, TEXT = "postgresql copy binary", "postgresql copy text"
-"""Codecs: COPY's formats."""
+"""These codecs are COPY's formats."""
 
 NAME = "ddlrepl refresh"
 

@@ -42,9 +42,9 @@ def added_columns(found: Table | None, wanted: Table, stood: Table | None) -> li
 def carry_over(
     cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str], stood: Table | None
 ) -> None:
-    """Copy the values of kept columns into the shadow table, by key.
+    """Copy the values of columns that the source has dropped into the shadow table, by key.
 
-    Types may differ by now: they are assigned by their text.
+    kept: their names. Types may differ by now: they are assigned by their text.
     Raises CannotAdapt ADP-132 for a table without a key.
     """
     names = _names_before(old, wanted, stood)

@@ -1,4 +1,4 @@
-"""This module has the positions of PostgreSQL's log: an LSN counts the bytes of the log."""
+"""This module defines the positions of PostgreSQL's log: an LSN counts the bytes of the log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from airflow_ddlrepl.ports.positions import Positions
 
 
 class LsnPositions(Positions):
-    """These are positions that are LSNs, written like `0/16B3748`."""
+    """LSN positions are those of PostgreSQL's log, written like `0/16B3748`."""
 
     def parse(self, text: str) -> Position | None:
         return Position.parse(text) if "/" in text and "-" not in text else None

@@ -17,7 +17,10 @@ AGAIN = "`ddlrepl activate` creates it again; what was missed is loaded by a ref
 
 
 def require_server(ask: Ask) -> None:
-    """Raise SourceError SRC-101 (wal_level), SRC-112 (too old), SRC-113 (a standby) unless the server is right."""
+    """Raise SourceError unless the server can be a source.
+
+    SRC-101 (wal_level), SRC-112 (too old), SRC-113 (a standby).
+    """
     row = ask(
         "SELECT current_setting('wal_level'), current_setting('server_version_num')::int, pg_is_in_recovery(),"
         " current_setting('server_version')"

@@ -1,4 +1,4 @@
-"""This module has the log that a channel's slot reads: where it ends, whether it has changes for the channel."""
+"""This module defines the log that a channel's slot reads: where it ends, whether it has changes for the channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This module has inline rows: a few staged rows that are sent with the statements that merge them.
+"""This module defines inline rows: a few staged rows that are sent with the statements that merge them.
 
 Making, filling and dropping a staging table costs the target more than merging twenty rows. They are sent as one array
 per column, in the binary format that COPY takes them in.
@@ -67,7 +67,7 @@ class InlineRows:
     def sql(self) -> str:
         """Return a query in parentheses that returns the rows as a staging table would.
 
-        `ctid` tells one from another.
+        `ctid` is different for each.
         """
         numbers = ", ".join(f"${number}" for number in range(1, len(self.names) + 1))
         names = ", ".join(quote(name) for name in (*self.names, "ctid"))

@@ -2,7 +2,7 @@
 
 Others may use any prefix.
 The event triggers sign with a key that nobody but the helper schema's owner and the reading role can read, and with
-the transaction's id: what somebody saw in the log can't be written once more.
+the transaction's id: what somebody saw in the log can't be written again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""This module has the causes why the rows of a channel's table are not in the log as they should be.
+"""This module defines the causes why the rows of a channel's table are not in the log as they should be.
 
 They are the values of column `cause` of ddlrepl.member.
 """

@@ -45,7 +45,7 @@ def tend(connection: Connection[Any], channel: str) -> dict[int, str]:
 
 
 def publish_late(connection: Connection[Any], channel: str) -> set[int]:
-    """Publish tables that another transaction kept out, or that somebody took out; return the ids of `late`."""
+    """Publish tables that a transaction blocked, or that somebody took out; return the ids of `late`."""
     _tended(connection, channel, _WAITING)
     return late(connection, channel)
 
@@ -88,7 +88,7 @@ def late(connection: Connection[Any], channel: str) -> set[int]:
 def forget_late(connection: Connection[Any], channel: str, table_ids: Iterable[int]) -> None:
     """Remove the mark that tables are late: their refresh is asked for.
 
-    One that somebody is about to alter stays `late`: it is loaded once more, and nobody is waited for.
+    One that somebody is about to alter stays `late`: it is loaded again, and nobody is waited for.
     """
     assigned, values = set_reason(connection, None, None)
     free = (

@@ -1,4 +1,4 @@
-"""This module has a target's outbox: records of what was done there, for the repository.
+"""This module defines a target's outbox: records of what was done there, for the repository.
 
 They are written in the transaction that does it, and removed once the repository has them.
 """

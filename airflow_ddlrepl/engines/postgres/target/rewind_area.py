@@ -205,7 +205,7 @@ def _reserved(cursor: Cursor[Any], holder: str, is_type: bool) -> set[TableName]
 
 
 def _stepped_aside(cursor: Cursor[Any], types: Collection[TableName]) -> list[TableName]:
-    """Return the types that were renamed so that another one could get their name (`ddl_types`)."""
+    """Return the types that were renamed so that another one could get their name (`ddl.types`)."""
     query = (
         "SELECT n.nspname, t.typname, t.oid::bigint FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace"
         " LEFT JOIN pg_class c ON c.oid = t.typrelid WHERE n.nspname = ANY (%s)"
