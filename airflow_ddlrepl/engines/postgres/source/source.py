@@ -65,7 +65,7 @@ class PostgresSource:
 
     @classmethod
     def of(cls, channel: Channel, dsn: str) -> Self:
-        """Return the source that a channel file describes.
+        """Return the source that a channel file describes; `dsn` is its location, resolved.
 
         dsn: its location, resolved.
         """
@@ -145,7 +145,7 @@ class PostgresSource:
         return missing_rights(self.connection, self.scope, self.publication, self.ddl)
 
     def activation_blockers(self, seconds: float) -> list[Problem]:
-        """Return the transactions that the creation of the slot would wait for, each with the SQL that ends it.
+        """Return the transactions that the slot would wait for, each with the SQL that ends it; none when it exists.
 
         None when the slot exists.
         """
@@ -159,7 +159,7 @@ class PostgresSource:
         return PostgresCatalog(self.connection, self.publication)
 
     def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
-        """Write a window of the log into its trail: its ranges are decoded side by side.
+        """Decode a window of the log in ranges side by side; again in text format when a type needs that.
 
         Again in text format when a type needs that.
         """
