@@ -37,7 +37,10 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """This result is a list of rows."""
+    """This result is a list of rows.
+
+    empty: the sentence that is printed when there are none.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[dict[str, Any], ...]

@@ -1,4 +1,7 @@
-"""A name pattern is written as in HVR: `*` any run, `?` one character, `[a-f]`, `[!a-f]`, `|` between alternatives."""
+"""A name pattern is written as in HVR: `*` any run, `?` one character, `[a-f]`, `[!a-f]`, `|` between alternatives.
+
+Patterns ignore case, because the database folds unquoted names. A part in double quotes is literal and case-sensitive.
+"""
 
 from __future__ import annotations
 
