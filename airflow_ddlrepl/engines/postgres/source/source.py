@@ -65,10 +65,7 @@ class PostgresSource:
 
     @classmethod
     def of(cls, channel: Channel, dsn: str) -> Self:
-        """Return the source that a channel file describes; `dsn` is its location, resolved.
-
-        dsn: its location, resolved.
-        """
+        """Return the source that a channel file describes; `dsn` is its location, resolved."""
         source = channel.source
         return cls(
             dsn, channel.name, channel.publication, channel.slot, Scope.of(channel), source.replica_identity, source.ddl
@@ -145,10 +142,7 @@ class PostgresSource:
         return missing_rights(self.connection, self.scope, self.publication, self.ddl)
 
     def activation_blockers(self, seconds: float) -> list[Problem]:
-        """Return the transactions that the slot would wait for, each with the SQL that ends it; none when it exists.
-
-        None when the slot exists.
-        """
+        """Return the transactions that the slot would wait for, each with the SQL that ends it; none when it exists."""
         if slots.state(self.connection, self.slot) is not None:
             return []
         return [Problem(what, end) for what, end in slots.blockers(self.connection, seconds)]
@@ -159,10 +153,7 @@ class PostgresSource:
         return PostgresCatalog(self.connection, self.publication)
 
     def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
-        """Decode a window of the log in ranges side by side; again in text format when a type needs that.
-
-        Again in text format when a type needs that.
-        """
+        """Decode a window of the log in ranges side by side; again in text format when a type needs that."""
         self.log.wait_for_standbys(window.high)
         slot = retained_slot.held_name(self.slot) if window.is_retained else self.slot
         reader = LogReader(self.dsn, slot, self.publication, choose_reader(self.connection))
