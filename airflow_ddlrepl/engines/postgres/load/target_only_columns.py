@@ -1,6 +1,7 @@
 """This module preserves columns that only the target has, when its table is loaded again.
 
-They are those that people added, and those that the source has dropped and a policy keeps. Their values stay, by key.
+They are those that people added, and those of the channel that the source does not have any more. Their values stay,
+by key.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def added_columns(found: Table | None, wanted: Table, stood: Table | None) -> li
 def carry_over(
     cursor: Any, old: Table, wanted: Table, shadow: TableName, kept: Sequence[str], stood: Table | None
 ) -> None:
-    """Copy the values of columns that the source has dropped into the shadow table, by key.
+    """Copy the values of the channel's columns that the source does not have into the shadow table, by key.
 
     kept: their names. Types may differ by now: they are assigned by their text.
     Raises CannotAdapt ADP-132 for a table without a key.
