@@ -63,7 +63,10 @@ class ServerFacts(Protocol):
 
 
 class Loader(Protocol):
-    """A loader loads tables at a target for one refresh: it fills shadow tables, then puts each into its place."""
+    """A loader loads tables at a target for one refresh: it fills shadow tables, then puts each into its place.
+
+    Nobody sees the shadow tables; they are put into their places one by one.
+    """
 
     @property
     def facts(self) -> ServerFacts:

@@ -92,7 +92,7 @@ def _explain_missing_right() -> Iterator[None]:
 class PostgresRetainedLog:
     """The retained log of a PostgreSQL source is the log that a second slot of the channel holds.
 
-    slot: the channel's; its second slot is where the retained log begins.
+    It implements `engines.source.RetainedLog`. slot: the channel's; its second slot is where the retained log begins.
     """
 
     connection: Connection[Any]

@@ -1,5 +1,6 @@
 """This module defines inline rows: a few staged rows that are sent with the statements that merge them.
 
+So they need no table of their own.
 Making, filling and dropping a staging table costs the target more than merging twenty rows. They are sent as one array
 per column, in the binary format that COPY takes them in.
 """

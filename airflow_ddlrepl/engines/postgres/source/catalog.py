@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PostgresCatalog:
-    """This catalog has the tables of a PostgreSQL source: `engines.source.SourceCatalog`.
+    """The catalog of a PostgreSQL source has its tables; it implements `engines.source.SourceCatalog`.
 
     connection: in autocommit mode.
     """

@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 10.0
 class ExportedSnapshot:
     """An exported snapshot can be read by other sessions while the session that has exported it is open.
 
-    It is the port `engines.source.SourceSnapshot`. name: by which other sessions read under it.
+    It implements the port `engines.source.SourceSnapshot`. name: by which other sessions read under it.
     """
 
     dsn: str = field(repr=False)

@@ -1,6 +1,6 @@
 """This module says which tables are in a channel's publication, and why others are not.
 
-It is the port `engines.source.Membership` for a PostgreSQL source.
+It implements the port `engines.source.Membership` for a PostgreSQL source.
 """
 
 from __future__ import annotations
