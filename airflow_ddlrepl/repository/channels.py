@@ -27,7 +27,7 @@ class Channels(Base):
     def ensure_channel(self, name: str, fingerprint: str) -> ChannelRow:
         """Return the channel's row, and make it where there is none.
 
-        A row that exists keeps its fingerprint: compare it, then call set_state.
+        The fingerprint of an existing row does not change: compare it, then call set_state.
         """
         with self._database.write() as connection:
             now = self._database.now(connection)

@@ -1,4 +1,4 @@
-"""This module checks that a condition in `restrict` means the same for a table's rows at source and target. Pure.
+"""This module checks that a condition in `restrict` selects the same rows of a table at source and target. Pure.
 
 Only what compares alike on every server may be in it: built-in types whose order and equality depend on no setting.
 """

@@ -1,6 +1,6 @@
 """This module is HVR's table of DDL statements: what each does at a target, with and without AdaptDDL.
 
-It is the same for every source database; how one deviates is in its profile (`config/hvr/profile.py`).
+It applies to every source database; how one deviates is in its profile (`config/hvr/profile.py`).
 `docs/tools/hvr/decision.py` applies the policies.
 """
 
