@@ -1,1 +1,1 @@
-"""Refresh: a table is loaded whole from a snapshot of the source."""
+"""A refresh loads a whole table from a snapshot of the source."""

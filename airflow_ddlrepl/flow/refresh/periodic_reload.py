@@ -1,4 +1,4 @@
-"""Reloading: tables that the log can't bring, and that are therefore loaded whole, every cycle or every so often."""
+"""Tables that the log can't bring are loaded whole, every cycle or every so often."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airflow_ddlrepl.model.table_state import TableStatus
 
 
 def ask_for_reload(run: RunContext, target: str) -> None:
-    """Mark the tables as waiting whose turn it is."""
+    """Let the target's tables wait for a refresh that are due to be loaded whole."""
     if not (due := _due(run, target)):
         return
     now = run.target(target).state()

@@ -1,4 +1,4 @@
-"""In step: which of the tables that wait may be loaded now, and which have to wait for what the log tells first."""
+"""Some of the tables that wait may be loaded now; others have to wait until more of the log is applied."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 def in_step(
     run: RunContext, target: str, at: Position, table_states: Mapping[int, TableState], tables: Sequence[Table]
 ) -> Iterator[Table]:
-    """Those of which nothing has changed since the target's position that other tables share with them.
+    """Yield the tables that can be loaded now: no later change of theirs is pending that other tables share with them.
 
     A partitioned table's columns and a type are changed by the log, at its place: until then the others wait. So does
-    a new table with the name of one that stands there still.
+    a new table whose name another table of the target still has.
     """
     taken = {s.name: s for s in table_states.values() if s.state in (TableStatus.LIVE, TableStatus.PENDING)}
     history = run.repository.histories(run.channel.name)
@@ -38,7 +38,7 @@ def in_step(
 
 
 def namesake(run: RunContext, target: str, table: Table, other: TableState) -> TableName | None:
-    """What the other one is called at the source where both would have one name at the target; None: they would not.
+    """Return the other table's name at the source where both would have one name at the target; None: they would not.
 
     As far as the log is captured. It may have been dropped, even before an ended activation enrolled it.
     """

@@ -1,4 +1,4 @@
-"""Refresh: load the tables that wait for it under one snapshot of the source; integrate goes on from exactly there."""
+"""A refresh loads the tables that wait under one snapshot of the source; integrate goes on from exactly there."""
 
 from __future__ import annotations
 
@@ -88,11 +88,14 @@ def _pending(table_states: Mapping[int, TableState]) -> dict[int, TableState]:
 
 
 Done = tuple[list[tuple[TableState, int]], list[TargetError]]
-"""Tables that were loaded, each with its rows; and why others were not."""
+"""The tables that were loaded, each with its number of rows; and the errors of the others."""
 
 
 def _each(context: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) -> list[tuple[str, Callable[[], Done]]]:
-    """What loads each target, or has done so: several at a time where a table's options say so. asked: by table."""
+    """Return a function per target that loads it, or waits for its load: several run at once where options say so.
+
+    asked: the refreshes that wait, by target and table.
+    """
     saved = _Saved()
     loads = [(name, partial(_refresh_target, context, name, saved, asked[name])) for name in asked]
     at_once = min(targets_at_once(context, asked), len(asked))
@@ -104,7 +107,7 @@ def _each(context: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) ->
 
 @dataclass
 class _Saved:
-    """Ids of tables that this run has kept in the trail: each once, whichever target comes first."""
+    """The ids of tables that this run has archived in the trail: each once, whichever target comes first."""
 
     ids: set[int] = field(default_factory=set)
     turn: Lock = field(default_factory=Lock)
@@ -116,7 +119,7 @@ class _Saved:
 
 
 def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapping[int, RefreshRow]) -> Done:
-    """asked: by table."""
+    """Load the tables that wait at one target. asked: the refreshes that wait, by table."""
     claim(context, target)
     place = context.target(target)
     if not place.is_waiting():

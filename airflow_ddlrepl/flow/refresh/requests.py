@@ -1,4 +1,4 @@
-"""Asking: tables that a person wants loaded anew, with which options; and the options of tables that wait otherwise."""
+"""A person may ask for tables to be loaded again, with options; these and the others that wait get theirs here."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from airflow_ddlrepl.repository.rows import RefreshRow
 
 
 def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshOptions) -> None:
-    """Mark tables as waiting. Raises ConfigError CFG-131 when no table of the channel matches.
+    """Let tables wait for a refresh that a person asks for. Raises ConfigError CFG-131 when no table matches.
 
-    The options are kept with the reason: a run that goes on with what this one was killed in has them, too.
+    The options are recorded with the reason: a run that goes on where this one was killed has them, too.
     """
     latest = run.repository.latest_revisions(run.channel.name)
     reason, how = BY_HAND if options == BULK else f"{BY_HAND}: {options}", str(options)
@@ -46,7 +46,7 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
 
 
 def _and_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
-    """Partitioned tables hold no rows: what is asked of one is asked of its partitions, too."""
+    """Return the ids with those of partitions: a partitioned table has no rows, so its partitions are loaded."""
     found = set(named)
     while more := {i for i, t in tables.items() if t.partition and t.partition.of in found} - found:
         found |= more
@@ -54,7 +54,7 @@ def _and_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[in
 
 
 def suspend_unreadable(run: RunContext, target: str, error: UnreadableRows) -> bool:
-    """The table that the error names waits to be loaded anew from where the target is. False: no table can.
+    """Let the table that the error names wait to be loaded again. False: there is no such live table.
 
     A transaction that was open while a label of an enum was renamed wrote rows that the log shows with the former one.
     """
@@ -67,15 +67,14 @@ def suspend_unreadable(run: RunContext, target: str, error: UnreadableRows) -> b
 
 
 def suspend(run: RunContext, target: str, waits: Mapping[int, TableState], asked: Sequence[RefreshRequested]) -> None:
-    """Make these tables wait for a refresh, in one transaction with what tells the repository of it."""
+    """Let these tables wait for a refresh, in one transaction with the records of it for the repository."""
     run.target(target).change_state(StateChange(states=waits, records=asked), run.fence)
 
 
 def options_of(run: RunContext, target: str, table: TableName, asked: RefreshRow | None) -> RefreshOptions:
-    """What a waiting table is loaded with: a person's options, else what the actions say.
+    """Return the options that a waiting table is loaded with: a person's, else those of the actions.
 
-    Rows that the target could never have had are no difference that a mask leaves. table: as it is called at the
-    source.
+    Rows that the target could never have had are no difference that a mask leaves. table: its name at the source.
     """
     how = asked.how if asked else ""
     if how not in ("", FIRST_LOAD, RELOAD):
@@ -85,7 +84,7 @@ def options_of(run: RunContext, target: str, table: TableName, asked: RefreshRow
 
 
 def targets_at_once(run: RunContext, asked: Mapping[str, Mapping[int, RefreshRow]]) -> int:
-    """The largest number that a waiting table's options say. asked: by target and table."""
+    """Return the largest number of targets at once in the options of a waiting table. asked: by target and table."""
     latest = run.repository.latest_revisions(run.channel.name)
     waiting = [(latest.get(i), row) for rows in asked.values() for i, row in rows.items()]
     known = [(one.table, row) for one, row in waiting if one is not None and one.table is not None]

@@ -1,4 +1,4 @@
-"""Where a refresh's rows come from, and what of them each table gets: the source, an archive, or a rewind's tables."""
+"""A refresh reads its rows from an origin (the source, an archive, a rewind's tables); a table may get some only."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.transform.values import Transform, for_columns
 
 Pairs = Sequence[tuple[Column, Column]]
-"""Columns of the source's table, each with the one that takes its values."""
+"""Pairs have a column of the source's table, and the column that takes its values."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableLoad:
     """A table load says what a refresh loads of one table.
 
-    table: its shape at the source. after: how the target's table will stand. read: `table` with those of its columns
-    that have values for the target. condition: true for the rows that the target takes; None: all. transform: what
-    gives values of them.
+    table: its shape at the source. after: the target's table after the load. read: `table` with those of its columns
+    that have values for the target. condition: true for the rows that the target takes; None: all. transform: computes
+    some of their values.
     """
 
     table: Table
@@ -73,7 +73,7 @@ class Chunk:
 
 
 class RowOrigin(Protocol):
-    """A row origin says which tables a refresh loads, and gives their rows."""
+    """A row origin lists the tables that a refresh loads, and reads their rows."""
 
     @property
     def tables(self) -> Sequence[Table]:
@@ -82,7 +82,7 @@ class RowOrigin(Protocol):
 
     @property
     def sizes(self) -> Mapping[int, int]:
-        """Return about how many bytes each table takes, by id; it is counted anew each time."""
+        """Return about how many bytes each table takes, by id; each call counts them again."""
         ...
 
     def load_of(self, table: Table) -> TableLoad:
@@ -90,7 +90,7 @@ class RowOrigin(Protocol):
         ...
 
     def shadow_shape(self, load: TableLoad) -> Table:
-        """Return the columns of a table's shadow while it is loaded: those of the target's table, where rows fit it."""
+        """Return the shape of a table's shadow while it is loaded: the target table's, where the rows fit it."""
         return load.after.shape
 
     def finishing(self, load: TableLoad, shadow: TableName) -> Sequence[str]:
@@ -104,9 +104,9 @@ class RowOrigin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ShapesAtTarget:
-    """This value computes how tables look at a target once they are loaded there.
+    """This value computes the shapes of tables at a target once they are loaded there.
 
-    facts: what stands there. table_states: the channel's tables there now. tables: those that are loaded together,
+    facts: the server there. table_states: the channel's tables there now. tables: those that are loaded together,
     under `snapshot`.
     """
 
@@ -118,7 +118,7 @@ class ShapesAtTarget:
     snapshot: Visibility
 
     def after(self, table: Table) -> TableState:
-        """Return how a table stands when it has been loaded."""
+        """Return the state of a table at the target after it was loaded."""
         channel = self.context.channel
         name = channel.target_name(self.into, table.name)
         parent = self.table_states.get(table.partition.of) if table.partition else None
@@ -143,7 +143,7 @@ class ShapesAtTarget:
         return TableState(table.id, name, shape, TableStatus.LIVE, self.snapshot, properties)
 
     def load_of(self, table: Table) -> TableLoad:
-        """Return what is loaded of a table as the channel file says now."""
+        """Return what is loaded of a table by the channel file's present settings."""
         channel = self.context.channel
         after, read = self.after(table), read_for(channel, self.into, table)
         names = [theirs.name for theirs, _ in columns_loaded(read, after.shape)]

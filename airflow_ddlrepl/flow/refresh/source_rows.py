@@ -1,4 +1,4 @@
-"""Rows of a refresh from the source, under one snapshot of it: the origin of every refresh that is no rewind."""
+"""Every refresh that is no rewind reads its rows from the source, under one snapshot of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_ddlrepl.model.table import Table
 
 @dataclass
 class SourceRows(RowOrigin):
-    """Rows of the source's tables as a snapshot shows them. shapes: what the tables are at the target."""
+    """These are the rows of the source's tables as a snapshot shows them. shapes: of the tables at the target."""
 
     source: SourceSnapshot
     shapes: ShapesAtTarget

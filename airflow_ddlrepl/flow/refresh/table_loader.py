@@ -1,4 +1,4 @@
-"""Tables of a refresh are loaded at one target, whatever their rows come from, and put in their places."""
+"""A loader fills the tables of a refresh at one target from any origin of rows, and puts them in their places."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
 def load_tasks(context: RunContext, into: str, chunks: Sequence[tuple[Chunk, TableName]]) -> list[LoadTask]:
-    """Return what loads each chunk into a table of its own or of others. into: the name of the target."""
+    """Return the tasks that load each chunk into its shadow table. into: the name of the target."""
     numbers = Counter[int]()
     found = []
     for chunk, shadow in chunks:
@@ -92,12 +92,12 @@ class TableLoader:
         return self.loader.shadow(load.table.id)
 
     def _before(self, table: Table) -> Table | None:
-        """The shape that the channel has given the target's table."""
+        """Return the shape that the channel has made the target's table; None: it has made none yet."""
         before = self.table_states[table.id]
         return None if before.state is TableStatus.NEW else before.shape
 
     def _refuse_foreign(self, load: TableLoad) -> None:
-        """A table with rows that this channel has never filled, or another one of its tables, is none to overwrite."""
+        """Raise where a new table would overwrite rows that the channel did not write, or another table of its own."""
         table, name = load.table, load.after.name
         if self.table_states[table.id].state is not TableStatus.NEW:
             return
@@ -110,7 +110,7 @@ class TableLoader:
         refuse_foreign(self.context.channel.target(self.into), self.loader.facts, name, table.name)
 
     def _renewed(self, loads: Sequence[TableLoad], after: Sequence[Table]) -> list[str]:
-        """What brings types up to date, each statement once. One that does not stand yet comes with its tables."""
+        """Return the SQL that updates the types, each statement once. A new type comes with its tables."""
         shapes = [*(one.shape for one in self.table_states.values()), *after]
         there = self.loader.facts.types({TableName(of.schema, of.name) for shape in shapes for of in shape.types})
         known = {of.oid: of for one in self.table_states.values() for of in one.shape.types}
@@ -145,7 +145,10 @@ class TableLoader:
         return (*self.origin.finishing(load, shadow), *self.loader.finishing(load.after.shape, shadow))
 
     def _place(self, loads: Sequence[TableLoad], counts: Mapping[int, int]) -> None:
-        """A table that can't be placed is in nobody's way. It may be when others are: partitions that change bounds."""
+        """Put loaded tables in their places; where one can't be, try it again after the others.
+
+        It may be possible then: partitions change bounds. One that never can does not stop the others.
+        """
         refused: dict[int, CannotAdapt] = {}
         for load in loads:
             table, rows = load.table, counts[load.table.id]
@@ -174,7 +177,7 @@ class TableLoader:
 
 
 def _depth(table: Table, tables: Sequence[Table]) -> int:
-    """How many partitioned tables stand above it."""
+    """Return how many partitioned tables a table is below."""
     by_id = {t.id: t for t in tables}
     depth, at = 0, table
     while at.partition is not None and at.partition.of in by_id:

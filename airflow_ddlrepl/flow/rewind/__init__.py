@@ -1,1 +1,1 @@
-"""Rewind: tables are rebuilt as they were at an earlier moment."""
+"""A rewind rebuilds tables as they were at an earlier moment."""

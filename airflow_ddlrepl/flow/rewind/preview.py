@@ -1,4 +1,4 @@
-"""RewindPreview: go along a replay's course without touching anything: what would be done, and what can't be known."""
+"""A preview goes along the route of a rewind without touching anything: what would be done, and what can't be known."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ STALE = "as last loaded"
 
 @dataclass(frozen=True)
 class RewindPreview:
-    """steps: the schema changes on the way. unsafe: why the rows of some tables at the end can't be known, by id.
+    """A preview lists the schema changes on a rewind's route (steps), and the tables whose rows can't be known.
 
-    stopped: the change that a policy stops at, if one does; what comes after it is not looked at.
+    unsafe: why the rows of some tables at the end can't be known, by id. stopped: the change that a policy stops at, if
+    one does; what comes after it is not looked at.
     """
 
     steps: tuple[ProgramStep, ...]
@@ -45,11 +46,11 @@ class RewindPreview:
 
 @dataclass(frozen=True)
 class RewindPlan:
-    """A rewind before it is done. tables: verdict, rows to load, changes of shape on the way, by table.
+    """A rewind plan shows a rewind before it is done. tables: verdict, rows to load, changes of shape, by table.
 
-    segments, bytes: of the trail, that are read. removed: what an earlier rewind left at the target.
-    in_the_way: what stands there and is not known to be an earlier rewind's: the rewind refuses to remove it.
-    live: the target whose tables those are put in the places of.
+    segments, bytes: of the trail, that are read. removed: tables of an earlier rewind at the target.
+    in_the_way: what is there and is not known to be an earlier rewind's: the rewind refuses to remove it.
+    live: the target whose tables the rebuilt ones replace.
     """
 
     target: str
@@ -69,7 +70,10 @@ class RewindPlan:
         return self.refusal() is None
 
     def refusal(self) -> DdlReplError | None:
-        """Why the rewind can't be done: REW-105 for what is in the way, REW-102 for rows that can't be known."""
+        """Return the error for which the rewind can't be done, or None.
+
+        REW-105 for what is in the way, REW-102 for rows that can't be known.
+        """
         if self.in_the_way is not None and self.in_the_way.found:
             return self.in_the_way.error()
         if unsafe := [f"{table['table']}: {table['reason']}" for table in self.tables if table["verdict"] == UNSAFE]:
@@ -93,7 +97,7 @@ class RewindPlan:
         }
 
     def text(self) -> str:
-        """Return the plan as a person reads it."""
+        """Return the plan as text for people."""
         lines = [
             f"into {self.target}: the log from {self.low} to {self.high}, {self.segments} segments, {self.bytes} bytes",
             f"removed there first: {', '.join(self.removed) or 'nothing'}",
@@ -111,7 +115,7 @@ class RewindPlan:
 
 
 def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPreview:
-    """The plans of the whole course, as the replay will make them. Reads what `stretch` reads."""
+    """Return the plans of the whole route, as the replay will make them. Reads what `pending_log_at` reads."""
     present = run.target(into).facts_when_emptied()
     table_states = waiting_tables(run, into, way, present)
     low, steps = way.low, list[ProgramStep]()
@@ -136,13 +140,13 @@ def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPrevie
 
 
 def waiting_tables(run: RunContext, into: str, way: RewindRoute, present: ServerFacts) -> dict[int, TableState]:
-    """The tables where the course begins: each waits for its load. Raises what `require_possible` raises."""
+    """Return the tables where the route begins: each waits for its load. Raises what `require_possible` raises."""
     require_possible(run.channel, into, way.before.values())
     return {i: waiting(run.channel, into, table, present) for i, table in way.before.items()}
 
 
 def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPreview) -> RewindPlan:
-    """The survey as a person reads it."""
+    """Return the plan of a rewind for people, made of its route and preview."""
     loads = {kept.table.id: (stop.load, kept) for stop in way.stops for kept in stop.tables}
     changes: dict[int, list[str]] = {}
     for step in found.steps:
@@ -171,7 +175,7 @@ def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPrevi
 
 
 def as_last_loaded(run: RunContext, way: RewindRoute) -> dict[int, str]:
-    """Tables whose rows were not in the log at the end of the course, by id, and why: they come with a load's."""
+    """Return the tables whose rows were not in the log at the end of the route, by id, and why: a load's are taken."""
     there = tables_at(run, way.high)
     found = {i: why_not_in_the_log(run, there[i]) for i in way.names if i in there}
     return {i: f"its rows were not in the log then: {why}" for i, why in found.items() if why}
@@ -208,7 +212,7 @@ def _known_before(way: RewindRoute) -> dict[int, str]:
 
 
 def _with_relatives(way: RewindRoute, unsafe: Mapping[int, str]) -> dict[int, str]:
-    """With a partition comes what it is one of, and with that all of its partitions: they are unsafe together."""
+    """Return the unsafe tables with their partitioned tables and all partitions of these: they are unsafe together."""
     known = {way.root(i): f"it goes back together with {way.names[i]}, whose rows can't be known" for i in unsafe}
     return {i: known[way.root(i)] for i in way.names if way.root(i) in known} | dict(unsafe)
 
@@ -225,9 +229,9 @@ def _said(program: Program) -> str:
 
 
 def names_on_the_way(run: RunContext, into: str, way: RewindRoute, present: Sequence[Table] = ()) -> Names:
-    """The names of tables and of types that a replay needs: of all shapes on the way, and where tables are kept aside.
+    """Return the names of tables and types that a replay needs: those of all shapes on its route, and displaced ones.
 
-    present: what is there already, and may have to go aside.
+    present: what is there already, and may have to be renamed.
     """
     target_name = run.channel.target_name
     shapes = [*present, *(shape.with_(name=target_name(into, shape.name)) for shape in way.shapes)]
@@ -236,7 +240,7 @@ def names_on_the_way(run: RunContext, into: str, way: RewindRoute, present: Sequ
 
 
 def _there(run: RunContext, into: str) -> list[TableName]:
-    """The tables that are cleared away first."""
+    """Return the names of the tables that are removed first."""
     try:
         found = run.target(into).state()
     except TargetError:

@@ -1,4 +1,4 @@
-"""Archived rows as the source had them: loaded beside a rewind's tables first, and read from there by `transform`."""
+"""Raw rows are archived rows as the source had them: loaded beside a rewind's tables, and read there by `transform`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def raw_table(shadow: TableName) -> TableName:
 def raw_shape(whole: Table, columns: Sequence[str]) -> Table:
     """Return the source's table with the columns that were archived, which take every row that it had.
 
-    whole: the source's table as it fits into the place of the rewind.
+    whole: the source's table as it fits the place of the rewind.
     """
 
     def plain(column: Column) -> Column:

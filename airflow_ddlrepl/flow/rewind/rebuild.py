@@ -1,4 +1,4 @@
-"""Replaying: a place is filled with the tables of a channel as they were, by its loads and the log after them."""
+"""A replay fills a place with the tables of a channel as they were, from its loads and the log after them."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ WAITING_AT_ONCE = 16  # for the answers of an object store
 
 @dataclass
 class Replayed:
-    """loaded: rows by table. applied: what the log did after that."""
+    """This is what a replay did. loaded: rows by table. applied: what the log did after that."""
 
     loaded: dict[str, int] = field(default_factory=dict)
     applied: Applied = field(default_factory=Applied)
 
 
 def replay(run: RunContext, into: str, way: RewindRoute, *, onward: bool = False) -> Replayed:
-    """Go the whole way. What an earlier replay left there is removed first.
+    """Build the tables of a rewind along its whole route. What an earlier replay left there is removed first.
 
-    onward: one that was made the same way and has not come farther is gone on with instead.
+    onward: an earlier replay of the same kind that is not past the end is continued instead.
     Raises TrailError TRL-101 or TRL-102 before anything is done when a file of the trail is not there or not whole;
     CannotAdapt REW-103 to REW-105 and REW-109 for a place that can't take the tables, ControlStop where a policy stops.
     """
@@ -66,7 +66,7 @@ def replay(run: RunContext, into: str, way: RewindRoute, *, onward: bool = False
 
 @contextmanager
 def _names_freed_on_failure(run: RunContext, into: str) -> Iterator[None]:
-    """A replay that stops on the way does not come to the rest: what somebody makes under those names is not ours."""
+    """Free the reserved names when a replay stops halfway: what somebody makes under them then is not ours."""
     try:
         yield
     except DdlReplError:
@@ -76,9 +76,10 @@ def _names_freed_on_failure(run: RunContext, into: str) -> Iterator[None]:
 
 
 def _vouch(run: RunContext, way: RewindRoute, low: Position) -> None:
-    """What a replay made is gone when it begins anew: every file that it needs from `low` on has to be there, whole.
+    """Raise TrailError TRL-101 or TRL-102 unless every file that a replay needs from `low` on is there, whole.
 
-    Raises TrailError TRL-101 or TRL-102. What a file holds is verified when it is read.
+    What an earlier replay made is removed when this one begins, so it is checked first. What a file holds is verified
+    when it is read.
     """
     rows = run.repository.segments(run.channel.name, low, way.high)
     files = (file for row in rows if row.rows for file in run.trail.segment(row.epoch, row.low).files())
@@ -89,9 +90,9 @@ def _vouch(run: RunContext, way: RewindRoute, low: Position) -> None:
 
 
 def _finish(run: RunContext, into: str, way: RewindRoute, made_as: str) -> None:
-    """The place has the tables of the end, and no others: what was dropped on the way goes, whatever the policies say.
+    """Remove all tables but those of the end: what was dropped during the replay goes, whatever the policies are.
 
-    Raises CannotAdapt REW-109 where a table still waits for rows: the place has refused what came on the way.
+    Raises CannotAdapt REW-109 where a table still waits for rows: the place has refused what came before.
     """
     target = run.target(into)
     there = target.state()
@@ -111,7 +112,10 @@ def _finish(run: RunContext, into: str, way: RewindRoute, made_as: str) -> None:
 
 
 def _gone(run: RunContext, into: str, way: RewindRoute, made_as: str) -> Position | None:
-    """From where a finished replay can go on this way: no load that it would need lies half behind it."""
+    """Return the position from which a finished replay can go on by this route; None: it can't.
+
+    It can where no load that it would need lies half behind it.
+    """
     target = run.target(into)
     try:
         there = target.state()
@@ -129,7 +133,7 @@ def _gone(run: RunContext, into: str, way: RewindRoute, made_as: str) -> Positio
 
 
 def _begin(run: RunContext, into: str, way: RewindRoute) -> None:
-    """The target is empty, stands where the course begins, and its tables wait for their loads."""
+    """Empty the place, set its position to the route's begin, and let its tables wait for their loads."""
     target = run.target(into)
     target.prepare(run.token)
     target.change_state(StateChange(Move(way.low, None)), run.fence)
@@ -144,9 +148,9 @@ def _begin(run: RunContext, into: str, way: RewindRoute) -> None:
 
 
 def _taken_over(run: RunContext, into: str, low: Position) -> TargetState:
-    """How the place stands. What a channel of the same name made with another repository is ours where we may replace.
+    """Return the state of the place; take over, where allowed, what another repository's channel of this name made.
 
-    Raises TargetError TGT-103 where we may not.
+    Raises TargetError TGT-103 where it is not.
     """
     found = run.target(into).state()
     if found.token <= run.token:
@@ -164,7 +168,7 @@ def _taken_over(run: RunContext, into: str, low: Position) -> TargetState:
 
 
 def _go_on(run: RunContext, into: str, way: RewindRoute) -> None:
-    """What comes on this stretch needs a place, too."""
+    """Reserve the names that the rest of the route needs, too."""
     target = run.target(into)
     present = [one.shape.with_(name=one.name) for one in target.state().table_states.values()]
     target.rewind_area.reserve(names_on_the_way(run, into, way, present), run.fence)
@@ -175,7 +179,7 @@ def _bring(run: RunContext, into: str, high: Position, way: RewindRoute, total: 
 
 
 def _restore(run: RunContext, into: str, way: RewindRoute, stop: RestorePoint) -> list[tuple[TableState, int]]:
-    """The tables of a load get its rows."""
+    """Fill the tables of a load with its rows."""
     with run.target(into).loading(run.token) as loader:
         there = run.target(into).state().table_states
         due = {k.table.id: k for k in stop.tables if k.table.id in there and way.takes(stop.load, there[k.table.id])}

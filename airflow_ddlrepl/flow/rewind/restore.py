@@ -1,4 +1,4 @@
-"""Archived rows as the origin of a refresh: tables of a rewind get the rows that a load has archived in the trail."""
+"""Archived rows are an origin of a refresh: tables of a rewind get the rows that a load has archived in the trail."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from airflow_ddlrepl.trail.loads import LoadedTable
 
 @dataclass
 class ArchivedTables(RowOrigin):
-    """Archived rows are loaded whole; what the target does not take of them is removed before anybody sees it.
+    """Archived tables are loaded whole; the rows that the target does not take are removed before anybody sees them.
 
     Where a function gives values, they are loaded as raw rows beside the table first, and read from there.
     archives: by table id.
@@ -51,7 +51,10 @@ class ArchivedTables(RowOrigin):
         return {i: sum(file.size for files in archive.chunks for file in files) for i, archive in self.archives.items()}
 
     def load_of(self, table: Table) -> TableLoad:
-        """Return what is loaded. Whether the log has whole rows matters to the log's rows alone: it is not asked."""
+        """Return what is loaded of a table.
+
+        It is not asked whether the log has whole rows: that matters to the log's rows alone.
+        """
         return self.shapes.load_of(table)
 
     @contextmanager
@@ -76,7 +79,7 @@ class ArchivedTables(RowOrigin):
         return self.archives[load.table.id]
 
     def _archived(self, load: TableLoad, shape: Table) -> list[Chunk]:
-        """All chunks of a table as they were archived, for a table of this shape."""
+        """Return all chunks of a table as they were archived, for a table of this shape."""
         columns = self._columns(load, shape)
         channel = self.context.channel
         found = self.context.source.archived(channel.trail, channel.name, self._archive(load))
@@ -90,14 +93,14 @@ class ArchivedTables(RowOrigin):
                 raise chunk.error
 
     def _transformed(self, load: TableLoad, place: TableName, most: int) -> list[Chunk]:
-        """The raw rows with their values. Raises CannotAdapt REW-103 where a column was not archived."""
+        """Return the raw rows with their values. Raises CannotAdapt REW-103 where a column was not archived."""
         require_archived(load.table, load.transform.reads if load.transform else (), self._archive(load).columns)
         columns = tuple(theirs.name for theirs, _ in load.columns)
         selection = RowSelection(load.table, columns, load.condition, load.transform)
         return [Chunk(load, rows, load.columns) for rows in self.loader.chunks(place, selection, most)]
 
     def shadow_shape(self, load: TableLoad) -> Table:
-        """Return the layout of the archived rows: with columns that are not to be here, and types as they were."""
+        """Return the shape of the archived rows: with columns that are not to be here, and types as they were."""
         if _is_transformed(load):
             return load.after.shape
         shape, spare, narrow = load.after.shape, self._spare(load), self._narrow(load)
@@ -120,7 +123,7 @@ class ArchivedTables(RowOrigin):
         return (*self._restricted(load, shape, shadow), *chain.from_iterable((*dropped, *widened)))
 
     def _restricted(self, load: TableLoad, shape: Table, shadow: TableName) -> Sequence[str]:
-        """Rows that the condition is not true for go while every archived column is there."""
+        """Return the SQL that removes rows that don't meet the condition, while every archived column is there."""
         if load.condition is None:
             return ()
         ours = {column.id: column for column in shape.columns}
@@ -135,13 +138,13 @@ class ArchivedTables(RowOrigin):
                 yield ChangeDefault(now.id, now.name, None, now.default)
 
     def _whole(self, table: Table) -> Table:
-        """With all columns, under the source's names."""
+        """Return the table with all columns, under the source's names."""
         there = self.shapes.facts
         facts = TargetFacts(there.type_system, server_version=there.version, extensions=there.extensions)
         return target_shape(table, facts=facts)
 
     def _spare(self, load: TableLoad) -> dict[int, Column]:
-        """Columns that were archived and that get no values here, as the shadow table has them until it is loaded."""
+        """Return columns that were archived and get no values here, as the shadow table has them until it is loaded."""
         shape = load.after.shape
         filled = {c.id for c in shape.columns} & {c.id for c in load.read.columns}
         absent = {c.id for c in load.table.columns if c.name in self._archive(load).columns} - filled
@@ -150,7 +153,7 @@ class ArchivedTables(RowOrigin):
         return {c.id: Column(c.id, free_name(f"absent_{c.id}", taken), c.type, collation=c.collation) for c in spare}
 
     def _narrow(self, load: TableLoad) -> dict[int, Column]:
-        """Columns whose rows were archived in the binary format of another type than they have here, with that type."""
+        """Return columns that were archived in binary format with another type than they have here, with that type."""
         if not self._archive(load).is_binary:
             return {}
         shapes = (self._whole(load.table), load.after.shape)
@@ -163,7 +166,7 @@ class ArchivedTables(RowOrigin):
         }
 
     def _columns(self, load: TableLoad, shape: Table) -> Pairs:
-        """The archived columns, each with what takes its values. Raises CannotAdapt REW-103 where one does not fit."""
+        """Return the archived columns, each with what takes its values. Raises CannotAdapt REW-103 where one can't."""
         archive = self._archive(load)
         theirs = {column.name: column for column in load.table.columns}
         ours = {column.id: column for column in shape.columns}

@@ -1,8 +1,8 @@
-"""Rewind: a channel's tables as they were at an earlier moment, in a replay; or a target that goes back and on again.
+"""A rewind builds a channel's tables as they were earlier, in a replay; or a target goes back and on again.
 
 Neither the source nor the positions of the live targets are touched. What a replay goes through is the log as it was
-captured, with the shapes that were valid where each row stands. A live target goes back in a replay, too: that comes
-up to the position of the target, and its tables take the places of the target's, one after the other.
+captured, with the shapes that were valid at each row. A live target goes back in a replay, too: that comes
+up to the position of the target, and its tables replace the target's, one after the other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from airflow_ddlrepl.trail.loads import loads
 
 @dataclass(frozen=True)
 class Rewound(Printable):
-    """What a rewind built: where it began and ended, rows loaded by table, rows merged, changes of shape.
+    """This is what a rewind built: where it began and ended, rows loaded by table, rows merged, changes of shape.
 
     placed: the rows of the tables of a live target that were exchanged.
     """
@@ -46,7 +46,7 @@ class Rewound(Printable):
 
 @dataclass(frozen=True)
 class _Errand:
-    """Where to build (`into`, in a cycle that has the policies of the place that it is for), and the way there."""
+    """An errand is where to build (`into`, in a run with the policies of the place that it is for), and the route."""
 
     run: RunContext
     into: str
@@ -54,7 +54,7 @@ class _Errand:
 
 
 def plan_rewind(run: RunContext, to: Until, into: str = "", patterns: Sequence[str] = ()) -> RewindPlan:
-    """What `rewind` would do, and what it can't. Changes nothing. Raises what `rewind` raises before it begins."""
+    """Return what `rewind` would do, and what it can't; change nothing. Raises what `rewind` raises at first."""
     into = _place(run, into)
     errand = _errand(run, to, into, patterns)
     found = rewind_plan(errand.run, errand.into, errand.way, preview_rewind(errand.run, errand.into, errand.way))
@@ -65,7 +65,7 @@ def plan_rewind(run: RunContext, to: Until, into: str = "", patterns: Sequence[s
 def rewind(
     run: RunContext, to: Until, into: str = "", patterns: Sequence[str] = (), *, onward: bool = False
 ) -> Rewound:
-    """Into a replay: the tables as they were at a moment or position, and nothing later.
+    """Build tables as they were at a moment or position: into a replay, with nothing later.
 
     Into a live target (default: the only one): its tables are built in the channel's first replay as they were, go on
     from there to the position of the target by the log and the policies of today, and are put in their places.
@@ -90,7 +90,7 @@ def rewind(
 
 
 def _place(run: RunContext, into: str) -> str:
-    """The replay or target that is meant."""
+    """Return the name of the replay or target that is meant."""
     targets = [target.name for target in run.channel.targets]
     if not into and len(targets) == 1:
         return targets[0]
@@ -122,7 +122,7 @@ def _errand(run: RunContext, to: Until, into: str, patterns: Sequence[str]) -> _
 
 
 def _possible(run: RunContext, to: Until, into: str, patterns: Sequence[str]) -> _Errand:
-    """Raises DdlReplError REW-102 where the rows of a table can't be known."""
+    """Return the errand; raise DdlReplError REW-102 where the rows of a table can't be known."""
     errand = _errand(run, to, into, patterns)
     _refuse_unsafe(errand.way, preview_rewind(errand.run, errand.into, errand.way).unsafe)
     for table_id, why in as_last_loaded(run, errand.way).items():
@@ -131,7 +131,7 @@ def _possible(run: RunContext, to: Until, into: str, patterns: Sequence[str]) ->
 
 
 def _captured(run: RunContext, to: Until) -> Position:
-    """The position that is meant. Raises DdlReplError CTL-110 or REW-101 when the trail does not reach it."""
+    """Return the position that is meant. Raises DdlReplError CTL-110 or REW-101 when the trail does not reach it."""
     captured, high = run.captured(), position_of(run, to)
     is_short = to > captured if isinstance(to, Position) else high == captured and _has_more(run, captured)
     if is_short:
@@ -146,7 +146,7 @@ def _captured(run: RunContext, to: Until) -> Position:
 
 
 def _loaded(run: RunContext, high: Position) -> Position:
-    """Up to which position loads hold no more than what was captured: nothing else was committed for the channel."""
+    """Return the position up to which loads hold no more than was captured: nothing else was committed for it."""
     if high < run.captured():
         return high
     require_source(run, high)
@@ -155,7 +155,7 @@ def _loaded(run: RunContext, high: Position) -> Position:
 
 
 def _has_more(run: RunContext, captured: Position) -> bool:
-    """Has something been committed that is not captured? Maybe before a moment that nothing captured is past."""
+    """Has something been committed that is not captured, and may be from before the moment that is meant?"""
     require_source(run, captured)
     return run.source.has_changes(captured, run.source.stable_end())
 

@@ -1,4 +1,4 @@
-"""The route of a rewind: where it begins, which loads it meets on the way, and what stays unknown."""
+"""The route of a rewind says where it begins, which loads come in between, and what stays unknown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_HORIZON = "set `rewind_horizon` in the channel file, then `ddlrepl refresh --
 
 @dataclass(frozen=True, slots=True)
 class RestorePoint:
-    """At the load's position, these of its tables get their rows."""
+    """At a restore point, a load's position, these of the load's tables get their rows."""
 
     load: Load
     tables: tuple[LoadedTable, ...]
@@ -38,13 +38,12 @@ class RestorePoint:
 
 @dataclass(frozen=True, slots=True)
 class RewindRoute:
-    """The log from low to high, and what is loaded where on the way.
-
-    before: the tables as they stood at low; those that a load brings later wait for it. shapes: all that the tables
-    have on the way, these included. wanted: ids of the tables that the replay is about. names: of those at high.
-    gone: ids of those that stood at base, and do not at high. parents: of partitions, what they are of. unsafe: why the
-    rows of some tables at high can't be known. known_from: the first later position where a load tells a table's rows.
-    base: loads after it are for tables only whose rows are not known by then. kind: the same for all ways that one
+    """A route is the log of a rewind from low to high, and the tables that are loaded in between, and where.
+     before: the tables as they were at low; those that a load brings later wait for it. shapes: all that the tables
+    have on the route, these included. wanted: ids of the tables that the replay is about. names: of those at high.
+    gone: ids of those that were there at base, and are not at high. parents: of partitions, what they are of. unsafe:
+    why the rows of some tables at high can't be known. known_from: the first later position where a load has a table's
+    rows. base: loads after it are only for tables whose rows are not known by then. kind: equal for all routes that one
     replay can go, one after the other.
     """
 
@@ -67,11 +66,11 @@ class RewindRoute:
         return load.snapshot.high <= self.base or table_state.state in WAITING
 
     def ends_with(self, table_id: int) -> bool:
-        """Is the table there at the end? Others are on the way only: partitions that are dropped before."""
+        """Is the table there at the end? Others exist in between only: partitions that are dropped before."""
         return table_id in self.names or table_id in self.gone
 
     def root(self, table_id: int) -> int:
-        """The table itself, or what it is a partition of, however deep: what goes back together has the same one."""
+        """Return the table's topmost partitioned table, or itself: tables with one root go back together."""
         while table_id in self.parents:
             table_id = self.parents[table_id]
         return table_id
@@ -84,9 +83,9 @@ def rewind_route(
     base: Position | None = None,
     left_out: Container[int] = (),
 ) -> RewindRoute:
-    """The shortest way. patterns: of the tables that it is about, as they are called at `high`.
+    """Return the shortest route. patterns: of the tables that it is about, by their names at `high`.
 
-    base: it leads through this position, and goes on from there by the log wherever that tells the rows.
+    base: it leads through this position, and goes on from there by the log wherever that has the rows.
     left_out: ids of tables that it is not about.
 
     Raises ConfigError CFG-131 when no table of the channel matches, DdlReplError REW-101 when there is no way at all.
@@ -132,9 +131,9 @@ def rewind_route(
 
 
 def _last(every: Iterable[Load]) -> dict[int, Load]:
-    """The loads that tables begin with. A partition that was loaded alone begins where its partitioned table does.
+    """Return the loads that tables begin with, by id. A partition that was loaded alone begins with its parent's load.
 
-    For a column that the target keeps, that table has its values, and the later load has not.
+    For a column that the target retains, the parent's has its values, and the later load has not.
     """
     found: dict[int, Load] = {}
     for load in every:
@@ -148,7 +147,7 @@ def _last(every: Iterable[Load]) -> dict[int, Load]:
 def _starts(
     run: RunContext, born: Mapping[int, Revision], last: Mapping[int, Load], joined: Mapping[int, Load]
 ) -> tuple[dict[int, Position], dict[int, str]]:
-    """From where on the log is needed, by table; and why some can't be known.
+    """Return from where on the log is needed, by table; and why the rows of some tables can't be known.
 
     born: their first revisions. last: the loads that tables begin with. joined: of those that had none by then, the
     loads that brought them.
@@ -174,8 +173,10 @@ def _starts(
 
 
 def _untold(run: RunContext, high: Position, histories: Mapping[int, Sequence[Revision]]) -> dict[int, str]:
-    """Tables of which the log lacks something before `high`, as the capture has seen when it inspected them after it:
-    a change that the event triggers could not tell, or rows while they were not published.
+    """Return tables of which the log lacks something before `high`, by id, and what.
+
+    Capture has seen it when it inspected them after `high`: a change that the event triggers could not record, or rows
+    while they were not published.
     """
     if not run.repository.segments_with_events(run.channel.name, high) or not (segments := _around(run, high)):
         return {}
@@ -187,7 +188,7 @@ def _untold(run: RunContext, high: Position, histories: Mapping[int, Sequence[Re
 
 
 def _around(run: RunContext, position: Position) -> list[Segment]:
-    """The segments between the inspections of the catalog before and after the position; none where one was there."""
+    """Return the segments between the catalog's inspections before and after the position; none where one was there."""
     starts = run.repository.segment_starts(run.channel.name)
     first = bisect_left(starts, position) - 1
     if first < 0:
@@ -208,14 +209,14 @@ def _around(run: RunContext, position: Position) -> list[Segment]:
 
 
 def horizon(run: RunContext) -> Load | None:
-    """The load whose snapshot is the oldest state that every table of the channel can be brought back to."""
+    """Return the load whose snapshot is the oldest state that every table of the channel can be brought back to."""
     begins = run.repository.retained_from(run.channel.name)
     usable = [load for load in loads(run.trail, run.epoch) if load.position >= begins and is_whole(run, load)]
     return min(usable, key=lambda load: load.snapshot.high, default=None)
 
 
 def out_of_reach(run: RunContext, to: Until, why: str) -> DdlReplError:
-    """Before the horizon; names the oldest position that works."""
+    """Return the error for a moment before the horizon; it names the oldest position that works."""
     hint = f"{NO_HORIZON} reads is kept, and a rewind can begin there"
     if (oldest := horizon(run)) is not None:
         since = oldest.created.isoformat(timespec="seconds")
@@ -241,7 +242,7 @@ def is_held(run: RunContext, to: Until) -> bool:
 
 
 def _reasons(unsafe: Mapping[int, str], tables: Mapping[int, Table]) -> str:
-    """Each reason once, with one of the tables that it is about."""
+    """Return each reason once, with one of the tables that it is about."""
     about: dict[str, list[TableName]] = {}
     for table_id, why in unsafe.items():
         about.setdefault(why, []).append(tables[table_id].name)
@@ -250,7 +251,7 @@ def _reasons(unsafe: Mapping[int, str], tables: Mapping[int, Table]) -> str:
 
 
 def strangers(run: RunContext, place: str, at: Position) -> frozenset[int]:
-    """Ids of the tables of which that target or replay takes nothing by its rules."""
+    """Return the ids of the tables of which that target or replay takes nothing by its rules."""
     client = client_at(run.channel, place)
     tables = tables_at(run, at).items()
     return frozenset(i for i, table in tables if not decide(client, table.name, ChangeKind.TABLE).is_taken)
@@ -262,7 +263,7 @@ def _wanted(tables: Mapping[int, Table], patterns: Sequence[str], left_out: Cont
 
 
 def _family(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
-    """With a partitioned table its partitions, with a partition what it is one of."""
+    """Return the ids with those of a partitioned table's partitions, and of a partition's partitioned table."""
     found = set(named)
     while True:
         more = {i for i, t in tables.items() if t.partition and t.partition.of in found}
@@ -273,7 +274,7 @@ def _family(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:
 
 
 def _shapes(run: RunContext, about: Container[int], low: Position, high: Position) -> Iterator[Table]:
-    """What the tables become between two positions."""
+    """Yield the shapes that the tables get between two positions."""
     for revision in run.repository.revisions(run.channel.name):
         if revision.table is not None and revision.table_id in about and low <= revision.key.lsn < high:
             yield revision.table
@@ -282,8 +283,10 @@ def _shapes(run: RunContext, about: Container[int], low: Position, high: Positio
 def _stops(
     passed: Sequence[Load], last: Mapping[int, Load], about: Container[int], base: Position
 ) -> tuple[RestorePoint, ...]:
-    """Up to the base a table gets the rows of its last load only, a partition those of later ones alone, too; a
-    partitioned one has none, and stands before its partitions.
+    """Return the restore points of a route, with the tables that are due at each.
+
+    Up to the base a table gets the rows of its last load only, a partition those of later ones alone, too; a
+    partitioned one has none, and is before its partitions.
     """
 
     def is_due(load: Load, table: Table) -> bool:

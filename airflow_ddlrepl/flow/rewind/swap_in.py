@@ -1,4 +1,4 @@
-"""Reinstating: tables that a replay has brought up to a live target's position take the places of the target's own."""
+"""Tables that a replay has brought up to a live target's position replace the target's own."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
 def as_target(run: RunContext, target: str) -> RunContext:
-    """The same run, in which the channel's first replay has the policies of a live target."""
+    """Return a copy of the run in which the channel's first replay has the policies of a live target."""
     found = copy(run)
     found.channel = run.channel.with_replay_like(target)
     return found
 
 
 def position_of_target(run: RunContext, target: str, moment: Position) -> Position:
-    """Where a live target stands. Raises DdlReplError REW-106 when that is before the moment to go back to."""
+    """Return a live target's position. Raises DdlReplError REW-106 when it is before the moment to go back to."""
     high = run.target(target).state().lsn
     if high < moment:
         raise DdlReplError(
@@ -48,14 +48,14 @@ def position_of_target(run: RunContext, target: str, moment: Position) -> Positi
 
 
 def left_out(run: RunContext, high: Position) -> frozenset[int]:
-    """Tables whose rows the log does not tell: they stay as they are."""
+    """Return the ids of tables whose rows the log does not have: they stay as they are."""
     unlogged = {i for i, table in tables_at(run, high).items() if table.unlogged}
     membership = run.source.membership
     return frozenset(unlogged | set(membership.unpublished_reasons()) | membership.bystanders())
 
 
 def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> dict[str, int]:
-    """Exchange the target's tables; each at once, with everything that hangs on it. Rows by table.
+    """Exchange the target's tables, each at once, with everything that hangs on it; return the rows by table.
 
     A table that the target has dropped, and that the policies of today keep, comes back.
     Raises CannotAdapt REW-107 for a partitioned table that would get other columns, REW-108 for one that does not
@@ -86,7 +86,7 @@ def reinstate(run: RunContext, target: str, replay: str, way: RewindRoute) -> di
 
 
 def _tell_differences(run: RunContext, target: str, replay: str, table_ids: Container[int]) -> None:
-    """What a policy, or the capture, left out on the way is missing at the target now."""
+    """Record what a policy, or the capture, left out during the replay: it is missing at the target now."""
     for row in run.repository.declined_refreshes(run.channel.name, replay):
         if row.table_id in table_ids:
             about = (row.table_id, row.reason, row.requested_at)
@@ -94,7 +94,7 @@ def _tell_differences(run: RunContext, target: str, replay: str, table_ids: Cont
 
 
 def _comes(table_state: TableState, before: Mapping[int, TableState], way: RewindRoute) -> bool:
-    """What is asked for, and what was dropped since, where the target has nothing of it any more."""
+    """Is the table exchanged? It is if it is wanted, or was dropped since and the target has nothing of it any more."""
     if table_state.state is TableStatus.ORPHANED:
         return table_state.table_id not in before
     return table_state.state is TableStatus.LIVE and table_state.table_id in way.names
@@ -103,7 +103,7 @@ def _comes(table_state: TableState, before: Mapping[int, TableState], way: Rewin
 def _at_target(
     run: RunContext, target: str, replay: str, wanted: Mapping[int, TableState], way: RewindRoute
 ) -> dict[int, TableState]:
-    """The replay's tables under their names at the target."""
+    """Return the replay's tables under their names at the target."""
     target_name = as_target(run, target).channel.target_name
     last = _last_names(way)
     names: dict[int, TableName] = {}
@@ -125,7 +125,7 @@ def _at_target(
 def _beside(
     run: RunContext, target: str, way: RewindRoute, present: ServerFacts, comes: TableState, now: TableState | None
 ) -> TableState:
-    """How the table will stand: what the policies keep of the one that is there stays.
+    """Return the table's state after the exchange: what the policies retain of the existing one stays.
 
     A type of an extension that only the target has was text in the replay.
     """
@@ -143,12 +143,12 @@ def _beside(
 
 
 def _last_names(way: RewindRoute) -> dict[int, TableName]:
-    """What the tables are called at the source, or were at last."""
+    """Return the names of the tables at the source, or their last ones there."""
     return {**{shape.id: shape.name for shape in way.shapes}, **way.names}
 
 
 def _refuse_other_parents(before: Mapping[int, TableState], after: Mapping[int, TableState]) -> None:
-    """The columns of a partitioned table can't be exchanged one partition at a time."""
+    """Raise CannotAdapt REW-107 where a partitioned table would get other columns: its partitions go one by one."""
     for table_id, table_state in after.items():
         now = before.get(table_id)
         if now is not None and table_state.shape.is_partitioned and now.shape.columns != table_state.shape.columns:
@@ -164,7 +164,7 @@ def _refuse_other_parents(before: Mapping[int, TableState], after: Mapping[int, 
 def _refuse_left_alone(
     run: RunContext, target: str, before: Mapping[int, TableState], after: Mapping[int, TableState], way: RewindRoute
 ) -> None:
-    """A table that does not follow the source's does not get its columns by going back, either."""
+    """Raise CannotAdapt REW-108 where a table that does not follow the source's would get other columns."""
     for table_id, name in way.names.items():
         now, then = before.get(table_id), after.get(table_id)
         if now and then and now.shape.columns != then.shape.columns:
@@ -181,9 +181,9 @@ def _refuse_left_alone(
 
 @dataclass
 class BuiltTables(RowOrigin):
-    """Tables that a rewind has built, as the origin of a refresh: they hold what the target is to have, and no more.
+    """Tables that a rewind has built are the origin of a refresh: they hold what the target is to have, and no more.
 
-    place: has their rows. names: what they are called there; loads: what is loaded of each; both by the source's ids.
+    place: has their rows. names: of the tables there; loads: what is loaded of each; both by the source's ids.
     """
 
     place: SourceSnapshot
@@ -200,7 +200,7 @@ class BuiltTables(RowOrigin):
         return {i: self.place.sizes[table.id] for i, table in self._there().items()}
 
     def _there(self) -> dict[int, Table]:
-        """The built tables as they stand in their place."""
+        """Return the built tables as they are in their place."""
         by_name = {table.name: table for table in self.place.tables}
         return {i: by_name[name] for i, name in self.names.items()}
 

@@ -11,7 +11,7 @@ from airflow_ddlrepl.model.position import Position
 
 
 class Printable:
-    """A result prints as one line per stage and as JSON."""
+    """A result can be printed as one line per field, or as JSON."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON for XCom and --json."""
