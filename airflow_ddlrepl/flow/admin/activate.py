@@ -134,7 +134,7 @@ def _start_again(run: RunContext, start: Start) -> int:
 
 
 def _regenerated(run: RunContext) -> dict[str, list[str]]:
-    """Capture, and inspect every table; return what the log does not show of each, by table."""
+    """Capture, and inspect every table again; return what the log does not show of each, by table."""
     before = run.repository.histories(run.channel.name)
     run.repository.set_explained_catalog(run.channel.name, run.token, "")
     capture(run)

@@ -39,7 +39,7 @@ class HeldChange:
 
 @dataclass(frozen=True)
 class HeldControl:
-    """A held control stops a target now; with it comes what happens to which tables after it."""
+    """A held control stops a target now. changes: what happens after it, table by table."""
 
     control: ControlRow
     changes: tuple[HeldChange, ...]

@@ -1,4 +1,4 @@
-"""To replay a statement's text, the plan of a table must know the statement, its tables and the target."""
+"""To replay a statement's text (`replay_ddl`), a table's plan must know the statement, its tables and the target."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def columns_loaded(read: Table, shape: Table) -> Pairs:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk is some rows of a table. columns: those of the rows, each with the one of the shadow table."""
+    """A chunk is some rows of a table. columns: of the rows, each with the shadow table's that takes its values."""
 
     load: TableLoad
     rows: RowSource
