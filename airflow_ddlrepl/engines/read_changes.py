@@ -74,9 +74,9 @@ class StageReader:
     def _batches(self, trail: Trail, file: RowFile, columns: list[str]) -> Iterator[pa.Table]:
         skipped = pa.array(sorted(self.task.skip_lsns), pa.int64()) if self.task.skip_lsns else None
         for batch in trail.batches(file, self.task.low, self.task.high, columns):
-            kept = batch if skipped is None else batch.filter(pc.invert(pc.is_in(batch["lsn"], skipped)))
-            if kept.num_rows:
-                yield kept
+            rows = batch if skipped is None else batch.filter(pc.invert(pc.is_in(batch["lsn"], skipped)))
+            if rows.num_rows:
+                yield rows
 
     def _wanted(self, file: RowFile) -> list[str]:
         names = self.columns

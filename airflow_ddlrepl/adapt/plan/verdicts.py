@@ -144,12 +144,12 @@ def judge_late(case: Case) -> Iterator[Verdict]:
         yield LATE
 
 
-def judge_columns(was: Table, stands: Table) -> Iterator[Verdict]:
+def judge_columns(was: Table, present: Table) -> Iterator[Verdict]:
     """Judge columns that the target did not follow before: no change has their values.
 
-    was: the shape that the target would have before the change. stands: the shape that it has.
+    was: the shape that the target would have before the change. present: the shape that it has.
     """
-    there = {column.id for column in stands.columns}
+    there = {column.id for column in present.columns}
     names = ", ".join(c.name for c in was.columns if c.id not in there and not c.generated)
     if names and not was.is_partitioned:
         yield Verdict(True, f"the target's table lacks what the source's had before: {names}", By.NONE)

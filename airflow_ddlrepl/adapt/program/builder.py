@@ -157,8 +157,8 @@ class ProgramBuilder:
         self._add(ProgramStep(event, table_id, plan, before, after))
         if after is not None and after.state is not TableStatus.ORPHANED:
             self._respell_users(event, after.shape.types)
-            for kept in self._orphaned(after.name):
-                self._add(ProgramStep(event, kept.table_id, None, kept, None))
+            for orphan in self._orphaned(after.name):
+                self._add(ProgramStep(event, orphan.table_id, None, orphan, None))
             self._step_aside(event, after)
         self._since[table_id] = event.key
         return None

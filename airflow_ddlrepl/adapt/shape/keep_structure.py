@@ -32,8 +32,8 @@ def keep_structure(table_state: Table, wanted: Table, types: TypeSystem) -> Tabl
                 generated="",
             )
     following = {c.id: c.type for c in wanted.columns}
-    kept = any(not c.type.is_builtin and following.get(c.id) != c.type for c in staying.values())
-    defined = {t.oid: t for t in (*(table_state.types if kept else ()), *wanted.types)}
+    has_own_types = any(not c.type.is_builtin and following.get(c.id) != c.type for c in staying.values())
+    defined = {t.oid: t for t in (*(table_state.types if has_own_types else ()), *wanted.types)}
     return wanted.with_(columns=tuple(staying[i] for i in sorted(staying)), types=tuple(defined.values()))
 
 

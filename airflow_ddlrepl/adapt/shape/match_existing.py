@@ -47,8 +47,8 @@ def _column_ids(existing: Table, wanted: Table) -> dict[int, int]:
     """
     known = {c.name: c for c in wanted.columns}
     retyped = any(c.name in known and not same_type(c.type, known[c.name].type) for c in existing.columns)
-    kept = {c.name for c in existing.columns if c.name in known and not (c.generated and retyped)}
-    return {c.id: known[c.name].id if c.name in kept else -c.id for c in existing.columns}
+    staying = {c.name for c in existing.columns if c.name in known and not (c.generated and retyped)}
+    return {c.id: known[c.name].id if c.name in staying else -c.id for c in existing.columns}
 
 
 def _key(key: Key | None, ids: Mapping[int, int]) -> Key | None:

@@ -119,8 +119,8 @@ def _named(key: Key | None, found: Key | None) -> Key | None:
 def _partition(partition: Partition | None, facts: TargetFacts) -> Partition | None:
     if partition is None or not facts.has_parent:
         return None
-    standing_parent = facts.existing.partition.of_name if facts.existing and facts.existing.partition else None
-    return replace(partition, of_name=facts.parent or standing_parent or partition.of_name)
+    present_parent = facts.existing.partition.of_name if facts.existing and facts.existing.partition else None
+    return replace(partition, of_name=facts.parent or present_parent or partition.of_name)
 
 
 def _types(

@@ -40,18 +40,19 @@ class Planned:
         """Return the plans for XCom and --json."""
         found = {
             name: [
-                {**p.to_json(), "rows_to_move": self.rows.get(str(p.name), 0) if p.needs_refresh else 0} for p in given
+                {**p.to_json(), "rows_to_move": self.rows.get(str(p.name), 0) if p.needs_refresh else 0}
+                for p in planned
             ]
-            for name, given in self.targets.items()
+            for name, planned in self.targets.items()
         }
         return {"from": str(self.low), "to": str(self.high), "targets": found, "missing": dict(self.missing)}
 
     def text(self) -> str:
         """Return the plans as text for people."""
         lines = [f"from {self.low} to {self.high}"]
-        for name, given in self.targets.items():
-            lines += [f"target {name}", as_text(given).rstrip()]
-            moved = {p.name: self.rows.get(str(p.name), 0) for p in given if p.needs_refresh}
+        for name, planned in self.targets.items():
+            lines += [f"target {name}", as_text(planned).rstrip()]
+            moved = {p.name: self.rows.get(str(p.name), 0) for p in planned if p.needs_refresh}
             lines += [f"rows to move: {table} about {count}" for table, count in moved.items()]
         lines += [f"target {name}: {why}" for name, why in self.missing.items()]
         return "\n".join(lines)
@@ -91,5 +92,5 @@ def plan(run: RunContext) -> Planned:
 
 def _rows(run: RunContext, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:
     """Return the number of rows, by the source's statistics, of each table that is to be refreshed."""
-    names = {p.name for given in targets.values() for p in given if p.needs_refresh}
+    names = {p.name for planned in targets.values() for p in planned if p.needs_refresh}
     return {str(name): count for name, count in run.source.catalog.estimated_rows(names).items()}

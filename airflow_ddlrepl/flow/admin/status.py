@@ -82,14 +82,14 @@ class Status:
 
     def text(self) -> str:
         """Return the status as text for people."""
-        trail, kept = self.trail, self.trail["retained"]
+        trail, more = self.trail, self.trail["retained"]
         lines = [
             f"channel {self.channel}",
             f"captured {self.captured}, {self._source_text()}",
             f"trail: {trail['segments']} segments that are needed, {trail['bytes']} bytes"
             + (f", from {trail['from']} ({trail['since']}) on" if trail["segments"] else ""),
-            *(["      {segments} more are retained, {bytes} bytes".format(**kept)] if kept["segments"] else []),
-            *(f"trail damaged: {told}" for told in trail["damaged"]),
+            *(["      {segments} more are retained, {bytes} bytes".format(**more)] if more["segments"] else []),
+            *(f"trail damaged: {why}" for why in trail["damaged"]),
         ]
         if trail["horizon"]:
             lines.append(f"rewind: back to {trail['horizon']} ({trail['horizon_since']})")

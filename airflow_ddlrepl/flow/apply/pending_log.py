@@ -92,14 +92,14 @@ def pending_log_at(
     low, table_states = at.low, at.table_states
     captured = Position(max(context.captured(), ahead.high))
     rows = context.repository.segments_with_events(context.channel.name, low, until)
-    told = [context.trail.segment(row.epoch, row.low) for row in rows]
-    events = [e for s in told for e in context.trail.events(s)] + list(ahead.events)
+    segments = [context.trail.segment(row.epoch, row.low) for row in rows]
+    events = [e for s in segments for e in context.trail.events(s)] + list(ahead.events)
     history = context.repository.histories(context.channel.name)
     for revision in ahead.revisions:
         history.setdefault(revision.table_id, []).append(revision)
     shape_at = _shape_at(history)
-    said = changed(context.channel, target, low, table_states, shape_at)
-    events = sorted((e for e in [*events, *([said] if said else [])] if e.key.lsn >= low), key=_by_key)
+    settings = changed(context.channel, target, low, table_states, shape_at)
+    events = sorted((e for e in [*events, *([settings] if settings else [])] if e.key.lsn >= low), key=_by_key)
     plan = planner(context, target, at.facts, shape_at, table_states, refused)
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     client = client_at(context.channel, target)

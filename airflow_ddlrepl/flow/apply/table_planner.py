@@ -87,11 +87,11 @@ class _Planner:
         if before is None and source_before is not None:  # it was there already, and the target had none of it
             known = replace(known, filled=True)
         policy = self._policy(name, source_before.name if source_before else name, event)
-        said = self.run.channel.properties_at(self.target, name)
+        properties_now = self.run.channel.properties_at(self.target, name)
         if new is not None:
             if before is not None or policy.adapts or new.partition:
-                require_lasting(before, new, said)
-                require_still_given(before, source_before, new, said)
+                require_lasting(before, new, properties_now)
+                require_still_given(before, source_before, new, properties_now)
                 transform_at(self.run.channel, self.target, new)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, table_states)
@@ -116,7 +116,7 @@ class _Planner:
             facts=facts if policy.replays else replace(facts, refusal=refusal),
             context=PlanContext(
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
-                settings=_settings(before, source_before, new, event.kind, said),
+                settings=_settings(before, source_before, new, event.kind, properties_now),
                 text=texts.statement(before, new, event, replace(facts, refusal=refusal)) if runs_text else None,
             ),
         )

@@ -101,7 +101,7 @@ def _stage(
     blobs = [file.blob for task in tasks for file in task.files]
     with needing(size, f"of row files to stage at target {ahead.target}"), seen_by_tasks(context.trail, blobs):
         results = context.runner.map(stage_all, work, f"integrate into {ahead.target}", size=size)
-    done = {i: one for part, given in zip(parts, results, strict=True) for i, one in zip(part, given, strict=True)}
+    done = {i: one for part, staged in zip(parts, results, strict=True) for i, one in zip(part, staged, strict=True)}
     found: dict[int, StagedSlice] = {}
     for place, (number, section) in enumerate(places):
         staged = done[place]
@@ -207,8 +207,8 @@ def reason(program: Program, table_id: int) -> str:
     step = _asking(program, table_id)
     if step is not None and step.plan is not None:
         return next(s.why for s in step.plan.steps if s.kind is StepKind.REFRESH)
-    told = step.event.layout if step else None
-    return str(told["why"]) if told else "rows of a layout that no revision explains"
+    layout = step.event.layout if step else None
+    return str(layout["why"]) if layout else "rows of a layout that no revision explains"
 
 
 def _how(program: Program, table_id: int) -> str:

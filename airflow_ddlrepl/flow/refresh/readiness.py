@@ -30,8 +30,8 @@ def in_step(
         before = revision.table if revision else None
         shares = table.partition is not None and table.partition.of not in loaded
         other = taken.get(run.channel.target_name(target, table.name))
-        stands = other is not None and other.table_id != table.id and not namesake(run, target, table, other)
-        if stands or (before and (has_other_types(before, table) or (shares and has_other_columns(before, table)))):
+        is_taken = other is not None and other.table_id != table.id and not namesake(run, target, table, other)
+        if is_taken or (before and (has_other_types(before, table) or (shares and has_other_columns(before, table)))):
             log.warning("%s still waits at %s: the next cycle brings what has changed since", table.name, target)
         else:
             yield table

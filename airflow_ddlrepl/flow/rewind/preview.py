@@ -129,12 +129,12 @@ def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPrevie
         if program.stop is not None:
             return RewindPreview(tuple(steps), _with_relatives(way, _known_before(way)), _said(program))
         table_states, low = dict(program.table_states), high
-        for kept in stop.tables if stop else ():
-            before = table_states.get(kept.table.id)
+        for archived in stop.tables if stop else ():
+            before = table_states.get(archived.table.id)
             if before is not None and stop is not None and way.takes(stop.load, before):
-                condition_at(run.channel, into, kept.table)
-                transform_at(run.channel, into, kept.table)
-                held = waiting(run.channel, into, kept.table, present)
+                condition_at(run.channel, into, archived.table)
+                transform_at(run.channel, into, archived.table)
+                held = waiting(run.channel, into, archived.table, present)
                 table_states[before.table_id] = replace(held, state=TableStatus.LIVE, snapshot=stop.load.snapshot)
     return RewindPreview(tuple(steps), _unsafe(way, table_states, why))
 
@@ -147,21 +147,21 @@ def waiting_tables(run: RunContext, into: str, way: RewindRoute, present: Server
 
 def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPreview) -> RewindPlan:
     """Return the plan of a rewind for people, made of its route and preview."""
-    loads = {kept.table.id: (stop.load, kept) for stop in way.stops for kept in stop.tables}
+    loads = {archived.table.id: (stop.load, archived) for stop in way.stops for archived in stop.tables}
     changes: dict[int, list[str]] = {}
     for step in found.steps:
         if step.plan is not None:
-            told = changes.setdefault(step.table_id, [])
-            told += [f"{Position(step.key.lsn)} {' '.join((step.event.statement or step.event.tag).split())}"]
+            texts = changes.setdefault(step.table_id, [])
+            texts += [f"{Position(step.key.lsn)} {' '.join((step.event.statement or step.event.tag).split())}"]
     tables, stale = [], as_last_loaded(run, way)
     for table_id, name in sorted(way.names.items(), key=lambda item: item[1]):
-        load, kept = loads.get(table_id, (None, None))
+        load, archived = loads.get(table_id, (None, None))
         tables.append(
             {
                 "table": str(name),
                 "verdict": _verdict(table_id, found.unsafe, stale, changes),
                 "reason": found.unsafe.get(table_id, stale.get(table_id, "")),
-                "rows": kept.rows if kept else None,
+                "rows": archived.rows if archived else None,
                 "loaded_at": str(load.position) if load else None,
                 "changes": changes.get(table_id, []),
             }
@@ -169,9 +169,9 @@ def rewind_plan(run: RunContext, into: str, way: RewindRoute, found: RewindPrevi
     extent = run.repository.segment_extent(run.channel.name, way.low, way.high)
     there = _there(run, into)
     names = names_on_the_way(run, into, way)
-    stands = run.target(into).rewind_area.obstacles(names, there)
+    obstacles = run.target(into).rewind_area.obstacles(names, there)
     removed = sorted(map(str, there))
-    return RewindPlan(into, way.low, way.high, tables, *extent, removed, found.stopped, in_the_way=stands)
+    return RewindPlan(into, way.low, way.high, tables, *extent, removed, found.stopped, in_the_way=obstacles)
 
 
 def as_last_loaded(run: RunContext, way: RewindRoute) -> dict[int, str]:
@@ -202,13 +202,13 @@ def _unsafe(way: RewindRoute, table_states: Mapping[int, TableState], why: Mappi
         if table_state is None:
             found[table_id] = "no archived rows and no log contain it"
         elif table_state.state in (TableStatus.PENDING, TableStatus.NEW) and not table_state.shape.is_partitioned:
-            told = why.get(table_id, "its archived rows do not reach this position")
-            found[table_id] = f"{told}{_known_from(way, table_id)}"
+            reason = why.get(table_id, "its archived rows do not reach this position")
+            found[table_id] = f"{reason}{_known_from(way, table_id)}"
     return _with_relatives(way, found)
 
 
 def _known_before(way: RewindRoute) -> dict[int, str]:
-    return {i: f"{told}{_known_from(way, i)}" for i, told in way.unsafe.items()}
+    return {i: f"{reason}{_known_from(way, i)}" for i, reason in way.unsafe.items()}
 
 
 def _with_relatives(way: RewindRoute, unsafe: Mapping[int, str]) -> dict[int, str]:

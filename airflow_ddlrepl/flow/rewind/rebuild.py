@@ -84,9 +84,9 @@ def _vouch(run: RunContext, way: RewindRoute, low: Position) -> None:
     rows = run.repository.segments(run.channel.name, low, way.high)
     files = (file for row in rows if row.rows for file in run.trail.segment(row.epoch, row.low).files())
     stops = (stop for stop in way.stops if stop.load.position >= low)
-    kept = (blob for stop in stops for table in stop.tables for blobs in table.chunks for blob in blobs)
+    archived = (blob for stop in stops for table in stop.tables for blobs in table.chunks for blob in blobs)
     with ThreadPoolExecutor(WAITING_AT_ONCE) as pool:
-        list(pool.map(run.trail.check_size, chain((f.blob for f in files if f.table_id in way.wanted), kept)))
+        list(pool.map(run.trail.check_size, chain((f.blob for f in files if f.table_id in way.wanted), archived)))
 
 
 def _finish(run: RunContext, into: str, way: RewindRoute, made_as: str) -> None:
@@ -183,7 +183,7 @@ def _restore(run: RunContext, into: str, way: RewindRoute, stop: RestorePoint) -
     with run.target(into).loading(run.token) as loader:
         there = run.target(into).state().table_states
         due = {k.table.id: k for k in stop.tables if k.table.id in there and way.takes(stop.load, there[k.table.id])}
-        tables = [kept.table for kept in due.values()]
+        tables = [archived.table for archived in due.values()]
         shapes = ShapesAtTarget(run, into, loader.facts, there, tables, stop.load.snapshot)
         origin = ArchivedTables(run, into, loader, shapes, due)
         done = TableLoader(run, into, loader, origin, there).run()

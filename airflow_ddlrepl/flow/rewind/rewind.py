@@ -163,11 +163,11 @@ def _has_more(run: RunContext, captured: Position) -> bool:
 def _refuse_unsafe(way: RewindRoute, unsafe: Mapping[int, str]) -> None:
     if not unsafe:
         return
-    told = "; ".join(f"{way.names[i]}: {why}" for i, why in unsafe.items())
+    reasons = "; ".join(f"{way.names[i]}: {why}" for i, why in unsafe.items())
     # Two tables have one name where it came to light later that the former one was gone.
     safe = ", ".join(sorted(map(str, {*way.names.values()} - {way.names[i] for i in unsafe}))) or "none"
     raise DdlReplError(
-        f"the rows of some tables at {way.high} can't be known: {told}",
+        f"the rows of some tables at {way.high} can't be known: {reasons}",
         code="REW-102",
         at=way.high,
         hint=f"choose another moment, or name the tables that are wanted with --table (these are known: {safe})",

@@ -103,7 +103,12 @@ def rewind_route(
     last = _last([load for load in every if load.snapshot.high <= base])
     gone = _wanted(earlier, patterns, left_out) & last.keys() - wanted
     passed = [load for load in every if base < load.snapshot.high <= high]
-    joined = {kept.table.id: load for load in reversed(passed) for kept in load.tables if kept.table.id not in earlier}
+    joined = {
+        archived.table.id: load
+        for load in reversed(passed)
+        for archived in load.tables
+        if archived.table.id not in earlier
+    }
     histories = run.repository.histories(run.channel.name)
     starts, unsafe = _starts(run, {i: histories[i][0] for i in wanted | gone}, last, joined)
     unsafe |= _untold(run, high, {i: histories[i] for i in wanted})
@@ -124,7 +129,7 @@ def rewind_route(
         {i: table.partition.of for i, table in tables.items() if table.partition},
         _stops([load for load in every if low <= load.position and load.snapshot.high <= high], last, about, base),
         {i: why for i, why in unsafe.items() if i in wanted},
-        {kept.table.id: load.snapshot.high for load in later for kept in load.tables},
+        {archived.table.id: load.snapshot.high for load in later for archived in load.tables},
         base,
         " ".join(sorted(patterns)) if base == high else f"through {base} {sorted(patterns)}",
     )
@@ -137,8 +142,8 @@ def _last(every: Iterable[Load]) -> dict[int, Load]:
     """
     found: dict[int, Load] = {}
     for load in every:
-        ids = {kept.table.id for kept in load.tables}
-        for table in (kept.table for kept in load.tables):
+        ids = {archived.table.id for archived in load.tables}
+        for table in (archived.table for archived in load.tables):
             if table.partition is None or table.partition.of in ids or table.id not in found:
                 found[table.id] = load
     return found
@@ -296,6 +301,6 @@ def _stops(
 
     found = []
     for load in passed:
-        due = tuple(kept for kept in load.tables if kept.table.id in about and is_due(load, kept.table))
+        due = tuple(archived for archived in load.tables if archived.table.id in about and is_due(load, archived.table))
         found += [RestorePoint(load, due)] if due else []
     return tuple(found)

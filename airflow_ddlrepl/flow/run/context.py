@@ -181,11 +181,11 @@ class RunContext:
         if self._lock is not None:
             self._lock.check()
 
-    def keep_error(self, stage: str, raised: BaseException, told: DdlReplError) -> None:
-        """Record the error `told` for an exception, once, however many stages that passes on its way out."""
+    def keep_error(self, stage: str, raised: BaseException, known: DdlReplError) -> None:
+        """Record the error `known` for an exception, once, however many stages that passes on its way out."""
         if "repository" in self.__dict__ and all(raised is not one for one in self._kept):
             self._kept.append(raised)
-            self.repository.record_error(self.channel.name, self.run_id, stage, told)
+            self.repository.record_error(self.channel.name, self.run_id, stage, known)
 
     def is_active(self) -> bool:
         """Is the channel activated?"""

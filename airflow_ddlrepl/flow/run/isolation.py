@@ -26,12 +26,12 @@ class FailureIsolation:
         try:
             yield
         except Exception as error:
-            told = error if isinstance(error, DdlReplError) else explained(error)
-            if told is None or not told.is_local:
+            known = error if isinstance(error, DdlReplError) else explained(error)
+            if known is None or not known.is_local:
                 raise
-            told.target = told.target or target
-            told.__cause__ = error.__cause__ if told is error else error
-            self.errors.append(told)
+            known.target = known.target or target
+            known.__cause__ = error.__cause__ if known is error else error
+            self.errors.append(known)
 
     def end(self) -> None:
         """Raise the first of the collected errors, when all work is done; the others are logged."""

@@ -45,7 +45,7 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
                 return result
 
             alone = _old_objects_left_alone() if is_outermost else nullcontext()
-            with _errors_kept(context, name), context.locked(name), alone:
+            with _errors_recorded(context, name), context.locked(name), alone:
                 return _recorded(context, name, whole)
 
         update_wrapper(run, work)
@@ -81,17 +81,17 @@ def _recorded(context: RunContext, name: str, work: Callable[[], Result]) -> Res
 
 
 @contextmanager
-def _errors_kept(context: RunContext, name: str) -> Iterator[None]:
+def _errors_recorded(context: RunContext, name: str) -> Iterator[None]:
     """Record what ends the stage for `ddlrepl errors`; a driver's error is explained first."""
     try:
         yield
     except Exception as error:
-        told = error if isinstance(error, DdlReplError) else explained(error)
+        known = error if isinstance(error, DdlReplError) else explained(error)
         with _never_in_the_way():
-            context.keep_error(name, told or error, told or _unexpected(error))
-        if told is None or told is error:
+            context.keep_error(name, known or error, known or _unexpected(error))
+        if known is None or known is error:
             raise
-        raise told from error
+        raise known from error
 
 
 @contextmanager

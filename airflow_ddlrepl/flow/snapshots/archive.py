@@ -47,8 +47,8 @@ def renew(run: RunContext) -> None:
     horizon = run.channel.rewind_horizon
     if horizon is None:
         return
-    kept = readable_loads(run.trail, run.epoch)
-    whole = [load for load in kept if is_whole(run, load)]
+    loads = readable_loads(run.trail, run.epoch)
+    whole = [load for load in loads if is_whole(run, load)]
     if whole and not _is_due(run, horizon, whole[-1]):
         return
     position = run.captured()
@@ -63,7 +63,7 @@ def renew(run: RunContext) -> None:
 
 def is_whole(run: RunContext, load: Load) -> bool:
     """Does the load hold every table of the channel that there was at its position?"""
-    return {kept.table.id for kept in load.tables} >= tables_at(run, load.position).keys()
+    return {archived.table.id for archived in load.tables} >= tables_at(run, load.position).keys()
 
 
 def tables_at(run: RunContext, position: Position) -> dict[int, Table]:

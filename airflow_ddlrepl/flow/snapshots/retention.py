@@ -43,13 +43,13 @@ def expire(run: RunContext, passed: Position) -> int:
     return count
 
 
-def past_retention(live: Sequence[SegmentRow], kept: Retention, passed: Position, now: datetime) -> Position | None:
+def past_retention(live: Sequence[SegmentRow], limits: Retention, passed: Position, now: datetime) -> Position | None:
     """Return the position up to which segments (in log order) may be removed; None: nothing is removed."""
     before = None
     size = sum(row.bytes for row in live)
     for row in live:
-        is_old = kept.age is not None and row.created < now - timedelta(seconds=kept.age)
-        is_too_much = kept.size is not None and size > kept.size
+        is_old = limits.age is not None and row.created < now - timedelta(seconds=limits.age)
+        is_too_much = limits.size is not None and size > limits.size
         if row.high > passed or not (is_old or is_too_much):
             break
         before, size = row.high, size - row.bytes

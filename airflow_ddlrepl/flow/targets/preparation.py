@@ -91,13 +91,13 @@ def prepare_target(run: RunContext, target: str, begins: Beginning) -> int:
         begins = replace(begins, starts_over=begins.starts_over or before.epoch != begins.epoch)
     known = before.table_states if before else {}
     pending = _waiting(run, target, begins, known)
-    kept, removed = _gone(run, target, begins, known)
+    orphaned, removed = _gone(run, target, begins, known)
     aside = _out_of_the_way(run, target, begins, pending)
     to = begins.position if before is None or begins.starts_over else before.lsn
     change = StateChange(
         Move(to, before, restarts=before is not None and before.epoch != begins.epoch),
-        (*kept.sql, *removed.sql, *aside.sql),
-        {**pending, **kept.table_states, **aside.table_states},
+        (*orphaned.sql, *removed.sql, *aside.sql),
+        {**pending, **orphaned.table_states, **aside.table_states},
         removed.table_states.keys(),
         [RefreshRequested(i, begins.why, begins.position, how=str(BULK)) for i in pending],
     )
@@ -167,7 +167,7 @@ def _gone(run: RunContext, target: str, begins: Beginning, known: Mapping[int, T
 
     As on_drop_table says, they stay and are orphaned, or are removed; what is of another repository is only forgotten.
     """
-    kept, removed = _Moved(), _Moved()
+    orphaned, removed = _Moved(), _Moved()
     latest, there = run.repository.latest_revisions(run.channel.name), {table.id for table in begins.tables}
     for table_id, table_state in known.items() if begins.starts_over else ():
         revision = latest.get(table_id)
@@ -182,12 +182,12 @@ def _gone(run: RunContext, target: str, begins: Beginning, known: Mapping[int, T
             continue
         plan = _dropped(run, target, table_state)
         log.warning("%s was dropped at the source meanwhile: %s", table_state.name, "; ".join(plan.hazards))
-        found = removed if plan.is_removed else kept
+        found = removed if plan.is_removed else orphaned
         found.table_states[table_id] = replace(
             table_state, state=TableStatus.ORPHANED, shape=plan.shape or table_state.shape
         )
         found.sql += [text for step in plan.steps for text in step.sql]
-    return kept, removed
+    return orphaned, removed
 
 
 def _dropped(run: RunContext, target: str, table_state: TableState) -> TablePlan:

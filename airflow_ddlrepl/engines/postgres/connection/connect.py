@@ -54,11 +54,11 @@ def _connected(kind: Any, dsn: str, autocommit: bool, application_name: str, lim
     import psycopg
     from psycopg.conninfo import make_conninfo
 
-    place, given = describe(dsn), parameters(dsn)
-    seconds = limit or int(given.pop("connect_timeout", CONNECT_SECONDS))
+    place, options = describe(dsn), parameters(dsn)
+    seconds = limit or int(options.pop("connect_timeout", CONNECT_SECONDS))
     try:
         return kind.connect(
-            make_conninfo("", **{**_KEEPALIVE, **given}),
+            make_conninfo("", **{**_KEEPALIVE, **options}),
             autocommit=autocommit,
             application_name=application_name,
             connect_timeout=seconds,

@@ -192,9 +192,9 @@ def text_batches(rows: TableRows) -> Iterator[pa.RecordBatch]:
 def _transformed(rows: TableRows, part: pa.RecordBatch) -> pa.RecordBatch:
     if rows.transform is None:
         return part
-    given = values(rows.transform, pa.Table.from_batches([part]), rows.table)
+    computed = values(rows.transform, pa.Table.from_batches([part]), rows.table)
     return pa.RecordBatch.from_pydict(
-        {name: given[name].combine_chunks() if name in given else part[name] for name in part.schema.names}
+        {name: computed[name].combine_chunks() if name in computed else part[name] for name in part.schema.names}
     )
 
 

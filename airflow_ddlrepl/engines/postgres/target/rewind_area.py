@@ -223,10 +223,10 @@ def _drop_types(cursor: Cursor[Any], names: Sequence[TableName]) -> None:
     """Drop types, again and again as long as one can be dropped: a type may be made of others."""
     left = list(names)
     while left:
-        kept = [name for name in left if not _is_dropped(cursor, name)]
-        if len(kept) == len(left):
+        remaining = [name for name in left if not _is_dropped(cursor, name)]
+        if len(remaining) == len(left):
             return
-        left = kept
+        left = remaining
 
 
 def _is_dropped(cursor: Cursor[Any], name: TableName) -> bool:
