@@ -45,24 +45,24 @@ def _check(server: Any, first: int, kind: type[Player] = Player) -> None:
     assert compared or not issubclass(kind, Rememberer)
 
 
-def _sampled(kind: type[Rememberer], past: int = 2, live: int = 8) -> type[Rememberer]:
+def _sampled(kind: type[Rememberer], past: int = 3, live: int = 9) -> type[Rememberer]:
     """Go back to one of so many points, the replay and the live target; `make chaos` goes back to all of them."""
     return type(f"Sampled{kind.__name__}", (kind,), {"past_every": past, "live_every": live})
 
 
-@pytest.mark.parametrize("first", _starts(30, FIRST))
+@pytest.mark.parametrize("first", _starts(15, FIRST))
 def test_histories_on_18(pg18: Any, first: int) -> None:
     _check(pg18, first)
 
 
 @pytest.mark.req("HVR-W-06", "HVR-W-11", "HVR-W-14")
-@pytest.mark.parametrize("first", _starts(10, FIRST + 60))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 60))
 def test_histories_that_are_rewound(pg18: Any, first: int) -> None:
     """Every point of them that was noted is gone back to, and what stood there then stands there again."""
     _check(pg18, first, _sampled(Rememberer, 1, 5))
 
 
-@pytest.mark.parametrize("first", _starts(10, FIRST + 80))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 80))
 def test_histories_with_properties(pg18: Any, first: int) -> None:
     """The channel file gives columns other names, or leaves them out, and says otherwise every few cycles."""
     _check(pg18, first, Renaming)
@@ -74,19 +74,19 @@ def test_histories_with_properties_that_are_rewound(pg18: Any, first: int) -> No
     _check(pg18, first, _sampled(RenamingRememberer))
 
 
-@pytest.mark.parametrize("first", _starts(10, FIRST + 120))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 120))
 def test_histories_that_are_replayed_as_text(pg18: Any, first: int) -> None:
     """What is refused is adapted in a run of its own."""
     _check(pg18, first, Replaying)
 
 
-@pytest.mark.parametrize("first", _starts(10, FIRST + 140))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 140))
 def test_histories_with_conditions(pg18: Any, first: int) -> None:
     """Rows come into the conditions and go out of them, and every few cycles there are others."""
     _check(pg18, first, Restricting)
 
 
-@pytest.mark.parametrize("first", _starts(15, FIRST + 1000))
+@pytest.mark.parametrize("first", _starts(5, FIRST + 1000))
 def test_histories_on_15(pg15: Any, first: int) -> None:
     _check(pg15, first)
 
