@@ -2,7 +2,8 @@
 
 Before a statement runs, the target stores the entry with what its tables look like: the intent. After the last one it
 stores what the entry makes of its state and forgets the entry: done. A run that finds an entry compares the look of
-the tables with the stored one: so it knows whether the statement that was next has acted, and does the rest.
+the tables with the stored one: so it knows whether the statement that was next has acted, and does the rest. Nobody
+else may change these tables between the two runs: it would be taken for the statement.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.record import Record, RefreshRequested, from_json, to_json
+from airflow_ddlrepl.model.record import Record, RefreshRequested, StepApplied, from_json, to_json
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
@@ -49,14 +50,12 @@ class LedgerEntry:
 
     def halted(self, why: str) -> LedgerEntry:
         """Return the entry as it ends where the target refuses its other statements: its tables wait for a refresh."""
-        states = {
-            i: one if one.shape.is_partitioned else replace(one, state=TableStatus.PENDING, snapshot=None)
-            for i, one in self.states.items()
-            if one.state is TableStatus.LIVE
-        }
+        live = {i: one for i, one in self.states.items() if one.state is TableStatus.LIVE}
+        waiting = {i: replace(one, state=TableStatus.PENDING, snapshot=None) for i, one in live.items()}
         at = Position(self.key.lsn if self.key else 0)
-        requests = tuple(RefreshRequested(i, f"done in part: {why}", at) for i in states)
-        return replace(self, states={**self.states, **states}, records=(*self.records, *requests))
+        requests = [RefreshRequested(i, f"done in part: {why}", at) for i in waiting]
+        others = [record for record in self.records if not isinstance(record, StepApplied)]
+        return replace(self, states={**self.states, **waiting}, records=(*others, *requests))
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""

@@ -6,9 +6,8 @@ schema change goes through the ledger. After a kill anywhere, the next run goes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
@@ -75,7 +74,7 @@ def apply_in_pieces(
     applied = Applied()
     waiting = list(staged)
     left = sorted(records, key=lambda one: one.key)
-    for steps in _together(program.steps):
+    for steps in program.statements:
         key = steps[0].key
         ids = {step.table_id for step in steps}
         due = [one for one in waiting if one.piece.table_id in ids and one.piece.high <= key]
@@ -86,25 +85,18 @@ def apply_in_pieces(
         left = [one for one in left if one.key > key]
         _change(target, steps, here, applied, fence)
     _merge(target, waiting, applied, fence)
-    states = _past_snapshots(program)
-    target.arrive(Arrival((program.low, program.high), states, [one.record for one in left]), fence)
+    target.arrive(Arrival((program.low, program.high), program.past_refreshes, [one.record for one in left]), fence)
     reach("integrate.transaction")
     return applied
-
-
-def _together(steps: Iterable[ProgramStep]) -> Iterator[list[ProgramStep]]:
-    """Yield the steps of each statement of the source as a list; they are done together."""
-    for _, group in groupby(steps, key=lambda step: step.key):
-        yield list(group)
 
 
 def _merge(target: PiecewiseTarget, due: Sequence[StagedSlice], applied: Applied, fence: Fence) -> None:
     """Merge the rows of all tables in one commit, or those of each table in its own, as the target can."""
     due = sorted(due, key=lambda one: one.piece.low)
-    ids = list(dict.fromkeys(one.piece.table_id for one in due))
-    alone = target.capabilities.position_scope == "table"
-    parts = [[one for one in due if one.piece.table_id == i] for i in ids] if alone else [due] if due else []
-    for part in parts:
+    commits: dict[int, list[StagedSlice]] = {}
+    for one in due:
+        commits.setdefault(one.piece.table_id if target.capabilities.position_scope == "table" else 0, []).append(one)
+    for part in commits.values():
         applied.rows.update(target.merge(part, fence))
         reach("integrate.rows")
 
@@ -129,11 +121,11 @@ def _change(
         first = sql[0][0]
         error.on = (first.table_id, first.key)
         raise
-    for step in steps:
-        applied.count(step)
     if why:
         applied.warnings.append(f"{', '.join(map(str, entry.tables))}: done in part, and loaded again: {why}")
         return
+    for step in steps:
+        applied.count(step)
     applied.statements += len(sql)
     for step, statement in sql:
         name = str(step.plan.name) if step.plan else ""
@@ -159,9 +151,3 @@ def _names(steps: Sequence[ProgramStep]) -> tuple[TableName, ...]:
     """Return the names of the tables before and after these steps, each once."""
     states = [state for step in steps for state in (step.before, step.after) if state is not None]
     return tuple(dict.fromkeys(state.name for state in states))
-
-
-def _past_snapshots(program: Program) -> dict[int, TableState]:
-    """Return the states, without their snapshots, of tables whose last refresh lies before the end of the program."""
-    found = program.table_states.items()
-    return {i: replace(s, snapshot=None) for i, s in found if s.snapshot and s.snapshot.high <= program.high}

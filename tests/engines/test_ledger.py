@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines.target_state import Fence
 from airflow_ddlrepl.errors import AlterRefused
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
-from airflow_ddlrepl.model.record import RefreshRequested
+from airflow_ddlrepl.model.record import RefreshRequested, StepApplied
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
@@ -68,8 +68,10 @@ def test_a_refused_first_statement_leaves_nothing_behind() -> None:
 
 
 def test_what_is_refused_in_the_middle_waits_for_a_refresh() -> None:
+    """And no record says that its step was made."""
     ledger = Memory(refuses="two")
-    assert run_entry(ledger, ENTRY, FENCE) == "two is refused"
+    entry = replace(ENTRY, records=(StepApplied(7, 1, 0, "", "all three"),))
+    assert run_entry(ledger, entry, FENCE) == "two is refused"
     assert ledger.acted == ["one"] and ledger.entry is None and ledger.finished is not None
     assert ledger.finished.states[7].state is TableStatus.PENDING
     assert ledger.finished.records == (RefreshRequested(7, "done in part: two is refused", Position(40)),)

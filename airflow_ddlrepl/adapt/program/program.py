@@ -6,8 +6,9 @@ change or a truncate of one table at its place in the log). `builder.ProgramBuil
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.model.change import Event
@@ -101,6 +102,18 @@ class Program:
     def last_step(self) -> Position:
         """Return the position just after the last transaction that changes a shape; `low` when there is none."""
         return max((step.event.end for step in self.steps), default=self.low)
+
+    @property
+    def statements(self) -> Iterator[list[ProgramStep]]:
+        """Yield the steps of each statement of the source together, in log order: a target makes them all at once."""
+        for _, group in groupby(self.steps, key=lambda step: step.key):
+            yield list(group)
+
+    @property
+    def past_refreshes(self) -> dict[int, TableState]:
+        """Return by id, without its snapshot, each table whose last refresh lies before the end of the program."""
+        found = self.table_states.items()
+        return {i: replace(s, snapshot=None) for i, s in found if s.snapshot and s.snapshot.high <= self.high}
 
     @property
     def does_anything(self) -> bool:

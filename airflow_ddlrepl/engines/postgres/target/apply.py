@@ -7,9 +7,7 @@ a crash either everything of a program is there or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.ddl_replay import unlike
@@ -66,7 +64,7 @@ def run_program(
             advance(cursor, channel, program.low, program.high, epoch=fence.epoch, token=fence.token)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, list(staged), prepare_session(cursor))
-            for steps in _together(program.steps):
+            for steps in program.statements:
                 run.merge_before(steps)
                 run.truncate(steps)
                 for step in steps:
@@ -85,15 +83,6 @@ def run_program(
 def _names(staged: StagedSlice) -> list[str]:
     """Return the names of all staging tables of a slice; each has rows."""
     return [name for buckets in staged.sections.values() for one in buckets for name in one.stored]
-
-
-def _together(steps: Iterable[ProgramStep]) -> Iterator[list[ProgramStep]]:
-    """Yield the steps of each statement as a list.
-
-    What the statement does to a type that its tables share affects all of them at once.
-    """
-    for _, group in groupby(steps, key=lambda step: step.key):
-        yield list(group)
 
 
 def _reloaded_with(step: ProgramStep, group: Sequence[ProgramStep]) -> list[TableName]:
@@ -128,11 +117,7 @@ def _changed(program: Program) -> dict[int, TableState]:
     The latter come without their snapshot.
     """
     touched = {step.table_id for step in program.steps}
-    found = {i: s for i, s in program.table_states.items() if i in touched}
-    for table_id, table_state in program.table_states.items():
-        if table_state.snapshot is not None and table_state.snapshot.high <= program.high:
-            found[table_id] = replace(table_state, snapshot=None)
-    return found
+    return {i: s for i, s in program.table_states.items() if i in touched} | program.past_refreshes
 
 
 def _gone(program: Program) -> list[int]:
