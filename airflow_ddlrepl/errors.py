@@ -26,11 +26,13 @@ class DdlReplError(Exception):
 
     code: stable, e.g. "SRC-101". target/table/at: where it happened, and the log position, when known.
     hint: the next step. retryable: the same call may succeed later without any change. is_local: it concerns one target
-    or one stage, and the others of the run go on; else it ends the whole run.
+    or one stage, and the others of the run go on; else it ends the whole run. missing: the function, with the types of
+    its arguments, that a target lacks; empty when it is not that.
     """
 
     exit_code = Exit.FAILED
     is_local = False
+    missing = ""
 
     def __init__(
         self,

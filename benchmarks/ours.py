@@ -11,7 +11,7 @@ from typing import Any
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.flow import replicate
 from airflow_ddlrepl.flow.admin.activate import activate
-from airflow_ddlrepl.flow.apply.advance import integrate
+from airflow_ddlrepl.flow.apply.integrate import integrate
 from airflow_ddlrepl.flow.capture.capture import capture
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.rewind.rewind import rewind

@@ -41,6 +41,8 @@ app = typer.Typer(
 )
 controls = typer.Typer(cls=ListFirst, help="Breakpoints that stop a target until a person removes them.")
 app.add_typer(controls, name="controls")
+errors = typer.Typer(cls=ListFirst, help="Errors that ended runs, and tables that are suspended.")
+app.add_typer(errors, name="errors")
 
 ChannelFile = Annotated[Path, typer.Argument(metavar="CHANNEL.yaml", help="The channel file.")]
 AsJson = Annotated[
@@ -244,10 +246,22 @@ def revisions(
     return commands.revisions(channel, table or [], diff)
 
 
-@_command(app)
-def errors(channel: ChannelFile) -> Result:
+@_command(errors, "list")
+def list_errors(channel: ChannelFile) -> Result:
     """List the errors that ended runs, newest first."""
     return commands.errors(channel)
+
+
+@_command(errors, "retry")
+def retry(channel: ChannelFile, table: Tables = None, master: Spark = "") -> Result:
+    """Bring suspended tables up to their targets now: those named, or all."""
+    return commands.retry(channel, table or [], master)
+
+
+@_command(errors, "delete")
+def give_up(channel: ChannelFile, table: Annotated[list[str], typer.Option("--table", metavar="TABLE")]) -> Result:
+    """Give up the changes that suspended tables wait with: they are loaded again instead."""
+    return commands.give_up(channel, table)
 
 
 @_command(app)

@@ -208,6 +208,18 @@ def errors(path: Path) -> Result:
     return Table(("id", "created", "stage", "code", "table", "at", "message", "hint"), rows, "no errors")
 
 
+def retry(path: Path, tables: Sequence[str], spark: str = "") -> Result:
+    """Bring the suspended tables that match, or all, up to their targets."""
+    wanted = table_patterns(tables)
+    return _with_flow(path, lambda flow, run: flow.retry(run, wanted), spark)
+
+
+def give_up(path: Path, tables: Sequence[str]) -> Result:
+    """Let the suspended tables that match wait for a refresh."""
+    wanted = table_patterns(tables)
+    return _with_flow(path, lambda flow, run: flow.give_up(run, wanted))
+
+
 def controls(path: Path, *, removed: bool) -> Result:
     """Return the channel's controls, with `removed` also those that were removed."""
     with _repository(path) as (channel, repository):

@@ -85,7 +85,9 @@ def apply_in_pieces(
         left = [one for one in left if one.key > key]
         _change(target, steps, here, applied, fence)
     _merge(target, waiting, applied, fence)
-    target.arrive(Arrival((program.low, program.high), program.past_refreshes, [one.record for one in left]), fence)
+    target.arrive(
+        Arrival(program.move, {**program.past_refreshes, **program.ends_as}, [one.record for one in left]), fence
+    )
     reach("integrate.transaction")
     return applied
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from airflow_ddlrepl.config.condition.expression import Part as Condition
+from airflow_ddlrepl.engines.source_catalog import SourceCatalog
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.work import Runner
@@ -35,21 +36,6 @@ class Activation:
     is_new: bool
     has_triggers: bool
     is_restored: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Catalog:
-    """A catalog has the shapes of all tables of a source at one moment.
-
-    version: changes with any table's shape. tables: None when the version was the expected one.
-    locked: ids of tables that an open transaction is altering; their shapes are not among `tables`.
-    seen: the transactions whose changes the shapes contain.
-    """
-
-    version: str
-    tables: list[Table] | None
-    locked: frozenset[int]
-    seen: Visibility
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,45 +220,6 @@ class RetainedLog(Protocol):
 
     def release(self) -> None:
         """Let the source forget all log that has been captured."""
-        ...
-
-
-class SourceCatalog(Protocol):
-    """The source's catalog has the tables that the source has now: their names, shapes and sizes."""
-
-    def inspect(self, table_ids: Collection[int]) -> list[Table]:
-        """Return the shapes of those of these tables that exist."""
-        ...
-
-    def inspect_catalog(self, known: str) -> Catalog:
-        """Return every table's shape but of those that an open transaction is altering.
-
-        known: a version of the catalog; where it is still that, no shapes are read.
-        """
-        ...
-
-    def list_tables(self) -> dict[int, TableName]:
-        """Return ids and names of all tables that could be in a channel, by name."""
-        ...
-
-    def with_partitions(self, table_ids: Collection[int]) -> dict[int, TableName]:
-        """Return those of these tables that exist, and the partitions of the partitioned ones, by id."""
-        ...
-
-    def sizes(self, table_ids: Collection[int]) -> Mapping[int, int]:
-        """Return how many bytes each of these tables takes on disk; nothing where one of them is locked."""
-        ...
-
-    def estimated_rows(self, names: Collection[TableName]) -> Mapping[TableName, int]:
-        """Return how many rows each of these tables has by the source's statistics; 0 where they have no number."""
-        ...
-
-    def publishes_generated(self) -> bool:
-        """Are values of generated columns in the log?"""
-        ...
-
-    def check_condition(self, condition: Condition, table: Table, columns: Sequence[Column]) -> None:
-        """Raise Unsupported ADP-148 unless the source can evaluate a condition that reads these columns."""
         ...
 
 

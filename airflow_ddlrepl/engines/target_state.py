@@ -66,7 +66,8 @@ class TargetState:
 
     lsn: everything that commits before it is applied. table_states: the channel's tables here, by source id.
     table_positions: by source id, of the tables that have more of the log than that: everything before it is applied to
-    them, and `table_states` has them as they are there. A table that the log has dropped meanwhile is among them.
+    them, and `table_states` has them as they are there. A table that the log has dropped meanwhile is among them, and a
+    suspended one with what it has, also where that is less.
     """
 
     lsn: Position

@@ -20,7 +20,9 @@ from airflow_ddlrepl.flow.admin.compare import compare, repair
 from airflow_ddlrepl.flow.admin.controls import held_controls, remove_seen
 from airflow_ddlrepl.flow.admin.plan import plan
 from airflow_ddlrepl.flow.admin.status import status
-from airflow_ddlrepl.flow.apply.advance import adapt, has_changes, has_rows, integrate
+from airflow_ddlrepl.flow.admin.suspended import give_up, retry
+from airflow_ddlrepl.flow.apply.advance import adapt, has_changes
+from airflow_ddlrepl.flow.apply.integrate import has_rows, integrate
 from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
 from airflow_ddlrepl.flow.refresh.refresh import has_loads, is_waiting, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
@@ -111,6 +113,7 @@ __all__ = [
     "capture",
     "compare",
     "deactivate",
+    "give_up",
     "has_work",
     "held_controls",
     "integrate",
@@ -122,6 +125,7 @@ __all__ = [
     "remove_seen",
     "repair",
     "replicate",
+    "retry",
     "rewind",
     "status",
 ]

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.visibility import Visibility, visibility_from_json
 
@@ -15,13 +16,45 @@ class TableStatus(StrEnum):
     """A table's status at a target says whether the table follows the source there.
 
     LIVE: changes of the log are applied to it. NEW: it waits for its first refresh, the target has no table for it yet.
-    PENDING: it exists and waits for a refresh. ORPHANED: dropped at the source, and left at the target.
+    PENDING: it exists and waits for a refresh. ORPHANED: dropped at the source, and left at the target. SUSPENDED: the
+    target refused a change of it; it stays as it was before, while the other tables go on.
     """
 
     LIVE = "live"
     NEW = "new"
     PENDING = "pending"
     ORPHANED = "kept"
+    SUSPENDED = "suspended"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """A suspension says why, and at which place in the log, one table stopped while the others of its target went on.
+
+    at: everything before it is applied to the table. until: the end of the part of the log that could not be applied.
+    code, why, hint: of the error. status: the table's status before; it has it again when the log is caught up.
+    """
+
+    at: LogKey
+    until: Position
+    code: str
+    why: str
+    hint: str = ""
+    status: TableStatus = TableStatus.LIVE
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.why}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the suspension as a JSON object."""
+        values = {name: getattr(self, name) for name in ("code", "why", "hint")}
+        return {**values, "at": list(self.at), "until": int(self.until), "status": self.status.value}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Suspension:
+        """Return the suspension that `to_json` wrote."""
+        known = {**data, "at": LogKey(*data["at"]), "until": Position(data["until"])}
+        return cls(**{**known, "status": TableStatus(data["status"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +63,8 @@ class TableState:
 
     shape: the target table's shape, columns carrying the source's ids. snapshot: of its last refresh, while
     transactions that the refresh already contains may still come in the log. properties: the
-    channel file's properties of the table when it got this shape (`Channel.properties_at`).
+    channel file's properties of the table when it got this shape (`Channel.properties_at`). suspension: why the table
+    is suspended, or was before it came to wait for a refresh.
     """
 
     table_id: int
@@ -39,6 +73,7 @@ class TableState:
     state: TableStatus = TableStatus.LIVE
     snapshot: Visibility | None = None
     properties: str = ""
+    suspension: Suspension | None = None
 
     def has(self, lsn: int, xid: int) -> bool:
         """Return whether the target table already contains this transaction, by a refresh."""
@@ -53,6 +88,7 @@ class TableState:
             "state": self.state.value,
             "snapshot": self.snapshot.to_json() if self.snapshot else None,
             "properties": self.properties,
+            "suspension": self.suspension.to_json() if self.suspension else None,
         }
 
     @classmethod
@@ -65,4 +101,5 @@ class TableState:
             TableStatus(data["state"]),
             visibility_from_json(data["snapshot"]) if data["snapshot"] else None,
             data["properties"],
+            Suspension.from_json(data["suspension"]) if data["suspension"] else None,
         )

@@ -100,12 +100,12 @@ def run(dsn: str, *statements: str) -> None:
             connection.execute(statement)
 
 
-def channel_file(folder: Path, source: str, target: str, /, **more: Any) -> Path:
-    """A channel `shop` for all of public (and more), own defaults, state in `folder`."""
+def channel_file(folder: Path, source: str, target: str, on_error: str = "", /, **more: Any) -> Path:
+    """A channel `shop` for all of public (and more), own defaults, state in `folder`. on_error: of the target."""
     data: dict[str, Any] = {
         "channel": "shop",
         "source": {"location": source, "tables": ["*.*"]},
-        "targets": [{"name": "warehouse", "location": target}],
+        "targets": [{"name": "warehouse", "location": target, **({"on_error": on_error} if on_error else {})}],
         "adapt_ddl": [{"add_table_pattern": "*"}],
         "repository": f"sqlite:///{folder}/repository.db",
         "trail": f"file://{folder}/trail",

@@ -6,28 +6,20 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.plan_model import TablePlan
-from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
-from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
-from airflow_ddlrepl.ddl.sql.respell import moves, respelled
+from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
+from airflow_ddlrepl.adapt.program.neighbours import moved_aside, orphans_called, with_changed_types
+from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep
+from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
 Planner = Callable[["TableState | None", "Table | None", Event, Mapping[int, "TableState"]], TablePlan]
-ShapeAt = Callable[[int, LogKey], "Table | None"]
-Read = Callable[["Table", "TableState"], "Table"]
-
-
-def whole(table: Table, table_state: TableState) -> Table:
-    """Read every column of the source's table."""
-    return table
 
 
 @dataclass
@@ -37,6 +29,7 @@ class ProgramBuilder:
     enrolled: ids of the tables that are, or ever were, in the channel. client: the target.
     read: which part of a source's table is read for the target's. is_refreshed: tables that wait are loaded from the
     source. positions: by id, of tables to which more of the log is applied than the target's position says.
+    suspensions: tables that the program suspends. catch_up: which suspended tables it is about; None: about the others.
     """
 
     plan: Planner
@@ -46,11 +39,10 @@ class ProgramBuilder:
     read: Read = whole
     is_refreshed: bool = True
     positions: Mapping[int, LogKey] = field(default_factory=dict)
-    _states: dict[int, TableState] = field(default_factory=dict)
-    _since: dict[int, LogKey] = field(default_factory=dict)
-    _slices: list[Slice] = field(default_factory=list)
-    _steps: list[ProgramStep] = field(default_factory=list)
-    _discarded: list[Discarded] = field(default_factory=list)
+    suspensions: Suspensions = field(default_factory=Suspensions)
+    catch_up: CatchUp | None = None
+    _draft: Draft = field(init=False)
+    _stopped_at: int = 0
 
     def build(
         self, table_states: Mapping[int, TableState], events: Iterable[Event], low: Position, high: Position
@@ -59,21 +51,41 @@ class ProgramBuilder:
 
         It ends earlier, at a transaction's start, when a plan stops.
         """
-        self._states = dict(table_states)
-        start = LogKey(low, START_OF_TRANSACTION)
-        self._since = {table_id: max(start, self.positions.get(table_id, start)) for table_id in table_states}
-        self._slices, self._steps, self._discarded = [], [], []
+        start, end = LogKey(low, START_OF_TRANSACTION), LogKey(high, START_OF_TRANSACTION)
+        states = self.catch_up.resumed(table_states) if self.catch_up else dict(table_states)
+        since = {i: max(start, self.positions.get(i, start)) if self._is_about(i) else end for i in states}
+        self._draft = Draft(self.shape_at, self.client, self.read, states, since)
         for event in events:
             if event.key.lsn < low or event.end > high:
                 continue
+            self._suspend_due(event.key)
             stop = self._visit(event)
+            if stop is not None and self._is_to_suspend(stop, event):
+                return self.build(table_states, events, low, high)
             if stop is not None:
                 program = self.build(table_states, _before(events, event), low, Position(event.key.lsn))
                 return replace(program, stop=stop)
-        for table_id in list(self._states):
-            self._close(table_id, LogKey(high, START_OF_TRANSACTION))
-        found = (tuple(self._slices), tuple(self._steps), dict(self._states))
-        return Program(low, high, *found, discarded=tuple(self._discarded))
+        self._suspend_due(LogKey.last_before(high))
+        for table_id in list(self._draft.states):
+            self._draft.close(table_id, end)
+        return self._draft.program(table_states, low, high, self.catch_up)
+
+    def _is_about(self, table_id: int) -> bool:
+        return self.catch_up is None or table_id in self.catch_up.only
+
+    def _suspend_due(self, before: LogKey) -> None:
+        """Suspend the tables that are to be suspended before a place in the log, and those that belong to them."""
+        for after in self.suspensions.due(self._draft.states, before):
+            assert after.suspension is not None
+            self._draft.suspend(after, after.suspension.at)
+
+    def _is_to_suspend(self, stop: TablePlan, event: Event) -> bool:
+        """Note the table of a refused change as one to suspend; False: the change stops the target."""
+        refusal, table_id = stop.refusal(), self._stopped_at
+        if not self.suspensions.is_on or refusal is None or table_id in self.suspensions.found:
+            return False
+        self.suspensions.add(table_id, refusal, event.key, event.end)
+        return True
 
     def _visit(self, event: Event) -> TablePlan | None:
         if event.kind in (EventKind.TRUNCATE, EventKind.NO_TRUNCATE):
@@ -96,11 +108,13 @@ class ProgramBuilder:
         return None
 
     def _is_applied(self, event: Event, table_id: int) -> bool:
-        """Did the target apply this event to the table already?"""
+        """Did the target apply this event to the table already, or is the program not about the table?"""
+        if not self._is_about(table_id):
+            return True
         return table_id in self.positions and event.key < self.positions[table_id]
 
     def _truncate(self, event: Event, table_id: int, name: TableName) -> None:
-        table_state = self._states.get(table_id)
+        table_state = self._draft.states.get(table_id)
         if (
             table_state is None
             or table_state.state is not TableStatus.LIVE
@@ -108,127 +122,107 @@ class ProgramBuilder:
         ):
             return
         if why := decide(self.client, name, ChangeKind.DDL).why:
-            self._discarded.append(Discarded(table_id, ChangeKind.DDL, name, event.key, event.key, why))
+            self._draft.discarded.append(Discarded(table_id, ChangeKind.DDL, name, event.key, event.key, why))
             return
-        self._close(table_id, event.key)
-        self._steps.append(ProgramStep(event, table_id, None, table_state, table_state))
+        self._draft.change(event, table_state)
 
     def _suspend(self, event: Event, layout: Mapping[str, Any]) -> None:
         """Let a table wait for a refresh whose rows no shape explains, unless a refresh has seen the last of them."""
         table_id = int(layout["table_id"])
-        table_state = self._states.get(table_id)
+        table_state = self._draft.states.get(table_id)
         if table_state is None or table_state.state is not TableStatus.LIVE or self._is_applied(event, table_id):
             return
         if table_state.has(int(layout.get("until", event.key.lsn)), event.xid):
-            self._cut(table_id, event.key)
+            self._draft.cut(table_id, event.key)
             return
-        self._close(table_id, event.key)
-        after = replace(table_state, state=TableStatus.PENDING)
-        self._steps.append(ProgramStep(event, table_id, None, table_state, after))
-        self._states[table_id] = after
+        self._draft.change(event, replace(table_state, state=TableStatus.PENDING))
 
     def _change(self, event: Event, table_id: int, new: Table | None) -> TablePlan | None:
-        before = self._states.get(table_id)
+        before = self._draft.states.get(table_id)
         if before is None or before.state is TableStatus.ORPHANED:
             if new is None or new.id not in self.enrolled:
                 return None
             before = None
         elif before.has(event.key.lsn, event.xid):
-            self._cut(table_id, event.key)
+            self._draft.cut(table_id, event.key)
             return None
-        plan = self.plan(before, new, event, self._states)
+        if self._waits_for_catch_up(event, before, new):
+            return None
+        plan = self.plan(before, new, event, self._draft.states)
         if before is not None and before.state is TableStatus.NEW:
             self._follow(event, before, plan)
             return None
+        if before is None and new is not None and (why := self.suspensions.refusal(table_id, plan, event)):
+            joins = TableState(table_id, plan.target, plan.shape or new, TableStatus.NEW, suspension=why)
+            self._draft.add(ProgramStep(event, table_id, None, None, joins))
+            return None
         if plan.stops:
+            self._stopped_at = table_id
+            if self.catch_up is not None and before is not None:
+                self.catch_up.require_free(plan.target, before, self._draft.states)
             return plan
         if not plan.changes_anything and before is not None:
-            self._cut(table_id, event.key)
+            self._draft.cut(table_id, event.key)
             if plan.properties != before.properties:
-                self._add(ProgramStep(event, table_id, None, before, replace(before, properties=plan.properties)))
+                self._draft.add(ProgramStep(event, table_id, None, before, replace(before, properties=plan.properties)))
             return None
         if before is None and plan.shape is not None and self._joins_later(event, new):
             joins = TableState(table_id, plan.target, plan.shape, TableStatus.NEW, properties=plan.properties)
-            self._add(ProgramStep(event, table_id, None, None, joins))
+            self._draft.add(ProgramStep(event, table_id, None, None, joins))
             return None
-        if table_id in self._states:
-            self._close(table_id, event.key)
+        if table_id in self._draft.states:
+            self._draft.close(table_id, event.key)
         after = _after(before, plan, table_id)
-        self._add(ProgramStep(event, table_id, plan, before, after))
+        self._draft.add(ProgramStep(event, table_id, plan, before, after))
         if after is not None and after.state is not TableStatus.ORPHANED:
-            self._respell_users(event, after.shape.types)
-            for orphan in self._orphaned(after.name):
-                self._add(ProgramStep(event, orphan.table_id, None, orphan, None))
+            self._respell_users(event, after)
+            for orphan in orphans_called(self._draft.states.values(), after.name):
+                self._draft.add(ProgramStep(event, orphan.table_id, None, orphan, None))
             self._step_aside(event, after)
-        self._since[table_id] = event.key
+        self._draft.since[table_id] = event.key
         return None
+
+    def _waits_for_catch_up(self, event: Event, before: TableState | None, new: Table | None) -> bool:
+        """Is the change one of a suspended table, or of a partition of one? The catch-up makes it.
+
+        A table that is dropped at the source need not be caught up first, unless it is one of a partitioned table.
+        """
+        if before is not None and before.state is TableStatus.SUSPENDED:
+            alone = before.shape.partition is None and not before.shape.is_partitioned
+            return new is not None or not alone or not self.plan(before, None, event, self._draft.states).is_removed
+        parent = self._draft.states.get(new.partition.of) if new is not None and new.partition else None
+        if parent is None or parent.state is not TableStatus.SUSPENDED or parent.suspension is None:
+            return False
+        if before is not None:
+            joined = replace(parent.suspension, at=event.key, status=before.state)
+            self._draft.suspend(replace(before, state=TableStatus.SUSPENDED, suspension=joined), event.key)
+        return True
 
     def _joins_later(self, event: Event, new: Table | None) -> bool:
         """Is the table a new partition of one that the target does not have yet, or has from a later refresh?"""
-        parent = self._states.get(new.partition.of) if new and new.partition and self.is_refreshed else None
+        parent = self._draft.states.get(new.partition.of) if new and new.partition and self.is_refreshed else None
         return parent is not None and (parent.state is not TableStatus.LIVE or parent.has(event.key.lsn, event.xid))
 
-    def _respell_users(self, event: Event, types: Sequence[TypeDefinition]) -> None:
-        """Change a type in the shapes of the other tables that use it, whose own record of the change was lost.
-
-        Their rows before it go before it; from here on the type is called as it is now.
-        """
-        now, in_event = {t.oid: t for t in types}, {table.id for table in event.tables}
-        for other in list(self._states.values()):
-            changed = [t for t in other.shape.types if now.get(t.oid, t) != t]
-            if changed and other.table_id not in in_event and other.state in (TableStatus.LIVE, TableStatus.PENDING):
-                self._close(other.table_id, event.key)
-                shape = respelled(other.shape, moves(other.shape.types, types))
-                self._add(ProgramStep(event, other.table_id, None, other, replace(other, shape=shape)))
+    def _respell_users(self, event: Event, now: TableState) -> None:
+        """Change a type in the shapes of the other tables that use it; their rows before it go before it."""
+        for after in with_changed_types(list(self._draft.states.values()), event, now.shape.types):
+            if self.catch_up is not None:
+                self.catch_up.require_own(after, now)
+            self._draft.change(event, after)
 
     def _follow(self, event: Event, before: TableState, plan: TablePlan) -> None:
         """Record the new name of a table that was never loaded, or that it is gone; nothing else matters until then."""
         gone = plan.is_removed or plan.is_orphaned
         shape = plan.shape or before.shape
         after = None if gone else replace(before, name=plan.target, shape=shape, properties=plan.properties)
-        self._add(ProgramStep(event, before.table_id, None, before, after))
-
-    def _orphaned(self, name: TableName) -> list[TableState]:
-        """Return the orphaned tables whose name a live table gets: it is that table, or the orphan was renamed."""
-        return [s for s in self._states.values() if s.state is TableStatus.ORPHANED and s.name == name]
+        self._draft.add(ProgramStep(event, before.table_id, None, before, after))
 
     def _step_aside(self, event: Event, now: TableState) -> None:
-        """Rename a table whose name another one takes: its new name at the source is in the log later."""
-        for other in list(self._states.values()):
-            if other.name == now.name and other.table_id != now.table_id and other.state is not TableStatus.ORPHANED:
-                self._close(other.table_id, event.key)
-                aside = aside_name(other.shape)
-                shape = other.shape.with_(name=aside)
-                self._add(ProgramStep(event, other.table_id, None, other, replace(other, name=aside, shape=shape)))
-
-    def _add(self, step: ProgramStep) -> None:
-        self._steps.append(step)
-        if step.after is None:
-            self._states.pop(step.table_id, None)
-        else:
-            self._states[step.table_id] = step.after
-
-    def _cut(self, table_id: int, key: LogKey) -> None:
-        """Start a new slice of the table's rows where the source's shape changes though the target's stays."""
-        since = self._since.get(table_id)
-        if since is not None and self.shape_at(table_id, since) != self.shape_at(table_id, key):
-            self._close(table_id, key)
-
-    def _close(self, table_id: int, high: LogKey) -> None:
-        table_state = self._states[table_id]
-        low = self._since.get(table_id, high)
-        if table_state.state is TableStatus.LIVE and low < high and not table_state.shape.is_partitioned:
-            known = self.shape_at(table_id, low)
-            source = self.read(known, table_state) if known else table_state.shape
-            why = "" if self.client.takes_everything else decide(self.client, source.name, ChangeKind.DML).why
-            if why:
-                self._discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
-            else:
-                restricted = condition_in(table_state.properties), known, values_in(table_state.properties)
-                self._slices.append(
-                    Slice(table_id, low, high, source, table_state.shape, table_state.name, *restricted)
-                )
-        self._since[table_id] = max(low, high)
+        """Rename a table whose name another one takes."""
+        for after in moved_aside(list(self._draft.states.values()), now):
+            if self.catch_up is not None:
+                self.catch_up.require_own(after, now)
+            self._draft.change(event, after)
 
 
 def _after(before: TableState | None, plan: TablePlan, table_id: int) -> TableState | None:

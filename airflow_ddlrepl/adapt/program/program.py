@@ -7,7 +7,7 @@ change or a truncate of one table at its place in the log). `builder.ProgramBuil
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
@@ -15,7 +15,7 @@ from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.decide import ChangeKind
 
 
@@ -78,7 +78,9 @@ class Program:
     """A program has the slices and steps of one target from `low` up to `high`.
 
     stop: the plan that a person must deal with first, found at `high`. discarded: what the target does not take by its
-    rules; a schema change among it is a step that only logs a warning.
+    rules; a schema change among it is a step that only logs a warning. ends_as: by id, tables that the program suspends
+    or ends the suspension of, as they are at its end. stays_at: the target's position, when the program only
+    brings some suspended tables up to it.
     """
 
     low: Position
@@ -88,6 +90,13 @@ class Program:
     table_states: Mapping[int, TableState]
     stop: TablePlan | None = None
     discarded: tuple[Discarded, ...] = ()
+    ends_as: Mapping[int, TableState] = field(default_factory=dict)
+    stays_at: Position | None = None
+
+    @property
+    def move(self) -> tuple[Position, Position]:
+        """Return the position of the target before the program, and after it."""
+        return (self.low, self.high) if self.stays_at is None else (self.stays_at, self.stays_at)
 
     @property
     def first_commit(self) -> Position:
@@ -112,10 +121,10 @@ class Program:
     @property
     def past_refreshes(self) -> dict[int, TableState]:
         """Return by id, without its snapshot, each table whose last refresh lies before the end of the program."""
-        found = self.table_states.items()
-        return {i: replace(s, snapshot=None) for i, s in found if s.snapshot and s.snapshot.high <= self.high}
+        found = [s for s in self.table_states.values() if s.snapshot and s.snapshot.high <= self.high]
+        return {s.table_id: replace(s, snapshot=None) for s in found if s.state is not TableStatus.SUSPENDED}
 
     @property
     def does_anything(self) -> bool:
         """Does the program move the target's position or change a table?"""
-        return self.high > self.low or bool(self.steps)
+        return self.high > self.low or bool(self.steps) or bool(self.ends_as)

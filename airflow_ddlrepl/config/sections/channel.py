@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.name_pattern import any_matches
-from airflow_ddlrepl.config.base.section import Seconds, Section, TablePattern
+from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
 from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
@@ -24,6 +24,7 @@ from airflow_ddlrepl.config.sections.policies import (
     NewTargets,
     OnAddColumnWithDefault,
     OnEnrollBreak,
+    OnError,
     OnPreserveAlterTableFail,
     ReplicaIdentity,
 )
@@ -93,6 +94,14 @@ class Target(Section):
     )
     lock_timeout: Seconds = Field(
         5, ge=1, le=3600, description="how long a statement waits for a lock; it is tried again, then reported"
+    )
+    on_error: OnError = Field(
+        OnError.SUSPEND_TABLE, description="what happens when the target refuses a change of one table"
+    )
+    suspended_log: Bytes = Field(
+        20_000_000_000,
+        ge=0,
+        description="bytes of the trail, or 20GB, that a suspended table needs at most; beyond it waits for a refresh",
     )
     adapt_ddl: tuple[Action, ...] = Field(
         (), description="actions for this target only; they come before the channel's"

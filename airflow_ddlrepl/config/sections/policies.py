@@ -18,6 +18,16 @@ class _AnyCase(StrEnum):
         return next((m for m in cls if isinstance(value, str) and m.value == value.strip().upper()), None)
 
 
+class OnError(StrEnum):
+    """This policy decides what happens when a target refuses a change of one table: rows, or an ALTER.
+
+    suspend_table: the table stops there, the others go on. stop: the whole target stops, at one position.
+    """
+
+    SUSPEND_TABLE = "suspend_table"
+    STOP = "stop"
+
+
 class OnEnrollBreak(_AnyCase):
     """This policy decides what happens to an existing table when a change breaks its enroll information.
 

@@ -18,7 +18,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.ports.work import InProcess
 
@@ -103,9 +103,9 @@ def _schema(run: RunContext, published: Published) -> dict[str, Any] | None:
 
 
 def _tables(found: TargetState, history: History, before: Mapping[int, Row]) -> Iterator[Row]:
-    """Yield the tables of a target by name; one that waits for a refresh is as it was before."""
+    """Yield the tables of a target by name; one that waits, or is suspended, is as it was before."""
     for table_id, table_state in sorted(found.table_states.items(), key=lambda item: item[1].name):
-        if table_state.state not in WAITING:
+        if table_state.state not in (*WAITING, TableStatus.SUSPENDED):
             yield _table(table_state, found.lsn, history.get(table_id, ()))
         elif table_id in before:
             yield before[table_id]

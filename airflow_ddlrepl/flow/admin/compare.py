@@ -125,6 +125,8 @@ def _tables(run: RunContext, patterns: Sequence[str]) -> list[Table]:
 def _missing(table_state: TableState | None, target: str) -> str:
     if table_state is None or table_state.state is TableStatus.ORPHANED:
         return f"the table is not at target {target} yet: run `ddlrepl replicate`"
+    if table_state.state is TableStatus.SUSPENDED:
+        return f"the table is suspended at target {target}: {table_state.suspension}"
     if table_state.state is not TableStatus.LIVE:
         return f"the table waits for a refresh at target {target}: run `ddlrepl replicate`"
     return ""

@@ -20,6 +20,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
+from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -239,12 +240,17 @@ def _tables(
             "state": table_state.state.value,
             "revision": latest[number].number if number in latest else None,
             "may_differ": [f"since {row.requested_at}: {row.reason}" for row in declined if row.table_id == number],
-            "since": None,
-            "why": "",
+            **_reason(table_state),
             **aside.get(number, {}),
         }
         for number, table_state in sorted(found.table_states.items(), key=lambda item: item[1].name)
     ]
+
+
+def _reason(table_state: TableState) -> dict[str, Any]:
+    """Return why a table is suspended, or was before it came to wait for a refresh, and from where in the log on."""
+    known = table_state.suspension
+    return {"since": None, "why": ""} if known is None else {"since": str(Position(known.at.lsn)), "why": str(known)}
 
 
 def _not_there(

@@ -1,4 +1,4 @@
-"""Adapt and integrate bring every target through its schema changes, then up to the captured position."""
+"""Adapt brings every target through its schema changes; the way to bring one on is also that of integrate."""
 
 from __future__ import annotations
 
@@ -6,15 +6,25 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container
 from dataclasses import replace
+from functools import partial
 
 from airflow_ddlrepl.adapt.plan_model import Executed
 from airflow_ddlrepl.adapt.program.program import Program
+from airflow_ddlrepl.adapt.program.suspend import Suspensions
 from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines.target_state import Applied
-from airflow_ddlrepl.errors import AlterRefused, TargetError, UnreadableRows
+from airflow_ddlrepl.errors import (
+    AlterRefused,
+    CannotAdapt,
+    DdlReplError,
+    ServerRefusal,
+    TargetError,
+    UnreadableRows,
+)
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.apply.pending_log import PendingLog, pending_log
+from airflow_ddlrepl.flow.apply.pending_log import Attempt, PendingLog, pending_log
+from airflow_ddlrepl.flow.apply.suspension import suspend_for, suspends
 from airflow_ddlrepl.flow.apply.transaction import apply, raise_stop, reason
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
 from airflow_ddlrepl.flow.refresh.requests import suspend_unreadable
@@ -22,12 +32,11 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.outbox import has_unrecorded, record
-from airflow_ddlrepl.flow.run.results import Adapted, Integrated
+from airflow_ddlrepl.flow.run.remedies import remedy_for
+from airflow_ddlrepl.flow.run.results import Adapted
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.flow.snapshots.archive import renew
-from airflow_ddlrepl.flow.snapshots.retention import expire
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
-from airflow_ddlrepl.model.position import LogKey, Position
+from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableStatus
 
 FOREIGN_KEY_BROKEN = "INT-104"
@@ -92,8 +101,24 @@ def bring(
     """
     claim(run, target)
     record(run, target)
+    is_on = only is None and suspends(run.channel, target)
+    return bring_on(run, target, wanted, total, partial(Attempt, suspensions=Suspensions(is_on)), (until, only))
+
+
+def bring_on(
+    run: RunContext,
+    target: str,
+    wanted: Callable[[PendingLog], Program],
+    total: Applied,
+    attempt: Callable[[], Attempt],
+    limits: tuple[Position | None, Container[int] | None] = (None, None),
+) -> Program:
+    """Apply the wanted program at a target that this run has claimed.
+
+    attempt: returns a new attempt; each commit begins with one. limits: see `until` and `only` of `bring`.
+    """
     while True:
-        program, is_whole, applied = reread_where_lost(run, lambda: _advance(run, target, wanted, until, only))
+        program, is_whole, applied = reread_where_lost(run, lambda: _advance(run, target, wanted, attempt(), limits))
         _add(total, applied, target)
         if is_whole:
             return program
@@ -104,8 +129,8 @@ def _advance(
     run: RunContext,
     target: str,
     wanted: Callable[[PendingLog], Program],
-    until: Position | None,
-    only: Container[int] | None,
+    attempt: Attempt,
+    limits: tuple[Position | None, Container[int] | None],
 ) -> tuple[Program, bool, Applied]:
     """Run one transaction at the target; return its program, whether it is all that is wanted, and what was applied.
 
@@ -113,11 +138,12 @@ def _advance(
     foreign keys are looked at, rows of one table that go before its change may need those of another; and a change may
     make the table that waits, or give it its name: then everything before the change is brought first, then the change.
     So it is where the target refuses a source's text, which may look at rows of other tables.
+
+    A table that the target refuses all the same is suspended, where the channel file says so.
     """
-    refused: dict[tuple[int, LogKey], Refusal] = {}
     nearest: Position | None = None
     while True:
-        ahead = pending_log(run, target, until=until, only=only, refused=refused)
+        ahead = pending_log(run, target, until=limits[0], only=limits[1], attempt=attempt)
         program = wanted(ahead)
         first = program.first_commit if nearest is None else min(nearest, program.first_commit)
         is_whole = first >= program.high
@@ -125,26 +151,39 @@ def _advance(
             program = ahead.program(first)
         try:
             return program, is_whole, apply(run, ahead, program) if program.does_anything else Applied()
-        except AlterRefused as error:
-            if error.on in refused:
+        except (AlterRefused, UnreadableRows, TargetError, CannotAdapt, ServerRefusal) as error:
+            again, nearest = _again(run, ahead, program, attempt, error, nearest)
+            if not again and not suspend_for(run, ahead, program, attempt.suspensions, error):
                 raise
-            at = Position(error.on[1].lsn)
-            if error.is_text and program.low < at and (nearest is None or at < nearest):
-                nearest = at
-                continue
-            log.warning("%s: %s", error.table, error.message)
-            refused[error.on] = Refusal(error.message, error.by_rows)
-        except UnreadableRows as error:
-            if not suspend_unreadable(run, target, error):
-                nearest = _nearest_change(program)
-                if nearest is None:
-                    raise
-                continue
-            log.warning("%s waits to be loaded again: %s: %s", error.table, error.code, error.message)
-        except TargetError as error:
-            nearest = _nearest_change(program)
-            if error.code != FOREIGN_KEY_BROKEN or nearest is None:
-                raise
+
+
+def _again(
+    run: RunContext,
+    ahead: PendingLog,
+    program: Program,
+    attempt: Attempt,
+    error: DdlReplError,
+    nearest: Position | None,
+) -> tuple[bool, Position | None]:
+    """Return whether a program that was refused is worth another try, and the position to stop at first."""
+    if isinstance(error, AlterRefused):
+        at = Position(error.on[1].lsn)
+        if error.on in attempt.refused:
+            return False, nearest
+        if error.is_text and program.low < at and (nearest is None or at < nearest):
+            return True, at
+        log.warning("%s: %s", error.table, error.message)
+        if remedy := remedy_for(run, error):
+            attempt.suspensions.remedies[error.on[0]] = remedy
+        attempt.refused[error.on] = Refusal(error.message, error.by_rows)
+        return True, nearest
+    if isinstance(error, UnreadableRows) and suspend_unreadable(run, ahead.target, error):
+        log.warning("%s waits to be loaded again: %s: %s", error.table, error.code, error.message)
+        return True, nearest
+    if isinstance(error, UnreadableRows) or error.code == FOREIGN_KEY_BROKEN:
+        edge = _nearest_change(program)
+        return edge is not None, edge
+    return False, nearest
 
 
 def _nearest_change(program: Program) -> Position | None:
@@ -171,46 +210,11 @@ def has_changes(run: RunContext) -> bool:
     run.captured()
     if has_new_target(run) or any(has_unrecorded(run, target.name) for target in ready_targets(run)):
         return True
-    return any(_to_last_change(ahead).does_anything for ahead in _all(run))
+    return any(_to_last_change(ahead).does_anything for ahead in pending_logs(run))
 
 
-@stage("integrate")
-def integrate(run: RunContext, until: Position | None = None) -> Integrated:
-    """Merge the rows up to the captured position into every target that takes them. until: not beyond it."""
-    started = time.monotonic()
-    total = Applied()
-    positions: dict[str, Position] = {}
-    isolation = FailureIsolation()
-    for target in prepared_targets(run, until):
-        with isolation.one(target.name):
-            program = bring(run, target.name, to_the_end, total, until)
-            positions[target.name] = program.high
-            raise_stop(run, target.name, program)
-    expired = 0
-    with isolation.one():
-        renew(run)
-        if positions.keys() == {target.name for target in run.channel.targets}:
-            expired = expire(run, min(positions.values()))
-    isolation.end()
-    seconds = round(time.monotonic() - started, 2)
-    return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded))
-
-
-def has_rows(run: RunContext) -> bool:
-    """Does a target lack rows or events that are captured, or is one new? An idle one is just moved up."""
-    run.captured()
-    if has_new_target(run):
-        return True
-    for ahead in _all(run):
-        segments = run.repository.segments(run.channel.name, ahead.low)
-        if any(segment.rows or segment.events for segment in segments):
-            return True
-    if not run.targets.failed and any(ahead.low < ahead.high for ahead in _all(run)):
-        integrate(run)
-    return False
-
-
-def _all(run: RunContext) -> list[PendingLog]:
+def pending_logs(run: RunContext) -> list[PendingLog]:
+    """Return the pending log of every target that is prepared."""
     return [pending_log(run, target.name) for target in ready_targets(run)]
 
 

@@ -17,6 +17,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.record import RefreshDeclined
+from airflow_ddlrepl.model.table_state import TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.manifest import RowFile
@@ -76,11 +77,26 @@ def _nowhere(
     client = client_at(run.channel, ahead.target)
     low, high = LogKey(ahead.low, START_OF_TRANSACTION), LogKey(program.high, START_OF_TRANSACTION)
     table_state = {*ahead.table_states, *program.table_states, *(step.table_id for step in program.steps if step.after)}
+    late = {i for i, s in program.table_states.items() if s.state is TableStatus.SUSPENDED}
     for table_id, of_it in files.items():
-        if table_id not in table_state and table_id in ahead.timeline.enrolled:
+        if (
+            table_id not in table_state
+            and table_id in ahead.timeline.enrolled
+            and not _comes_later(ahead, table_id, late)
+        ):
             name = TableName(of_it[-1].schema, of_it[-1].name)
             why = decide(client, name, ChangeKind.DML).why or NOT_THERE
             yield Discarded(table_id, ChangeKind.DML, name, low, high, why)
+
+
+def _comes_later(ahead: PendingLog, table_id: int, suspended: set[int]) -> bool:
+    """Is it a partition that a suspended table has got meanwhile? The catch-up of that brings it."""
+    table = ahead.timeline.shape_at(table_id, LogKey.last_before(ahead.high)) if suspended else None
+    while table is not None and table.partition is not None:
+        if table.partition.of in suspended:
+            return True
+        table = ahead.timeline.shape_at(table.partition.of, LogKey.last_before(ahead.high))
+    return False
 
 
 def _rows(run: RunContext, file: RowFile, one: Discarded, known: frozenset[int]) -> int:

@@ -8,11 +8,15 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from airflow_ddlrepl.adapt.program.builder import ProgramBuilder, whole
+from airflow_ddlrepl.adapt.program.builder import ProgramBuilder
+from airflow_ddlrepl.adapt.program.draft import whole
 from airflow_ddlrepl.adapt.program.program import Program
+from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions
+from airflow_ddlrepl.adapt.target_facts import Refusal
 from airflow_ddlrepl.capture.enroll import valid_at
 from airflow_ddlrepl.engines.target import ServerFacts
-from airflow_ddlrepl.flow.apply.table_planner import Refusals, planner
+from airflow_ddlrepl.engines.target_state import TargetState
+from airflow_ddlrepl.flow.apply.table_planner import planner
 from airflow_ddlrepl.flow.mapping.tables import changed, read_for
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event
@@ -22,7 +26,18 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.rules.client import client_at
 
-NONE: Refusals = MappingProxyType({})
+
+@dataclass
+class Attempt:
+    """An attempt is what a run knows of a target's refusals while it looks for a program that the target takes.
+
+    refused: changes that it has refused so far. suspensions: tables to suspend. catch_up: the suspended tables that
+    the program is about; None: it is about the others.
+    """
+
+    refused: dict[tuple[int, LogKey], Refusal] = field(default_factory=dict)
+    suspensions: Suspensions = field(default_factory=Suspensions)
+    catch_up: CatchUp | None = None
 
 
 @dataclass
@@ -66,17 +81,20 @@ def pending_log(
     ahead: UncapturedLog = UncapturedLog(),
     until: Position | None = None,
     only: Container[int] | None = None,
-    refused: Refusals = NONE,
+    attempt: Attempt | None = None,
 ) -> PendingLog:
     """Return the captured log that a target has not applied, up to `until` at most.
 
     Reads control records and their manifests, no rows. only: ids of the tables that it is about; None: all of the
-    channel. refused: what the target has refused so far.
+    channel. attempt: what the target has refused so far.
     """
     place = context.target(target)
     now = place.state()
     at = TargetAt(place.facts(), now.lsn, now.table_states, now.table_positions)
-    return pending_log_at(context, target, at, ahead, until, only, refused)
+    if attempt is not None and attempt.catch_up is not None:
+        starts = starting_points(now, attempt.catch_up)
+        at = at._replace(low=Position(min(starts.values()).lsn), table_positions=starts)
+    return pending_log_at(context, target, at, ahead, until, only, attempt)
 
 
 def pending_log_at(
@@ -86,10 +104,11 @@ def pending_log_at(
     ahead: UncapturedLog = UncapturedLog(),
     until: Position | None = None,
     only: Container[int] | None = None,
-    refused: Refusals = NONE,
+    attempt: Attempt | None = None,
 ) -> PendingLog:
     """Return the captured log that a target lacks which is, or will be, at a position with these tables."""
-    low, table_states = at.low, at.table_states
+    attempt = attempt or Attempt()
+    low, table_states, catch_up = at.low, at.table_states, attempt.catch_up
     captured = Position(max(context.captured(), ahead.high))
     rows = context.repository.segments_with_events(context.channel.name, low, until)
     segments = [context.trail.segment(row.epoch, row.low) for row in rows]
@@ -98,16 +117,40 @@ def pending_log_at(
     for revision in ahead.revisions:
         history.setdefault(revision.table_id, []).append(revision)
     shape_at = _shape_at(history)
-    settings = changed(context.channel, target, low, table_states, shape_at)
+    about = table_states if catch_up is None else catch_up.own(table_states)
+    settings = changed(context.channel, target, low, about, shape_at)
     events = sorted((e for e in [*events, *([settings] if settings else [])] if e.key.lsn >= low), key=_by_key)
-    plan = planner(context, target, at.facts, shape_at, table_states, refused)
+    plan = planner(context, target, at.facts, shape_at, table_states, attempt.refused)
+    if catch_up is not None:
+        only = catch_up.only
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     client = client_at(context.channel, target)
     read = partial(read_for, context.channel, target) if context.channel.has_properties else whole
     is_refreshed = not context.channel.is_replay(target)
-    timeline = ProgramBuilder(plan, shape_at, enrolled, client, read, is_refreshed, at.table_positions)
+    timeline = ProgramBuilder(
+        plan,
+        shape_at,
+        enrolled,
+        client,
+        read,
+        is_refreshed,
+        at.table_positions,
+        suspensions=attempt.suspensions,
+        catch_up=catch_up,
+    )
     high = captured if until is None else max(low, min(captured, until))
     return PendingLog(target, low, high, table_states, events, timeline)
+
+
+def starting_points(now: TargetState, catch_up: CatchUp) -> dict[int, LogKey]:
+    """Return the place in the log up to which each table of a catch-up has it, by id."""
+    found = {}
+    for table_id in catch_up.only:
+        state = now.table_states.get(table_id)
+        if state is not None and state.suspension is not None:
+            at = state.suspension.at
+            found[table_id] = max(at, now.table_positions.get(table_id, at))
+    return found
 
 
 def _by_key(event: Event) -> LogKey:

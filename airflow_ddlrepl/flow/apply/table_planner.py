@@ -238,6 +238,9 @@ class _Planner:
         A transaction whose snapshot is older than a table does not record what it does to that.
         """
         known = self.shape_at(other.table_id, key)
+        if other.state is TableStatus.SUSPENDED:  # that it was renamed, or dropped, is not done here yet
+            name_of = self.run.channel.target_name
+            return known is None or name_of(self.target, known.name) != name_of(self.target, new.name)
         return other.state in (TableStatus.LIVE, TableStatus.PENDING) and known is not None and known.name == new.name
 
     def _occupant(
@@ -285,7 +288,7 @@ def _types_elsewhere(table_id: int, table_states: Mapping[int, TableState]) -> t
     others = (
         s
         for s in table_states.values()
-        if s.table_id != table_id and s.state in (TableStatus.LIVE, TableStatus.PENDING)
+        if s.table_id != table_id and s.state in (TableStatus.LIVE, TableStatus.PENDING, TableStatus.SUSPENDED)
     )
     return tuple(of for table_state in others for of in table_state.shape.types)
 

@@ -182,7 +182,9 @@ def _records(context: RunContext, program: Program) -> list[RecordAt]:
     found += [RecordAt(key, RefreshDone(table_id, None)) for table_id, key in last.items() if table_id not in there]
     joining = {step.table_id for step in program.steps if step.before is None and step.after and not step.plan}
     for i in sorted(joining & there.keys()):
-        found.append(RecordAt(last[i], RefreshRequested(i, JOINS.why, program.high, how=FIRST_LOAD)))
+        refused = there[i].suspension
+        why = JOINS.why if refused is None else str(refused)
+        found.append(RecordAt(last[i], RefreshRequested(i, why, program.high, how=FIRST_LOAD)))
     for i, table_state in there.items():
         if table_state.state is TableStatus.PENDING and i not in joining:
             asking = _asking(program, i)
@@ -207,6 +209,9 @@ def reason(program: Program, table_id: int) -> str:
     step = _asking(program, table_id)
     if step is not None and step.plan is not None:
         return next(s.why for s in step.plan.steps if s.kind is StepKind.REFRESH)
+    suspension = program.table_states[table_id].suspension if table_id in program.table_states else None
+    if suspension is not None:
+        return str(suspension)
     layout = step.event.layout if step else None
     return str(layout["why"]) if layout else "rows of a layout that no revision explains"
 

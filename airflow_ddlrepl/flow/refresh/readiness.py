@@ -22,7 +22,8 @@ def in_step(
     A partitioned table's columns and a type are changed by the log, at its place: until then the others wait. So does
     a new table whose name another table of the target still has.
     """
-    taken = {s.name: s for s in table_states.values() if s.state in (TableStatus.LIVE, TableStatus.PENDING)}
+    there = (TableStatus.LIVE, TableStatus.PENDING, TableStatus.SUSPENDED)
+    taken = {s.name: s for s in table_states.values() if s.state in there}
     history = run.repository.histories(run.channel.name)
     loaded, place = {table.id for table in tables}, LogKey(at, START_OF_TRANSACTION)
     for table in tables:

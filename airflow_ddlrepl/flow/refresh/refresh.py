@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
 
 from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
 from airflow_ddlrepl.engines.source import SourceSnapshot
-from airflow_ddlrepl.engines.target_state import WAITING
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.engines.target_state import WAITING, StateChange, TargetState
+from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
 from airflow_ddlrepl.flow.refresh.periodic_reload import ask_for_reload, is_reload_due
@@ -25,12 +25,13 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.outbox import record
+from airflow_ddlrepl.flow.run.remedies import remedy_for
 from airflow_ddlrepl.flow.run.results import Refreshed
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.snapshots.archive import save
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
-from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
+from airflow_ddlrepl.model.table_state import Suspension, TableState
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 
@@ -87,7 +88,7 @@ def _pending(table_states: Mapping[int, TableState]) -> dict[int, TableState]:
     return {i: s for i, s in table_states.items() if s.state in WAITING}
 
 
-Done = tuple[list[tuple[TableState, int]], list[TargetError]]
+Done = tuple[list[tuple[TableState, int]], list[DdlReplError]]
 """The tables that were loaded, each with its number of rows; and the errors of the others."""
 
 
@@ -133,6 +134,22 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
             ready = list(in_step(context, target, now.lsn, states, source.tables))
             shapes = ShapesAtTarget(context, target, loader.facts, states, ready, source.snapshot)
             rows = SourceRows(source, shapes)
-            refused: list[TargetError] = []
+            refused: dict[int, DdlReplError] = {}
             done = TableLoader(context, target, loader, rows, states, options=options, refused=refused).run()
-            return done, refused
+            _store_reasons(context, target, now, refused)
+            return done, list(refused.values())
+
+
+def _store_reasons(context: RunContext, target: str, now: TargetState, refused: Mapping[int, DdlReplError]) -> None:
+    """Store why tables could not be loaded: they go on waiting, and `ddlrepl status` shows it."""
+    changed: dict[int, TableState] = {}
+    for table_id, error in refused.items():
+        before = now.table_states[table_id]
+        at = LogKey(now.lsn, START_OF_TRANSACTION)
+        error.hint = "; ".join(filter(None, (error.hint, remedy_for(context, error))))
+        why = Suspension(at, now.lsn, error.code, error.message, error.hint, before.state)
+        known = before.suspension
+        if known is None or (known.code, known.why) != (why.code, why.why):
+            changed[table_id] = replace(before, suspension=why)
+    if changed:
+        context.target(target).change_state(StateChange(states=changed), context.fence)

@@ -18,6 +18,9 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.repository.rows import RefreshRow
 
+_LOADED = (TableStatus.LIVE, TableStatus.SUSPENDED)
+"""A table in one of these states has rows of the source, and a refresh replaces them."""
+
 
 def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshOptions) -> None:
     """Let tables wait for a refresh that a person asks for. Raises ConfigError CFG-131 when no table matches.
@@ -31,9 +34,9 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
     named = {i for i, table in tables.items() if any_matches(patterns, table.name)}
     wanted = {i: now.table_states[i] for i in _and_partitions(tables, named)}
     asked = {
-        i: replace(s, state=TableStatus.PENDING) if s.state is TableStatus.LIVE else s
+        i: replace(s, state=TableStatus.PENDING) if s.state in _LOADED else s
         for i, s in wanted.items()
-        if s.state in (TableStatus.LIVE, *WAITING)
+        if s.state in (*_LOADED, *WAITING)
     }
     if not named and not any(s.state in WAITING for s in now.table_states.values()):
         raise ConfigError(
@@ -59,11 +62,17 @@ def suspend_unreadable(run: RunContext, target: str, error: UnreadableRows) -> b
     A transaction that was open while a label of an enum was renamed wrote rows that the log shows with the former one.
     """
     now = run.target(target).state()
-    live = {i: s for i, s in now.table_states.items() if s.state is TableStatus.LIVE and str(s.name) == error.table}
+    named = {i: s for i, s in now.table_states.items() if str(s.name) == error.table}
+    live = {i: s for i, s in named.items() if s.state is TableStatus.LIVE or _is_suspended_alone(s)}
     waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
     suspend(run, target, waits, [RefreshRequested(i, UNREADABLE, now.lsn) for i in waits])
     record(run, target)
     return bool(waits)
+
+
+def _is_suspended_alone(state: TableState) -> bool:
+    """Is the table suspended, and no partition of one?"""
+    return state.state is TableStatus.SUSPENDED and state.shape.partition is None
 
 
 def suspend(run: RunContext, target: str, waits: Mapping[int, TableState], asked: Sequence[RefreshRequested]) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
 from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
+from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.loading import FinishTask, LoadTask, load_tables
 from airflow_ddlrepl.engines.target import Loader
 from airflow_ddlrepl.engines.target_state import Placing
-from airflow_ddlrepl.errors import CannotAdapt, TargetError
+from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, ServerRefusal, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.tables import same_name
@@ -51,7 +53,8 @@ class TableLoader:
     """A table loader fills one target's tables with the rows of one origin.
 
     table_states: the channel's tables at the target now. options: by table; a bulk load where there are none.
-    refused: takes the errors of tables that the target can't load, while the others go on; None: the first is raised.
+    refused: takes by id the errors of tables that the target can't load, while the others go on; None: the first is
+    raised.
     """
 
     context: RunContext
@@ -60,33 +63,75 @@ class TableLoader:
     origin: RowOrigin
     table_states: Mapping[int, TableState]
     options: Mapping[int, RefreshOptions] = field(default_factory=dict, kw_only=True)
-    refused: list[TargetError] | None = field(default=None, kw_only=True)
+    refused: dict[int, DdlReplError] | None = field(default=None, kw_only=True)
 
     def run(self) -> list[tuple[TableState, int]]:
         """Load all tables and put them in their places; return the state and the number of rows of each."""
-        tables = self.origin.tables
-        loads = {table.id: self.origin.load_of(table) for table in tables}
-        for load in loads.values():
-            self._refuse_foreign(load)
+        loads: dict[int, TableLoad] = {}
+        for table in self.origin.tables:
+            with self._alone(table):
+                load = self.origin.load_of(table)
+                self._refuse_foreign(load)
+                loads[table.id] = load
         self.context.target(self.into).sweep(self.context.token)
-        leaves = [load for load in loads.values() if not load.table.is_partitioned]
-        done: list[tuple[TableState, int]] = []
-        for table in sorted((t for t in tables if t.is_partitioned), key=lambda t: _depth(t, tables)):
-            self.context.check_lock()
-            after = loads[table.id].after
-            self.loader.place_parent(after, self._before(table), self.context.fence)
-            done.append((after, 0))
-        self.context.check_lock()
-        self.loader.renew_types(self._renewed(leaves, [load.after.shape for load in loads.values()]))
-        for load in leaves:
-            self.loader.make_shadow(self.origin.shadow_shape(load), self._shadow(load))
+        done = self._place_parents(loads)
+        leaves = self._with_shadows([load for load in loads.values() if not load.table.is_partitioned], loads)
         reach("refresh.shadow")
         counts = self._load(leaves)
         reach("refresh.loaded")
         loaded = [load for load in leaves if load.table.id in counts]
-        self._place(loaded, counts)
+        placed = self._place(loaded, counts)
         self.loader.end()
-        return done + [(load.after, counts[load.table.id]) for load in loaded]
+        return done + [(load.after, counts[load.table.id]) for load in loaded if load.table.id in placed]
+
+    def _place_parents(self, loads: dict[int, TableLoad]) -> list[tuple[TableState, int]]:
+        """Create or change the partitioned tables; those below one that the target refuses are left out of `loads`."""
+        tables = [load.table for load in loads.values()]
+        done: list[tuple[TableState, int]] = []
+        for table in sorted((t for t in tables if t.is_partitioned), key=lambda t: _depth(t, tables)):
+            if table.id not in loads:
+                continue
+            self.context.check_lock()
+            after = loads[table.id].after
+            with self._alone(table):
+                self.loader.place_parent(after, self._before(table), self.context.fence)
+                done.append((after, 0))
+                continue  # else the target has refused it
+            below = {table.id}
+            while more := {t.id for t in tables if t.partition and t.partition.of in below} - below:
+                below |= more
+            for table_id in below & loads.keys():
+                del loads[table_id]
+        return done
+
+    def _with_shadows(self, leaves: Sequence[TableLoad], loads: Mapping[int, TableLoad]) -> list[TableLoad]:
+        """Return the tables that got a shadow table to be loaded into, and the types that it needs."""
+        self.context.check_lock()
+        shapes, done = [load.after.shape for load in loads.values()], set[str]()
+        found = []
+        for load in leaves:
+            with self._alone(load.table):
+                statements = [one for one in self._renewed([load], shapes) if one not in done]
+                self.loader.renew_types(statements)
+                done |= set(statements)
+                self.loader.make_shadow(self.origin.shadow_shape(load), self._shadow(load))
+                found.append(load)
+        return found
+
+    @contextmanager
+    def _alone(self, table: Table) -> Iterator[None]:
+        """Let an error about one table stop that table only, where `refused` takes it."""
+        try:
+            yield
+        except Exception as error:
+            known = error if isinstance(error, DdlReplError) else explained(error)
+            if self.refused is None or not isinstance(known, TargetError | CannotAdapt | ServerRefusal):
+                raise
+            if known.retryable:
+                raise
+            known.table = known.table or str(table.name)
+            log.warning("%s is not loaded: %s: %s", table.name, known.code, known.message)
+            self.refused[table.id] = known
 
     def _shadow(self, load: TableLoad) -> TableName:
         return self.loader.shadow(load.table.id)
@@ -137,15 +182,15 @@ class TableLoader:
         if self.refused is None:
             found.raise_refused()
         else:
-            self.refused += found.refused.values()
+            self.refused |= found.refused
         return found.rows
 
     def _finishing(self, load: TableLoad) -> tuple[str, ...]:
         shadow = self._shadow(load)
         return (*self.origin.finishing(load, shadow), *self.loader.finishing(load.after.shape, shadow))
 
-    def _place(self, loads: Sequence[TableLoad], counts: Mapping[int, int]) -> None:
-        """Put loaded tables in their places; where one can't be, try it again after the others.
+    def _place(self, loads: Sequence[TableLoad], counts: Mapping[int, int]) -> set[int]:
+        """Put loaded tables in their places, and return the ids of those that are; try one again after the others.
 
         It may be possible then: partitions change bounds. One that never can does not stop the others.
         """
@@ -158,10 +203,14 @@ class TableLoader:
                 log.info("refreshed %s: %d rows, %s", table.name, rows, how)
             except CannotAdapt as error:
                 refused[table.id] = error
-        if refused and len(refused) == len(loads):
-            raise next(iter(refused.values()))
-        if refused:
-            self._place([load for load in loads if load.table.id in refused], counts)
+        placed = {load.table.id for load in loads} - refused.keys()
+        left = [load for load in loads if load.table.id in refused]
+        if left and placed:
+            return placed | self._place(left, counts)
+        for load in left:
+            with self._alone(load.table):
+                raise refused[load.table.id]
+        return placed
 
     def _placing(self, load: TableLoad, rows: int) -> Placing:
         before = self.table_states[load.table.id]

@@ -161,11 +161,12 @@ class FileTarget(Target, PiecewiseTarget):
     def _positions(self, state: State, states: Mapping[int, TableState]) -> dict[int, LogKey]:
         """What is further than the target as a whole: by the rows of a table, or by the last change of its shape."""
         found = {int(i): LogKey(*key) for i, key in state.data["positions"].items()}
+        suspended = {i for i, one in states.items() if one.state is TableStatus.SUSPENDED}
         for table_id, one in states.items():
-            table = self.files.read(one.name) if one.state is TableStatus.LIVE else None
+            table = self.files.read(one.name) if one.state is TableStatus.LIVE or table_id in suspended else None
             if table is not None and table.position is not None and table.epoch == state.data["epoch"]:
                 found[table_id] = max(table.position, found.get(table_id, table.position))
-        return {i: key for i, key in found.items() if key.lsn >= state.data["lsn"]}
+        return {i: key for i, key in found.items() if key.lsn >= state.data["lsn"] or i in suspended}
 
     def state(self) -> TargetState:
         found = self.find_state()
@@ -249,8 +250,9 @@ class FileTarget(Target, PiecewiseTarget):
             state.data["lsn"] = high
             state.put(dict(arrival.states), [])
             state.leave([to_json(record) for record in arrival.records])
+            suspended = {i for i, one in state.table_states().items() if one.state is TableStatus.SUSPENDED}
             positions = state.data["positions"]
-            state.data["positions"] = {i: key for i, key in positions.items() if key[0] >= high}
+            state.data["positions"] = {i: key for i, key in positions.items() if key[0] >= high or int(i) in suspended}
 
     @contextmanager
     def loading(self, token: int) -> Iterator[Loader]:

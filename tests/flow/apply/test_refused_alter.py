@@ -32,7 +32,7 @@ def begin(databases: Any, tmp_path: Path) -> Begin:
 
     def make(policy: str = "", **more: Any) -> Replica:
         action = {"add_table_pattern": "*", "on_enroll_break": "WARNING", **({POLICY: policy} if policy else {})}
-        file = channel_file(tmp_path, databases.source, databases.target, adapt_ddl=[action], **more)
+        file = channel_file(tmp_path, databases.source, databases.target, "stop", adapt_ddl=[action], **more)
         made = Replica(databases.source, databases.target, file)
         made.at_source(*START)
         made.activate()
@@ -188,7 +188,7 @@ def test_partitions_are_not_exchanged_one_by_one(begin: Begin) -> None:
 
 @pytest.mark.req("HVR-P-58")
 def test_it_means_nothing_at_the_source_and_for_a_new_table(databases: Any, tmp_path: Path) -> None:
-    """The default holds at the target; a table that can't be made there stops it in any case."""
+    """The default holds at the target; a table that can't be made there waits in any case."""
     at_source = {"location": databases.source, "tables": ["*.*"], "adapt_ddl": [{POLICY: "FAIL_INTEG_JOB"}]}
     at_target = {"name": "warehouse", "location": databases.target, "adapt_ddl": [{"on_enroll_break": "WARNING"}]}
     file = channel_file(tmp_path, databases.source, databases.target, source=at_source, targets=[at_target])
@@ -200,6 +200,6 @@ def test_it_means_nothing_at_the_source_and_for_a_new_table(databases: Any, tmp_
     assert set(replica.settle().refresh.tables) == {"public.t"}
     replica.at_target("CREATE VIEW late AS SELECT 1 AS one")
     replica.at_source("CREATE TABLE late (id int PRIMARY KEY)", "INSERT INTO late VALUES (1)")
-    refused(replica, "replicate", "ADP-130")
+    refused(replica, "replicate", "ADP-131")
     replica.at_target("DROP VIEW late")
     replica.settle()

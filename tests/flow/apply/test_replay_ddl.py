@@ -25,7 +25,7 @@ def begin(databases: Databases, folder: Path, *statements: str, **more: Any) -> 
     """A channel that replays everything in public, activated after these statements."""
     settings = {"replay_ddl": [ENTRY], "adapt_ddl": [], **more}
     replica = Replica(
-        databases.source, databases.target, channel_file(folder, databases.source, databases.target, **settings)
+        databases.source, databases.target, channel_file(folder, databases.source, databases.target, "stop", **settings)
     )
     replica.at_source(*statements)
     replica.activate()
@@ -41,7 +41,9 @@ def replica(databases: Databases, tmp_path: Path) -> Iterator[Replica]:
 def adapt(replica: Replica, *names: str, actions: Sequence[Any] = ()) -> None:
     """From now on these tables are adapted."""
     entry = {**ENTRY, "exclude": list(names)} if names else ENTRY
-    channel_file(replica.file.parent, replica.source, replica.target, replay_ddl=[entry], adapt_ddl=list(actions))
+    channel_file(
+        replica.file.parent, replica.source, replica.target, "stop", replay_ddl=[entry], adapt_ddl=list(actions)
+    )
 
 
 def refused(replica: Replica, code: str) -> str:

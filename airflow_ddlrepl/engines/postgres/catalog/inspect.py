@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.settings import SHAPES
-from airflow_ddlrepl.engines.source import Catalog
+from airflow_ddlrepl.engines.source_catalog import Catalog
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Table

@@ -13,6 +13,7 @@ from airflow_ddlrepl.errors import DdlReplError, DiskFull, ServerRefusal, Unreac
 EITHER = "the source or a target"
 DISK_FULL = "53100"
 CONTENTION = ("55P03", "40P01", "40001")  # lock not available, deadlock, serialization failure
+_CALL = re.compile(r'(?:"[^"]+"|[\w$]+)(?:\.(?:"[^"]+"|[\w$]+))?\([^()]*\)')
 _LOST = re.compile(
     r"server closed the connection|no connection to the server|terminating connection|connection (is|was|not) "
     r"|could not (receive|send) data|connection refused|connection reset",
@@ -49,7 +50,16 @@ def explained(error: BaseException) -> DdlReplError | None:
     if state == "42501":
         hint = "grant it to the role of the location, at the source or the target; `ddlrepl doctor` looks for others"
         return ServerRefusal(f"a right is missing: {text}", code="SQL-101", hint=hint)
-    return ServerRefusal(f"the source or a target refuses: {text}", code="SQL-100", hint="see its log; run again")
+    refused = ServerRefusal(f"the source or a target refuses: {text}", code="SQL-100", hint="see its log; run again")
+    refused.missing = missing_function(error)
+    return refused
+
+
+def missing_function(error: Any) -> str:
+    """Return the function that a statement calls and the server does not have, with the types of its arguments."""
+    text = (error.diag.message_primary or "") if error.sqlstate == "42883" else ""
+    found = _CALL.search(text)
+    return found[0] if found else ""
 
 
 def passing(error: BaseException, place: str = EITHER) -> DdlReplError | None:

@@ -12,7 +12,7 @@ from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, inspect_un
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
 from airflow_ddlrepl.engines.postgres.catalog.sizes import estimated_rows, sizes
 from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
-from airflow_ddlrepl.engines.source import Catalog
+from airflow_ddlrepl.engines.source_catalog import Catalog
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PostgresCatalog:
-    """The catalog of a PostgreSQL source has its tables; it implements `engines.source.SourceCatalog`.
+    """The catalog of a PostgreSQL source has its tables; it implements `engines.source_catalog.SourceCatalog`.
 
     connection: in autocommit mode.
     """
@@ -33,6 +33,12 @@ class PostgresCatalog:
     def inspect(self, table_ids: Collection[int]) -> list[Table]:
         """Return the shapes of those of these tables that exist."""
         return inspect(self.connection, list(table_ids))
+
+    def function_text(self, signature: str) -> str:
+        """Return the statement that creates a function, named with its types; empty when there is none such."""
+        query = "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE oid = to_regprocedure(%s) AND prokind IN ('f', 'p')"
+        row = self.connection.execute(query, [signature]).fetchone()
+        return str(row[0]).strip() if row else ""
 
     def inspect_catalog(self, known: str) -> Catalog:
         """Return every table's shape but of those being altered now, as `inspect.inspect_unlocked` does."""

@@ -17,7 +17,7 @@ from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
 from airflow_ddlrepl.engines.postgres.connection.connect import session
-from airflow_ddlrepl.engines.postgres.connection.errors import passing
+from airflow_ddlrepl.engines.postgres.connection.errors import missing_function, passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
@@ -51,7 +51,7 @@ def run_program(
     fence: Fence,
     lock_timeout: float = LOCK_TIMEOUT,
 ) -> Applied:
-    """Apply a whole program and move the position from program.low to program.high, or do nothing.
+    """Apply a whole program and move the position as it says (`Program.move`), or do nothing.
 
     records: what the repository has to know of it; they are left at the target for `flow.recording`.
     lock_timeout: seconds that one try waits for one lock.
@@ -61,7 +61,7 @@ def run_program(
 
     def once() -> Applied:
         with connection.transaction(), connection.cursor() as cursor:
-            advance(cursor, channel, program.low, program.high, epoch=fence.epoch, token=fence.token)
+            advance(cursor, channel, *program.move, epoch=fence.epoch, token=fence.token)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
             run = _Run(cursor, list(staged), prepare_session(cursor))
             for steps in program.statements:
@@ -117,7 +117,9 @@ def _changed(program: Program) -> dict[int, TableState]:
     The latter come without their snapshot.
     """
     touched = {step.table_id for step in program.steps}
-    return {i: s for i, s in program.table_states.items() if i in touched} | program.past_refreshes
+    return (
+        {i: s for i, s in program.table_states.items() if i in touched} | program.past_refreshes | {**program.ends_as}
+    )
 
 
 def _gone(program: Program) -> list[int]:
@@ -224,6 +226,7 @@ class _Run:
                 refused.on = (step.table_id, step.key)
                 refused.by_rows = _is_about_rows(error)
                 refused.is_text = step.runs_text
+                refused.missing = missing_function(error)
                 raise refused from None
             self.applied.statements += 1
             name = str(step.plan.name) if step.plan else ""

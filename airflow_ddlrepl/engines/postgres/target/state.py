@@ -18,7 +18,7 @@ from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.stored import stored
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
 from airflow_ddlrepl.model.visibility import visibility_from_json
 
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ def _read_table_states(connection: Connection[Any], channel: str) -> dict[int, T
     marks = connection.execute(f"SELECT table_id, {version} {where}".encode(), [channel]).fetchall()
     found = {table_id: known.get((channel, mark)) for table_id, mark in marks}
     if news := [table_id for table_id, table_state in found.items() if table_state is None]:
-        columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot, shape ->> 'properties'"
+        columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot, shape ->> 'properties',"
+        columns += " shape -> 'suspension'"
         rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
         for mark, *row in rows:
             found[row[0]] = known[channel, mark] = _table_state(row)
@@ -253,13 +254,15 @@ def _fenced(channel: str, low: Position | None) -> Fenced:
 
 
 def _row(channel: str, table_state: TableState) -> tuple[Any, ...]:
-    shape = json.dumps({**table_state.shape.to_json(), "properties": table_state.properties})
+    suspension = table_state.suspension.to_json() if table_state.suspension else None
+    more = {"properties": table_state.properties, **({"suspension": suspension} if suspension else {})}
+    shape = json.dumps({**table_state.shape.to_json(), **more})
     snapshot = json.dumps(table_state.snapshot.to_json()) if table_state.snapshot else None
     return (channel, table_state.table_id, *table_state.name, shape, table_state.state.value, snapshot)
 
 
 def _table_state(row: Sequence[Any]) -> TableState:
-    table_id, schema, name, shape, state, snapshot, properties = row
+    table_id, schema, name, shape, state, snapshot, properties, suspension = row
     return TableState(
         int(table_id),
         TableName(schema, name),
@@ -267,4 +270,5 @@ def _table_state(row: Sequence[Any]) -> TableState:
         TableStatus(state),
         visibility_from_json(snapshot) if snapshot else None,
         properties or "",
+        Suspension.from_json(suspension) if suspension else None,
     )

@@ -1,0 +1,57 @@
+"""A change of one table may change others at the target: their names, and the types that they share with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
+from airflow_ddlrepl.adapt.program.suspend import family
+from airflow_ddlrepl.ddl.sql.respell import moves, respelled
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.types import TypeDefinition
+
+_THERE = (TableStatus.LIVE, TableStatus.PENDING, TableStatus.SUSPENDED)
+TYPE_MOVED_ON = "a type that it shares with other tables has changed while it was suspended"
+
+
+def with_changed_types(
+    table_states: Iterable[TableState], event: Event, types: Sequence[TypeDefinition]
+) -> Iterator[TableState]:
+    """Yield the other tables whose shapes use a type that an event has changed, with the type as it is now.
+
+    Of a table that follows the source, the event is about the table itself, or the record of the change was lost. A
+    suspended table has its rows of before the change still to come: it waits for a refresh from here on.
+    """
+    now, in_event = {t.oid: t for t in types}, {table.id for table in event.tables}
+    known = list(table_states)
+    using = {s.table_id for s in known if s.state in _THERE and any(now.get(t.oid, t) != t for t in s.shape.types)}
+    late = [s.table_id for s in known if s.table_id in using and s.state is TableStatus.SUSPENDED]
+    trees = family(known, late) if late else set()
+    for other in known:
+        after = other
+        if other.table_id in using and (other.state is TableStatus.SUSPENDED or other.table_id not in in_event):
+            after = replace(other, shape=respelled(other.shape, moves(other.shape.types, types)))
+        if other.table_id in trees and other.state is TableStatus.SUSPENDED and other.suspension is not None:
+            why = replace(other.suspension, why=f"{TYPE_MOVED_ON} ({other.suspension})")
+            after = replace(after, state=TableStatus.PENDING, suspension=why)
+        if after is not other:
+            yield after
+
+
+def orphans_called(table_states: Iterable[TableState], name: TableName) -> list[TableState]:
+    """Return the orphaned tables of a name that a live table gets: it is that table, or the orphan was renamed."""
+    return [s for s in table_states if s.state is TableStatus.ORPHANED and s.name == name]
+
+
+def moved_aside(table_states: Iterable[TableState], now: TableState) -> Iterator[TableState]:
+    """Yield each other table whose name a table takes, under the name that it is renamed to.
+
+    Its new name at the source is in the log later; or earlier, when it is suspended.
+    """
+    for other in table_states:
+        if other.name == now.name and other.table_id != now.table_id and other.state is not TableStatus.ORPHANED:
+            aside = aside_name(other.shape)
+            yield replace(other, name=aside, shape=other.shape.with_(name=aside))

@@ -1,0 +1,106 @@
+"""A table that the target refuses a change of is suspended; so are all that have rows or columns together with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from airflow_ddlrepl.adapt.plan_model import TablePlan
+from airflow_ddlrepl.errors import CannotAdapt, DdlReplError
+from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
+from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
+
+OUTSIDE = "ADP-155"
+
+
+@dataclass
+class Suspensions:
+    """These are the tables that a program suspends, by id; the program is built again when it finds another one.
+
+    is_on: a refused change suspends its table; else it stops the target. remedies: by id, what helps besides the hint.
+    """
+
+    is_on: bool = False
+    found: dict[int, Suspension] = field(default_factory=dict)
+    remedies: dict[int, str] = field(default_factory=dict)
+
+    def add(self, table_id: int, error: DdlReplError, at: LogKey, until: Position) -> None:
+        """Note a table to suspend before a place in the log. until: the end of what could not be applied."""
+        hint = "; ".join(filter(None, (error.hint, self.remedies.get(table_id))))
+        self.found[table_id] = Suspension(at, until, error.code, error.message, hint)
+
+    def refusal(self, table_id: int, plan: TablePlan, event: Event) -> Suspension | None:
+        """Return why a new table can't be created at the target: it waits for a refresh then; None: it can be."""
+        error = plan.refusal() if self.is_on else None
+        if error is not None and table_id not in self.found:
+            self.add(table_id, error, event.key, event.end)
+        known = self.found.get(table_id)
+        return replace(known, status=TableStatus.NEW) if known else None
+
+    def due(self, table_states: Mapping[int, TableState], before: LogKey) -> Iterator[TableState]:
+        """Yield the tables to suspend now, each with the partitioned tables and partitions that it belongs to."""
+        for table_id, suspension in list(self.found.items()):
+            if suspension.at > before or table_id not in table_states:
+                continue
+            for member in sorted(family(table_states.values(), [table_id])):
+                one = table_states[member]
+                if one.state not in (TableStatus.SUSPENDED, TableStatus.ORPHANED):
+                    yield replace(one, state=TableStatus.SUSPENDED, suspension=replace(suspension, status=one.state))
+
+
+@dataclass(frozen=True)
+class CatchUp:
+    """A catch-up brings suspended tables up to the position of their target. only: their ids. to: that position."""
+
+    only: Collection[int]
+    to: Position
+
+    def resumed(self, table_states: Mapping[int, TableState]) -> dict[int, TableState]:
+        """Return all table states of the target, with those of the catch-up as they were before their suspension."""
+        return {i: _resumed(s) if i in self.only and s.suspension else s for i, s in table_states.items()}
+
+    def own(self, table_states: Mapping[int, TableState]) -> dict[int, TableState]:
+        """Return the states of the tables of the catch-up, as they were before their suspension."""
+        return {i: s for i, s in self.resumed(table_states).items() if i in self.only}
+
+    def ended(self, before: Mapping[int, TableState], after: TableState, high: Position) -> TableState:
+        """Return a table's state at the end of a program up to `high`: suspended still, where that is not the end."""
+        known = before.get(after.table_id)
+        suspension = known.suspension if known else next(s.suspension for s in before.values() if s.suspension)
+        if high >= self.to or suspension is None:
+            return after
+        here = replace(suspension, at=LogKey(high, START_OF_TRANSACTION), status=after.state)
+        return replace(after, state=TableStatus.SUSPENDED, suspension=here)
+
+    def require_free(self, name: TableName, by: TableState, table_states: Mapping[int, TableState]) -> None:
+        """Raise CannotAdapt ADP-155 when a table that is further has the name that a table is to get."""
+        for other in table_states.values():
+            if other.name == name and other.state is TableStatus.LIVE:
+                self.require_own(other, by)
+
+    def require_own(self, other: TableState, by: TableState) -> None:
+        """Raise CannotAdapt ADP-155 when a change of a table that comes after would change one that is further."""
+        if other.table_id not in self.only and other.state is not TableStatus.PENDING:
+            raise CannotAdapt(
+                f"{by.name} can't be brought up from the log: it had a name, or a type, that {other.name} has now",
+                code=OUTSIDE,
+                table=by.name,
+                hint="`ddlrepl refresh CHANNEL.yaml --table …` loads it as it is now",
+            )
+
+
+def _resumed(one: TableState) -> TableState:
+    assert one.suspension is not None
+    return replace(one, state=one.suspension.status, suspension=None)
+
+
+def family(table_states: Iterable[TableState], ids: Iterable[int]) -> set[int]:
+    """Return these ids with those of the partitioned tables and the partitions of the same trees, at any depth."""
+    known = list(table_states)
+    links = [{s.table_id, s.shape.partition.of} for s in known if s.shape.partition]
+    found = set(ids)
+    while more := {i for link in links if found & link for i in link} - found:
+        found |= more
+    return found & {s.table_id for s in known}

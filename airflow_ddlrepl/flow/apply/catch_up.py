@@ -1,0 +1,149 @@
+"""A catch-up brings suspended tables from their place in the log up to where their target is, exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+
+from airflow_ddlrepl.adapt.program.suspend import OUTSIDE, CatchUp, family
+from airflow_ddlrepl.engines.target_state import Applied, StateChange, TargetState
+from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, ServerRefusal, TargetError, UnreadableRows
+from airflow_ddlrepl.flow.apply.advance import FOREIGN_KEY_BROKEN, bring_on, to_the_end
+from airflow_ddlrepl.flow.apply.pending_log import Attempt
+from airflow_ddlrepl.flow.apply.suspension import families, suspended
+from airflow_ddlrepl.flow.apply.transaction import raise_stop
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.fencing import claim
+from airflow_ddlrepl.flow.run.outbox import record
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.record import Record, RefreshDeclined, RefreshRequested
+from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
+
+
+def catch_up(run: RunContext, target: str, total: Applied, ids: Collection[int] | None = None) -> None:
+    """Bring suspended tables up to the position of their target; one that is refused again stays as it is.
+
+    A table may need rows of another one: those that a foreign key stops are tried again after the others, and at last
+    together. ids: of the tables to try; None: all.
+    """
+    todo = _suspended_families(run, target, ids)
+    if not todo:
+        return
+    claim(run, target)
+    record(run, target)
+    while todo:
+        failed = [one for one in todo if not _is_brought_up(run, target, one, total)]
+        stopped = [one for one in failed if _is_stopped_by_key(run, target, one)]
+        if len(failed) == len(todo):
+            if len(stopped) > 1:
+                _is_brought_up(run, target, set().union(*stopped), total)
+            return
+        todo = stopped
+
+
+def _suspended_families(run: RunContext, target: str, ids: Collection[int] | None) -> list[set[int]]:
+    found = families(run.target(target).state().table_states)
+    return [one for one in found if ids is None or one & set(ids)]
+
+
+def _is_stopped_by_key(run: RunContext, target: str, ids: Collection[int]) -> bool:
+    states = run.target(target).state().table_states
+    known = [states[i].suspension for i in ids if i in states]
+    return any(one is not None and one.code == FOREIGN_KEY_BROKEN for one in known)
+
+
+def _is_brought_up(run: RunContext, target: str, ids: set[int], total: Applied) -> bool:
+    """Try to bring these tables up; store why it was not possible where it was not.
+
+    The part of the log that was refused before comes first: it is what costs when it is refused again.
+    """
+    now = run.target(target).state()
+    catch = CatchUp(ids | _new_partitions(run, now, ids), now.lsn)
+    refused_until = max(s.suspension.until for i, s in now.table_states.items() if i in ids and s.suspension)
+    for limit in sorted({min(refused_until, now.lsn), now.lsn}):
+        try:
+            attempt = partial(Attempt, catch_up=catch)
+            program = bring_on(run, target, to_the_end, total, attempt, (limit, None))
+            raise_stop(run, target, program)
+        except (TargetError, CannotAdapt, ServerRefusal, UnreadableRows, ControlStop) as error:
+            _stay(run, target, ids, limit, error)
+            return False
+    log.info("target %s: %s caught up", target, ", ".join(str(s.name) for i, s in now.table_states.items() if i in ids))
+    return True
+
+
+def _new_partitions(run: RunContext, now: TargetState, ids: set[int]) -> set[int]:
+    """Return the ids of partitions that suspended tables have got meanwhile, at any depth."""
+    parents: dict[int, set[int]] = {}
+    for table_id, revisions in run.repository.histories(run.channel.name).items():
+        found = {r.table.partition.of for r in revisions if r.table is not None and r.table.partition}
+        if found and table_id not in now.table_states:
+            parents[table_id] = found
+    new: set[int] = set()
+    while more := {i for i, of in parents.items() if of & (ids | new)} - new:
+        new |= more
+    return new
+
+
+def _stay(run: RunContext, target: str, ids: Collection[int], limit: Position, error: DdlReplError) -> None:
+    now = run.target(target).state()
+    late = [s for s in suspended(now.table_states) if s.table_id in ids]
+    log.warning("target %s: %s stay suspended: %s", target, ", ".join(str(s.name) for s in late), error)
+    if error.code == OUTSIDE:
+        wait_for_refresh(run, target, late, error.message)
+        return
+    changed: dict[int, TableState] = {}
+    for one in late:
+        assert one.suspension is not None
+        known = one.suspension
+        why = Suspension(known.at, limit, error.code, error.message, error.hint, known.status)
+        if why != known:
+            changed[one.table_id] = replace(one, suspension=why)
+    if changed:
+        run.target(target).change_state(StateChange(states=changed), run.fence)
+
+
+def wait_for_refresh(run: RunContext, target: str, tables: Sequence[TableState], why: str) -> None:
+    """Let suspended tables wait for a refresh, together with the partitioned tables and partitions of their trees.
+
+    A table that the source has no more can't be loaded: it stays at the target as it is, and may differ.
+    """
+    now, latest = run.target(target).state(), run.repository.latest_revisions(run.channel.name)
+    ids = family(suspended(now.table_states), [one.table_id for one in tables])
+    after: dict[int, TableState] = {}
+    records: list[Record] = []
+    for one in suspended(now.table_states):
+        if one.table_id not in ids or one.suspension is None:
+            continue
+        if one.table_id not in latest or latest[one.table_id].table is None:
+            after[one.table_id] = replace(one, state=TableStatus.ORPHANED, suspension=None)
+            at = Position(one.suspension.at.lsn)
+            records.append(RefreshDeclined(one.table_id, f"{why} ({one.suspension}); the source has dropped it", at))
+            continue
+        is_new = one.suspension.status is TableStatus.NEW
+        state = TableStatus.NEW if is_new else TableStatus.PENDING
+        after[one.table_id] = replace(one, state=state, suspension=replace(one.suspension, why=why))
+        records.append(RefreshRequested(one.table_id, why, now.lsn))
+    run.target(target).change_state(StateChange(states=after, records=records), run.fence)
+    record(run, target)
+
+
+def retained_from(run: RunContext, target: str, passed: Position) -> Position:
+    """Return the position from which on a target needs the trail; its suspended tables need more of it.
+
+    A table that would hold more of it than `suspended_log` allows waits for a refresh from here on.
+    """
+    limit, live = run.channel.target(target).suspended_log, run.live_segments()
+    late = suspended(run.target(target).state().table_states)
+    too_far = []
+    for one in late:
+        assert one.suspension is not None
+        held = sum(row.bytes for row in live if row.high > one.suspension.at.lsn and row.low < passed)
+        if held > limit:
+            too_far.append(one)
+    if too_far:
+        why = f"it was suspended, and the trail holds more than {limit} bytes from its place on (suspended_log)"
+        wait_for_refresh(run, target, too_far, why)
+        late = suspended(run.target(target).state().table_states)
+    return min([passed, *(Position(one.suspension.at.lsn) for one in late if one.suspension)])

@@ -1,0 +1,61 @@
+"""Integrate merges the captured rows into every target, after the tables that could not follow before."""
+
+from __future__ import annotations
+
+import time
+
+from airflow_ddlrepl.engines.target_state import Applied
+from airflow_ddlrepl.flow.apply.advance import bring, pending_logs, to_the_end
+from airflow_ddlrepl.flow.apply.catch_up import catch_up, retained_from
+from airflow_ddlrepl.flow.apply.suspension import suspended, suspended_error
+from airflow_ddlrepl.flow.apply.transaction import raise_stop
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
+from airflow_ddlrepl.flow.run.results import Integrated
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.snapshots.archive import renew
+from airflow_ddlrepl.flow.snapshots.retention import expire
+from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
+from airflow_ddlrepl.model.position import Position
+
+
+@stage("integrate")
+def integrate(run: RunContext, until: Position | None = None) -> Integrated:
+    """Merge the rows up to the captured position into every target that takes them. until: not beyond it."""
+    started = time.monotonic()
+    total = Applied()
+    positions: dict[str, Position] = {}
+    retained: dict[str, Position] = {}
+    isolation = FailureIsolation()
+    for target in prepared_targets(run, until):
+        with isolation.one(target.name):
+            catch_up(run, target.name, total)
+            program = bring(run, target.name, to_the_end, total, until)
+            positions[target.name] = program.high
+            retained[target.name] = retained_from(run, target.name, program.high)
+            raise_stop(run, target.name, program)
+        with isolation.one(target.name):
+            if target.name in positions and (error := suspended_error(run, target.name)):
+                raise error
+    expired = 0
+    with isolation.one():
+        renew(run)
+        if retained.keys() == {target.name for target in run.channel.targets}:
+            expired = expire(run, min(retained.values()))
+    isolation.end()
+    seconds = round(time.monotonic() - started, 2)
+    return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded))
+
+
+def has_rows(run: RunContext) -> bool:
+    """Does a target lack rows or events that are captured, or is one new? An idle one is just moved up."""
+    run.captured()
+    if has_new_target(run) or any(suspended(run.target(t.name).state().table_states) for t in ready_targets(run)):
+        return True
+    for ahead in pending_logs(run):
+        segments = run.repository.segments(run.channel.name, ahead.low)
+        if any(segment.rows or segment.events for segment in segments):
+            return True
+    if not run.targets.failed and any(ahead.low < ahead.high for ahead in pending_logs(run)):
+        integrate(run)
+    return False

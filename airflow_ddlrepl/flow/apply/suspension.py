@@ -1,0 +1,97 @@
+"""One bad table stops no other: a table that the target refuses is suspended, until a run can bring it up again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_ddlrepl.adapt.program.program import Program
+from airflow_ddlrepl.adapt.program.suspend import Suspensions, family
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.policies import OnError
+from airflow_ddlrepl.errors import AlterRefused, DdlReplError, TargetError
+from airflow_ddlrepl.flow.apply.pending_log import PendingLog
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.remedies import remedy_for
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+
+SUSPENDED = "INT-123"
+_ABOUT_A_TABLE = ("INT-", "ADP-", "SQL-")
+
+
+def suspends(channel: Channel, target: str) -> bool:
+    """Does a table that this target refuses stop alone? A replay stops as a whole: nobody works with it yet."""
+    return not channel.is_replay(target) and channel.target(target).on_error is OnError.SUSPEND_TABLE
+
+
+def suspend_for(
+    run: RunContext, ahead: PendingLog, program: Program, suspensions: Suspensions, error: DdlReplError
+) -> bool:
+    """Note the table that an error of the target is about as one to suspend; False: the error stops the target."""
+    table_id = _table_of(run, ahead, error) if suspensions.is_on else None
+    if table_id is None or table_id in suspensions.found:
+        return False
+    state = ahead.table_states.get(table_id)
+    if state is not None and state.state is TableStatus.SUSPENDED:
+        return False
+    start = LogKey(program.low, START_OF_TRANSACTION)
+    at = max(start, ahead.timeline.positions.get(table_id, start))
+    if isinstance(error, AlterRefused) and state is None:
+        at = error.on[1]
+    if remedy := remedy_for(run, error):
+        suspensions.remedies[table_id] = remedy
+    suspensions.add(table_id, error, at, program.high)
+    log.error("target %s suspends %s at %s: %s", ahead.target, error.table, at, error)
+    return True
+
+
+def _table_of(run: RunContext, ahead: PendingLog, error: DdlReplError) -> int | None:
+    """Return the id of the table that an error is about; None: it is not about one, or passes by itself."""
+    if isinstance(error, AlterRefused):
+        return error.on[0]
+    if error.retryable or error.table is None or not error.code.startswith(_ABOUT_A_TABLE):
+        return None
+    end = LogKey.last_before(ahead.high)
+    for table_id, state in ahead.table_states.items():
+        table = ahead.timeline.shape_at(table_id, end)
+        if error.table in (str(state.name), str(table.name) if table else None):
+            return table_id
+    return None
+
+
+def suspended(table_states: Mapping[int, TableState]) -> list[TableState]:
+    """Return the suspended tables, in the order in which they were."""
+    found = [s for s in table_states.values() if s.state is TableStatus.SUSPENDED and s.suspension is not None]
+    return sorted(found, key=lambda s: (s.suspension.at if s.suspension else LogKey(0, 0), s.table_id))
+
+
+def families(table_states: Mapping[int, TableState]) -> list[set[int]]:
+    """Return the ids of suspended tables: those of one partitioned table together, in the order of the log."""
+    found: list[set[int]] = []
+    late = suspended(table_states)
+    for one in late:
+        if not any(one.table_id in other for other in found):
+            found.append(family(late, [one.table_id]))
+    return found
+
+
+def suspended_error(run: RunContext, target: str) -> TargetError | None:
+    """Return the error of a target with suspended tables, which names them all and gives the first one's reason."""
+    now = run.target(target).state()
+    late = suspended(now.table_states)
+    if not late:
+        return None
+    first = late[0].suspension
+    assert first is not None
+    names = ", ".join(str(one.name) for one in late)
+    many = f"tables {names} are" if len(late) > 1 else f"table {names} is"
+    return TargetError(
+        f"{many} suspended, the others go on: {late[0].name} at {Position(first.at.lsn)}: {first}",
+        code=SUSPENDED,
+        target=target,
+        table=late[0].name,
+        at=Position(first.at.lsn),
+        hint=(f"{first.hint}. " if first.hint else "")
+        + "Each cycle tries again, and `ddlrepl errors retry` does at once;"
+        f" `ddlrepl refresh CHANNEL.yaml --table {late[0].name}` loads it instead",
+    )
