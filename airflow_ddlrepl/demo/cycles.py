@@ -20,6 +20,7 @@ from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
 from airflow_ddlrepl.demo.rewind_check import BEFORE, SourceState, check_rewind, read_source_state
 from airflow_ddlrepl.demo.rows import RowWriter
+from airflow_ddlrepl.demo.suspension_check import check_suspension
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow import activate, compare, open_channel, replicate
@@ -97,6 +98,8 @@ def run(place: Place, seed: int, cycles: int, watch: Watch, replicate_once: Call
             watch.say(f"cycle {number}/{cycles}: {report.cycles[-1].line()}")
         if tuple(database.done) != database.revisions:
             report.differences.append(f"only {len(database.done)} of {len(database.revisions)} revisions ran")
+    watch.doing("the target refuses a row of one table, and takes it a cycle later")
+    report.add_suspension(check_suspension(place.source, place.target, replicate_once))
     watch.doing("comparing every table, column and row")
     _compare(place, report)
     for expected in notes:
@@ -118,8 +121,11 @@ def in_process(place: Place) -> Callable[[], DagRunResult]:
     """Return the function that runs a cycle in this process, without Airflow and Spark, which is quick."""
 
     def replicate_once() -> DagRunResult:
-        with to_log(place.folder / "replicate.log"), open_channel(place.channel, InProcess()) as cycle:
-            done = replicate(cycle).to_json()
+        try:
+            with to_log(place.folder / "replicate.log"), open_channel(place.channel, InProcess()) as cycle:
+                done = replicate(cycle).to_json()
+        except DdlReplError as error:
+            return DagRunResult(False, {}, {}, {"replicate": str(error)})
         return DagRunResult(True, done, {stage: done[stage]["seconds"] for stage in done})
 
     return replicate_once

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from airflow_ddlrepl.demo.backfill_check import BackfillCheck
 from airflow_ddlrepl.demo.rewind_check import RewindCheck
+from airflow_ddlrepl.demo.suspension_check import SuspensionCheck
 
 STAGES = ("capture", "adapt", "refresh", "integrate")
 
@@ -144,6 +145,7 @@ class DemoReport:
     rows: int = 0
     differences: list[str] = field(default_factory=list)
     rewinds: list[RewindCheck] = field(default_factory=list)
+    suspended: SuspensionCheck | None = None
     backfilled: BackfillCheck | None = None
     seconds: float = 0.0
 
@@ -161,6 +163,11 @@ class DemoReport:
         """Add the backfill and its differences."""
         self.backfilled = done
         self.differences += [f"backfilled: {line}" for line in done.diff.differences]
+
+    def add_suspension(self, done: SuspensionCheck) -> None:
+        """Add the check of a suspended table, and what was wrong with it."""
+        self.suspended = done
+        self.differences += done.differences
 
     def refreshes(self) -> list[tuple[int, str, str]]:
         """Return the refreshes as (cycle, table, reason)."""
@@ -185,6 +192,7 @@ class DemoReport:
             ("tables refreshed", f"{len(refreshed)}" + "".join(f"\n{t} (cycle {n}): {why}" for n, t, why in refreshed)),
             ("time per stage", ", ".join(f"{name} {seconds:.0f} s" for name, seconds in spent)),
             ("compared", f"{self.tables} tables, {self.columns} columns, {self.rows:,} rows"),
+            ("suspended and recovered", self.suspended.line() if self.suspended else ""),
             ("gone back to", "\n".join(done.line() for done in self.rewinds)),
             ("backfilled", self.backfilled.line() if self.backfilled else "not without Airflow"),
             ("differences", "\n".join([str(len(self.differences)), *self.differences[:20]])),
@@ -201,6 +209,7 @@ class DemoReport:
             "refreshes": self.refreshes(),
             "tables": self.tables,
             "rows": self.rows,
+            "suspended": self.suspended.said if self.suspended else None,
             "rewinds": [asdict(done.diff) | {"revision": done.expected.revision} for done in self.rewinds],
             "backfilled": asdict(self.backfilled.diff) if self.backfilled else None,
             "differences": self.differences,

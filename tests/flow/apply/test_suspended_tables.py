@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
-from tests.support.replica import Make, Replica, may_differ
+from tests.support.replayable import captured, replayable
+from tests.support.replica import Make, Replica, channel_file, may_differ
 
 START = (
     "CREATE TABLE bad (id int PRIMARY KEY, v int)",
@@ -261,3 +265,45 @@ def test_a_table_whose_function_is_missing_waits_and_the_next_cycle_creates_it(m
     made.at_target(function)
     made.settle()
     assert set(states(made).values()) == {"live"}
+
+
+def test_an_activation_loads_the_tables_that_the_target_can_have(databases: Any, tmp_path: Path) -> None:
+    file = channel_file(tmp_path, databases.source, databases.target)
+    made = Replica(databases.source, databases.target, file)
+    function = "CREATE FUNCTION twice(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 * 2'"
+    made.at_source(
+        *START,
+        function,
+        "CREATE TABLE parts (id int) PARTITION BY RANGE (twice(id))",
+        "CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100)",
+        "CREATE TABLE named (id int PRIMARY KEY, c regclass)",
+        "INSERT INTO named VALUES (1, 'bad')",
+        "INSERT INTO parts VALUES (4)",
+    )
+    with pytest.raises(DdlReplError, match="twice") as caught:
+        made.activate()
+    assert caught.value.table == "public.parts" and "CREATE OR REPLACE FUNCTION" in caught.value.hint
+    assert made.rows("SELECT count(*) FROM bad") == [(2,)]
+    assert states(made)["parts"] == "new" and states(made)["bad"] == "live"
+    made.at_source(
+        "CREATE TABLE later (id int)", "INSERT INTO named VALUES (2, 'later')", "INSERT INTO bad VALUES (3, 3)"
+    )
+    with pytest.raises(DdlReplError):
+        made.replicate()
+    assert made.rows("SELECT count(*) FROM bad") == [(3,)]
+    made.at_target(function)
+    made.settle()
+
+
+def test_a_rewind_of_the_target_brings_a_suspended_table_up(databases: Any, past: str, tmp_path: Path) -> None:
+    made = replayable(databases, tmp_path, location=past)
+    made.at_source(*START)
+    made.activate()
+    made.at_source("INSERT INTO bad VALUES (3, 3)")
+    before = captured(made)
+    made.at_target("DELETE FROM bad WHERE id = 3")
+    made.at_source("UPDATE bad SET v = 4 WHERE id = 3", "ALTER TABLE bad ADD w int DEFAULT 7")
+    assert cycle_fails(made).code == "INT-123"
+    made.rewind(before, "")
+    assert states(made)["bad"] == "live"
+    made.check_equal()
