@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey
 from airflow_ddlrepl.model.table import Identity, Table
 from airflow_ddlrepl.ports.types import Equality, TypeSystem
-from airflow_ddlrepl.trail.manifest import RowFile
+from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.transform.values import Transform
 
 ROWS_ALONE = 100_000
@@ -31,7 +31,8 @@ class StageTask:
     belong together by id. target_name: of the table to change (a partition's own). bucket, buckets:
     which part of the keys. stage_name: unique per channel, target, table, section and bucket. token: of the run.
     condition: of the rows that the target takes, over `whole`, the source's table with what the target does not have.
-    transform: what computes values of the rows, from those of `whole`.
+    transform: what computes values of the rows, from those of `whole`. transactions: files of the trail that have the
+    transactions of these rows, where a column of the target takes their values.
     """
 
     dsn: str = field(repr=False)
@@ -51,6 +52,7 @@ class StageTask:
     condition: str = ""
     whole: Table | None = None
     transform: Transform | None = None
+    transactions: tuple[Blob, ...] = ()
 
 
 def stage_all(tasks: Sequence[StageTask]) -> list[Any]:

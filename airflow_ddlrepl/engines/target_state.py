@@ -30,11 +30,13 @@ class Capabilities:
 
     transactional_ddl: schema changes, rows and the position are committed together; where not, the ledger has to store
     before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
-    whole target, or does each table have its own?
+    whole target, or does each table have its own? target_tables: can a table have what `target_tables` in the channel
+    file gives it?
     """
 
     transactional_ddl: bool
     position_scope: Literal["target", "table"]
+    target_tables: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,8 @@ class Follower:
     def step(self, row: int, op: int, old: int, new: int, has_value: Sequence[bool]) -> None:
         """Apply one change: its row number, operation, key before and after, and which columns it has a value of."""
         if op == Op.INSERT:
-            self.living[new] = Living(-1, row, [row] * self.width)
+            stays = self.living.get(new)  # deleted, and at the target still
+            self.living[new] = Living(stays.base if stays else -1, row, [row] * self.width)
             return
         entry = self.living.pop(old, None)
         if entry is None:
@@ -68,6 +69,8 @@ class Follower:
             return
         entry.last = row
         entry.value_at = [row if is_present else before for is_present, before in zip(has_value, entry.value_at)]
+        if (displaced := self.living.get(new)) is not None and displaced.base >= 0:
+            self.dead.add(displaced.base)
         self.living[new] = entry
 
     def fates(self) -> Iterator[Fate]:

@@ -29,7 +29,8 @@ class Column:
     default: expression text, for a generated column its generation expression.
     missing: text of the value that rows older than the column show (attmissingval), None when they
     show NULL or were rewritten. identity: "always", "by default" or "". generated: "stored",
-    "virtual" or "". collation: quoted name when it isn't the type's default.
+    "virtual" or "". collation: quoted name when it isn't the type's default. extra: what gives the value of a column
+    that only a target has by the channel file (`target_tables`), e.g. `{commit_time}`; "" for the source's columns.
     """
 
     id: int
@@ -41,6 +42,7 @@ class Column:
     identity: str = ""
     generated: str = ""
     collation: str | None = None
+    extra: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

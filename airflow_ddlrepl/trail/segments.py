@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 from airflow_ddlrepl.errors import TrailError
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import Position
-from airflow_ddlrepl.trail.manifest import Segment
+from airflow_ddlrepl.trail.manifest import Blob, Segment
 from airflow_ddlrepl.trail.rows import NEW_TRAIL_HINT, RowReader
 
 TRANSACTIONS = pa.schema(
@@ -81,9 +82,11 @@ class SegmentReader(RowReader):
 
         Columns: lsn, xid, committed (µs since 1970), origin, changes.
         """
-        tables = [
-            pq.read_table(pa.BufferReader(self.bytes_of(p.transactions))) for p in segment.parts if p.transactions
-        ]
+        return self.transactions_in([p.transactions for p in segment.parts if p.transactions])
+
+    def transactions_in(self, files: Iterable[Blob]) -> pa.Table:
+        """Return the transactions in these files of the trail, with the same columns."""
+        tables = [pq.read_table(pa.BufferReader(self.bytes_of(file))) for file in files]
         return pa.concat_tables([TRANSACTIONS.empty_table(), *tables])
 
 

@@ -14,6 +14,7 @@ from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
+from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.ddl.base.change import SchemaChange
 from airflow_ddlrepl.ddl.columns.add_column import AddColumn
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
@@ -150,7 +151,7 @@ def judge_columns(was: Table, present: Table) -> Iterator[Verdict]:
     was: the shape that the target would have before the change. present: the shape that it has.
     """
     there = {column.id for column in present.columns}
-    names = ", ".join(c.name for c in was.columns if c.id not in there and not c.generated)
+    names = ", ".join(c.name for c in was.columns if c.id not in there and not c.generated and not c.extra)
     if names and not was.is_partitioned:
         yield Verdict(True, f"the target's table lacks what the source's had before: {names}", By.NONE)
 
@@ -165,6 +166,9 @@ def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
         yield Verdict(True, f"other rows by `restrict`: {condition or 'all of them'}", By.NONE)
     elif condition and change.kind is EventKind.DDL and change.is_live and before.condition != now.condition:
         yield Verdict(True, f"`restrict` looks at a column that has changed: {condition}", By.NONE)
+    stays = tuple(bool(entry and entry.soft_delete) for entry in map(target_table_in, (change.before, change.now)))
+    if stays == (True, False):
+        yield Verdict(True, "deleted rows stay no more (`soft_delete`)", By.NONE)
     if before.function == now.function:
         return
     if values_in(change.before) == values_in(change.now):

@@ -30,6 +30,7 @@ def keep_structure(table_state: Table, wanted: Table, types: TypeSystem) -> Tabl
                 missing=None,
                 identity="",
                 generated="",
+                extra="",
             )
     following = {c.id: c.type for c in wanted.columns}
     has_own_types = any(not c.type.is_builtin and following.get(c.id) != c.type for c in staying.values())

@@ -27,7 +27,7 @@ def want(table_state: Table, held: Table, policy: Policy, types: TypeSystem) -> 
 
 
 def _plain_default(column: Column, before: Column | None, types: TypeSystem) -> Column:
-    if column.generated or column.identity:
+    if column.generated or column.identity or column.extra:
         return column
     if before is not None:
         stays_open = before.nullable and has_default(column) and types.empty_value(column.type) is None

@@ -55,6 +55,16 @@ class Named(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class OfChange(Part):
+    """This part is a value of the change that brings a row, such as `{commit_time}`."""
+
+    name: str
+
+    def sql(self, by: Spelling) -> str:
+        return f"{{{self.name}}}"
+
+
+@dataclass(frozen=True, slots=True)
 class Text(Part):
     """This part is a constant in quotes; what type it has follows from what it is compared with, or cast to."""
 

@@ -25,6 +25,7 @@ from airflow_ddlrepl.config.condition.expression import (
     Named,
     Not,
     Number,
+    OfChange,
     Part,
     Spelling,
     Text,
@@ -63,7 +64,9 @@ _KNOWN = (
     "a condition has columns, numbers, texts, = <> < <= > >=, AND OR NOT, IN, BETWEEN, LIKE, IS NULL,"
     " IS DISTINCT FROM, + - * %, ::type"
 )
-_VALUES = (Named, Text, Number, Truth, Cast, Minus, Arithmetic)
+CHANGE_VALUES = ("commit_time", "operation", "position", "sequence", "transaction")
+"""What an expression of an extra column may take of a change, in braces."""
+_VALUES = (Named, OfChange, Text, Number, Truth, Cast, Minus, Arithmetic)
 _CONSTANTS = (Text, Number, Truth)
 
 
@@ -79,6 +82,27 @@ def condition(text: str) -> Part:
     return found
 
 
+@lru_cache(maxsize=1024)
+def expression(text: str) -> Part:
+    """Return the value of an extra column in a text of the channel file; raise ValueError with what can't be in it.
+
+    It is about the row, or it is one value of the change, such as `{commit_time}`, if need be with a cast.
+    """
+    try:
+        found = _Reader(text, of_change=True).expression()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if change_value(found) is None and any(isinstance(part, OfChange) for part in found.walk()):
+        raise ValueError(f"{spelled(found)}: a value of the change stands alone, or with one cast after it")
+    return found
+
+
+def change_value(part: Part) -> OfChange | None:
+    """Return the value of the change that an expression is; None: it is about the row."""
+    of = part.of if isinstance(part, Cast) else part
+    return of if isinstance(of, OfChange) else None
+
+
 def spelled(of: Part) -> str:
     """Return the condition in the spelling of a person: blanks and needless parentheses make no difference to it."""
     return of.sql(Spelling(_column, lambda text: "'" + text.replace("'", "''") + "'"))
@@ -92,15 +116,22 @@ def _column(name: str) -> str:
 class _Reader:
     """A reader parses the tokens of one condition, from the first to the last."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, of_change: bool = False) -> None:
         self.found = _tokens(text)
         self.at = 0
+        self.of_change = of_change
 
     def whole(self) -> Part:
         found = self.disjunction()
         if self.at < len(self.found):
             self.refuse()
         return _truth(found)
+
+    def expression(self) -> Part:
+        found = self.disjunction()
+        if self.at < len(self.found):
+            self.refuse()
+        return found
 
     def disjunction(self) -> Part:
         return self._joined("or", self.conjunction)
@@ -193,6 +224,8 @@ class _Reader:
             found = self.disjunction()
             self.need(")")
             return found
+        if self.of_change and self.takes("{"):
+            return self.change()
         token = self.found[self.at] if self.at < len(self.found) else None
         if token is None:
             raise ValueError("it ends where a column or a constant should be")
@@ -209,6 +242,14 @@ class _Reader:
             return Named(self.name(token))
         self.at -= 1
         return self.refuse()
+
+    def change(self) -> Part:
+        """Parse what follows `{`: the name of a value of the change, and `}`."""
+        name = next((one for one in CHANGE_VALUES if self.takes(one)), "")
+        if not name:
+            self.refuse(f"in braces there is {', '.join(CHANGE_VALUES)}, not ")
+        self.need("}")
+        return OfChange(name)
 
     def cast(self) -> Part:
         """Parse what follows CAST: standard SQL's `cast(value as type)`, which becomes `value::type`."""

@@ -42,6 +42,7 @@ from airflow_ddlrepl.config.sections.table_mapping import (
     digest,
     for_replay,
 )
+from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.model.names import TableName
 
 
@@ -109,6 +110,14 @@ class Target(Section):
     rules: RuleSets = Field(RuleSets(), description="which changes this target takes; they come before all policies")
 
 
+def _cron(value: str | None) -> str | None:
+    from croniter import croniter
+
+    if value not in (None, "@quarterly") and not croniter.is_valid(value):  # Airflow's own word
+        raise ValueError('is no cron expression: write for example "*/5 * * * *" or "@hourly"')
+    return value
+
+
 _STOPS = {
     OnEnrollBreak.FAIL_INTEG_JOB,
     OnAddColumnWithDefault.FAIL_INTEG_JOB,
@@ -136,6 +145,9 @@ class Channel(Section):
     table_properties: tuple[Table, ...] = Field((), description="names of tables at the targets")
     restrict: tuple[Restrict, ...] = Field((), description="which rows of a table the targets take")
     transform: tuple[Transformation, ...] = Field((), description="which values the targets have, by Python functions")
+    target_tables: tuple[TargetTable, ...] = Field(
+        (), description="columns that only the targets have, and rows that stay there when they are deleted"
+    )
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults apply where no action decides")
     repository: str = Field(
         default_factory=default_repository, min_length=1, repr=False, description="URL; default: under $DDLREPL_HOME"
@@ -152,18 +164,9 @@ class Channel(Section):
     replay_ddl: tuple[ReplayEntry, ...] = Field(
         (), description="tables whose schema changes are replayed as text, not adapted"
     )
-    schedule: str | None = Field(
+    schedule: Annotated[str | None, AfterValidator(_cron)] = Field(
         None, description="cron expression or preset for the channel's DAG; default: runs are started by hand"
     )
-
-    @field_validator("schedule")
-    @classmethod
-    def _is_cron(cls, value: str | None) -> str | None:
-        from croniter import croniter
-
-        if value not in (None, "@quarterly") and not croniter.is_valid(value):  # Airflow's own word
-            raise ValueError('is no cron expression: write for example "*/5 * * * *" or "@hourly"')
-        return value
 
     @field_validator("transform", mode="before")
     @classmethod
@@ -250,10 +253,10 @@ class Channel(Section):
     def properties_at(self, target: str, table: TableName) -> str:
         """Return the table's settings at a target (names, rows, values) as one JSON text; empty when it has none.
 
-        They are column_properties, table_properties, restrict and transform; `digest` writes them.
+        They are column_properties, table_properties, restrict, transform and target_tables; `digest` writes them.
         """
         of_table = (p for p in self.table_properties if p.applies_to(target, table))
-        others = (self.restriction_at(target, table), self.transformation_at(target, table))
+        others = (of(target, table) for of in (self.restriction_at, self.transformation_at, self.target_table_at))
         return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
@@ -269,6 +272,13 @@ class Channel(Section):
         table: its name at the source.
         """
         return next((p for p in self.transform if p.applies_to(target, table)), None)
+
+    def target_table_at(self, target: str, table: TableName) -> TargetTable | None:
+        """Return what a table has only at a target or replay; None when that is nothing.
+
+        table: its name at the source.
+        """
+        return next((p for p in self.target_tables if p.applies_to(target, table)), None)
 
     def holder(self, name: str) -> str:
         """Return the name under which a target's database stores its position; a replay has one of its own.

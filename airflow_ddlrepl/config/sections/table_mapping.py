@@ -30,9 +30,9 @@ from airflow_ddlrepl.config.hvr.action_text import (
 )
 from airflow_ddlrepl.model.names import TableName
 
-PROPERTIES = ("column_properties", "table_properties", "restrict", "transform")
+PROPERTIES = ("column_properties", "table_properties", "restrict", "transform", "target_tables")
 """Their keys in the channel file."""
-_SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
+SYSTEM_COLUMNS = frozenset({"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"})
 _ONE_OR_MORE = WithJsonSchema(
     {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
 )
@@ -45,7 +45,7 @@ def _as_list(value: Any) -> Any:
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_as_list), _ONE_OR_MORE]
 
 
-class _Property(Section):
+class Property(Section):
     """A property is a setting for some tables at some targets."""
 
     tables: Patterns = Field(
@@ -54,7 +54,7 @@ class _Property(Section):
     targets: Patterns = Field((), description="names of targets and replays; default: all")
 
     @model_validator(mode="after")
-    def _tables_are_possible(self) -> _Property:
+    def _tables_are_possible(self) -> Property:
         for pattern in self.tables:
             if any(map(matches_no_name, split_name_pattern(pattern))):
                 raise ValueError(f"tables: {pattern!r} can be no table's name")
@@ -65,13 +65,14 @@ class _Property(Section):
         return (not self.targets or target in self.targets) and any(matches_name(p, table) for p in self.tables)
 
 
-def _possible_name(name: str) -> str:
+def possible_name(name: str) -> str:
+    """Return the name; raise ValueError where no table or column can have it."""
     if not 0 < len(name.encode()) <= MAX_NAME_BYTES or "\0" in name:
         raise ValueError(f"name: {name!r} can be no name: it has 1 to {MAX_NAME_BYTES} bytes")
     return name
 
 
-class ColumnProperty(_Property):
+class ColumnProperty(Property):
     """A ColumnProperties action renames a column at a target, or leaves it out there.
 
     The first that matches a column decides, also for columns that come later.
@@ -90,7 +91,7 @@ class ColumnProperty(_Property):
                 raise ValueError(f"columns: {pattern!r} can be no column's name")
         if (self.name is None) != self.absent:
             raise ValueError("says either `name` or `absent: true`")
-        if self.name is not None and _possible_name(self.name) in _SYSTEM_COLUMNS:
+        if self.name is not None and possible_name(self.name) in SYSTEM_COLUMNS:
             raise ValueError(f"name: {self.name} is a system column's")
         return self
 
@@ -99,7 +100,7 @@ class ColumnProperty(_Property):
         return any(matches(pattern, column) for pattern in self.columns)
 
 
-class TableProperty(_Property):
+class TableProperty(Property):
     """A TableProperties action renames a table at a target.
 
     The first that matches a table decides, also for tables that come later.
@@ -111,11 +112,11 @@ class TableProperty(_Property):
 
     @model_validator(mode="after")
     def _name_is_possible(self) -> TableProperty:
-        _possible_name(self.name)
+        possible_name(self.name)
         return self
 
 
-class Restriction(_Property):
+class Restriction(Property):
     """A Restrict action selects the rows that changes, refreshes and compares of a target take, by a condition.
 
     The first that matches a table decides, also for tables that come later. docs/restrict.md has more.
@@ -135,7 +136,7 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-class Transformation(_Property):
+class Transformation(Property):
     """A Transform action lets a Python function compute the values that columns have at the target.
 
     The first that matches a table decides, also for tables that come later. docs/transform.md has more.
@@ -189,10 +190,10 @@ Table = Annotated[TableProperty, _from_text(TABLE_PARAMETERS, TableProperty | st
 Restrict = Annotated[Restriction, _from_text(RESTRICT_PARAMETERS, Restriction | str)]
 
 
-One = TypeVar("One", bound=_Property)
+One = TypeVar("One", bound=Property)
 
 
-def digest(properties: tuple[_Property, ...]) -> str:
+def digest(properties: tuple[Property, ...]) -> str:
     """Return the settings as one JSON text that changes when they do; empty when there are none.
 
     The tables and targets that they are for are left out.

@@ -59,7 +59,7 @@ class PostgresTarget(Target):
     holder: str
     lock_timeout: float
     connection: Connection[Any]
-    capabilities = Capabilities(transactional_ddl=True, position_scope="target")
+    capabilities = Capabilities(transactional_ddl=True, position_scope="target", target_tables=True)
 
     @classmethod
     def open(cls, location: str, holder: str, lock_timeout: float, seconds: int | None = None) -> PostgresTarget:

@@ -22,22 +22,25 @@ from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.row_filters import condition_reads, require_lasting
 from airflow_ddlrepl.flow.mapping.tables import (
     called,
+    names_later_columns,
     refused,
     require_like_parent,
     same_name,
     seen_at,
     shape_before,
 )
+from airflow_ddlrepl.flow.mapping.target_tables import require_target_tables
 from airflow_ddlrepl.flow.mapping.value_functions import function_reads, require_still_given, transform_at
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
-from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.types import TypeDefinition
 from airflow_ddlrepl.transform.columns import with_revealed_columns
 
+_NEWEST = LogKey(Position(2**63 - 1), 0)
 Refusals = Mapping[tuple[int, LogKey], Refusal]
 """The changes that a target has refused in this run, by the table's id and the change's place in the log."""
 
@@ -93,6 +96,7 @@ class _Planner:
                 require_lasting(before, new, properties_now)
                 require_still_given(before, source_before, new, properties_now)
                 transform_at(self.run.channel, self.target, new)
+            require_target_tables(self.run.channel, self.target, [new], self.run.target(self.target).capabilities)
             if policy.adapts:
                 self._refuse_impossible(before, new, event, table_states)
             if before is None and (policy.adapts or new.partition):
@@ -104,7 +108,8 @@ class _Planner:
             self._facts(before, new, event, table_states), parent_before=self._parent_before(new, event, policy)
         )
         refusal = self._refusal(table_id, event)
-        seen = self._seen(new, policy) if new else None
+        later = names_later_columns(self.run.channel, self.target, event, self.shape_at(table_id, _NEWEST))
+        seen = self._seen(new, policy, later) if new else None
         texts = Texts(self.run.channel, self.target, self.shape_at, table_states)
         runs_text = self._runs_text(policy, before, event)
         return plan(
@@ -130,17 +135,17 @@ class _Planner:
         waits = before is not None and before.state is TableStatus.NEW
         return policy.replays and policy.adapts and event.kind is EventKind.DDL and not waits
 
-    def _seen(self, table: Table, policy: Policy) -> Table:
+    def _seen(self, table: Table, policy: Policy, lenient: bool = False) -> Table:
         """Return the source's table as the target is to have it; what can't be is an error only where that follows."""
         try:
-            return seen_at(self.run.channel, self.target, table)
+            return seen_at(self.run.channel, self.target, table, lenient=lenient)
         except Unsupported:
             if policy.adapts:
                 raise
             return table
 
     def _seen_before(self, table: Table, after: Table | None, policy: Policy) -> Table:
-        return with_revealed_columns(self._seen(table, policy), table, after) if after is not None else table
+        return with_revealed_columns(self._seen(table, policy, True), table, after) if after is not None else table
 
     def _refuse_impossible(
         self,
@@ -230,7 +235,7 @@ class _Planner:
 
     def _parent_before(self, new: Table | None, event: Event, policy: Policy) -> Table | None:
         known = shape_before(self.shape_at, new.partition.of, event) if new and new.partition else None
-        return self._seen(known, policy) if known else None
+        return self._seen(known, policy, True) if known else None
 
     def _is_renamed(self, other: TableState, new: Table, key: LogKey) -> bool:
         """Do two tables have one name at the source? The log shows the other's new name later.

@@ -39,7 +39,7 @@ from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.record import FIRST_LOAD, RefreshDeclined, RefreshDone, RefreshRequested, StepApplied
 from airflow_ddlrepl.model.table_state import TableStatus
-from airflow_ddlrepl.trail.manifest import RowFile
+from airflow_ddlrepl.trail.manifest import Blob, RowFile
 from airflow_ddlrepl.transform.values import transform_of
 
 
@@ -98,7 +98,7 @@ def _stage(
     parts = groups(tasks, context.runner.parallelism)
     work = [[tasks[i] for i in part] for part in parts]
     size = sum(file.size for task in tasks for file in task.files)
-    blobs = [file.blob for task in tasks for file in task.files]
+    blobs = [blob for task in tasks for blob in (*(file.blob for file in task.files), *task.transactions)]
     with needing(size, f"of row files to stage at target {ahead.target}"), seen_by_tasks(context.trail, blobs):
         results = context.runner.map(stage_all, work, f"integrate into {ahead.target}", size=size)
     done = {i: one for part, staged in zip(parts, results, strict=True) for i, one in zip(part, staged, strict=True)}
@@ -136,7 +136,17 @@ def _tasks(
             whole=piece.whole if piece.condition or transform else None,
             transform=transform,
             token=context.token,
+            transactions=_transactions(context, ahead, piece),
         )
+
+
+def _transactions(context: RunContext, ahead: PendingLog, piece: Slice) -> tuple[Blob, ...]:
+    """Return the files that list the transactions of a slice, where a column of the target takes their values."""
+    if not any(column.extra for column in piece.target.columns):
+        return ()
+    rows = context.repository.segments(context.channel.name, ahead.low, Position(piece.high.lsn + 1))
+    parts = (part for row in rows for part in context.trail.segment(row.epoch, row.low).parts)
+    return tuple(part.transactions for part in parts if part.transactions is not None)
 
 
 def _skipped(context: RunContext, ahead: PendingLog, piece: Slice | Discarded) -> frozenset[int]:

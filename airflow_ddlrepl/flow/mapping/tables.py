@@ -21,6 +21,7 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.columns import target_names, target_shape, without_absent
+from airflow_ddlrepl.transform.extra_columns import with_extra_columns
 
 
 class ShapeAt(Protocol):
@@ -34,10 +35,26 @@ def shape_before(shape_at: ShapeAt, table_id: int, event: Event) -> Table | None
     return shape_at(table_id, LogKey(event.key.lsn, event.key.seq - 1))
 
 
-def seen_at(channel: Channel, target: str, table: Table) -> Table:
-    """Return the source's table as the target is to have it. Raises what `transform.columns.target_shape` raises."""
+def seen_at(channel: Channel, target: str, table: Table, *, lenient: bool = False) -> Table:
+    """Return the source's table as the target is to have it.
+
+    lenient: see `with_extra_columns`. Raises what that and `transform.columns.target_shape` raise.
+    """
     properties = channel.columns_at(target, table.name)
-    return target_shape(table, properties) if properties else table
+    shape = target_shape(table, properties) if properties else table
+    entry = channel.target_table_at(target, table.name)
+    return with_extra_columns(shape, table, entry, lenient=lenient) if entry else shape
+
+
+def names_later_columns(channel: Channel, target: str, event: Event, latest: Table | None) -> bool:
+    """May an expression of `target_tables` name columns that the table gets later in the log?
+
+    It may where the file has changed, and all of them are in the table's latest shape. Raises what `seen_at` raises.
+    """
+    is_later = event.kind is EventKind.PROPERTIES and latest is not None
+    if is_later and latest is not None:
+        seen_at(channel, target, latest)
+    return is_later
 
 
 def read_for(channel: Channel, target: str, table: Table, table_state: TableState | None = None) -> Table:

@@ -52,9 +52,10 @@ class TableLoad:
 
     @property
     def kept_columns(self) -> list[str]:
-        """Return the target's columns that the source does not have."""
+        """Return the target's columns that the source had once, and does not have any more."""
         ids = {column.id for column in self.read.columns}
-        return [column.name for column in self.after.shape.columns if column.id not in ids]
+        others = (column for column in self.after.shape.columns if column.id not in ids)
+        return [column.name for column in others if not column.extra and not column.generated]
 
 
 def columns_loaded(read: Table, shape: Table) -> Pairs:

@@ -17,6 +17,7 @@ from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, ServerRefusal, Tar
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.tables import same_name
+from airflow_ddlrepl.flow.refresh.load_values import with_load_values, without_load_values
 from airflow_ddlrepl.flow.refresh.readiness import namesake
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, TableLoad
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -108,13 +109,14 @@ class TableLoader:
         """Return the tables that got a shadow table to be loaded into, and the types that it needs."""
         self.context.check_lock()
         shapes, done = [load.after.shape for load in loads.values()], set[str]()
+        at = self.context.target(self.into).state().lsn
         found = []
         for load in leaves:
             with self._alone(load.table):
                 statements = [one for one in self._renewed([load], shapes) if one not in done]
                 self.loader.renew_types(statements)
                 done |= set(statements)
-                self.loader.make_shadow(self.origin.shadow_shape(load), self._shadow(load))
+                self.loader.make_shadow(with_load_values(self.origin.shadow_shape(load), at), self._shadow(load))
                 found.append(load)
         return found
 
@@ -186,8 +188,9 @@ class TableLoader:
         return found.rows
 
     def _finishing(self, load: TableLoad) -> tuple[str, ...]:
-        shadow = self._shadow(load)
-        return (*self.origin.finishing(load, shadow), *self.loader.finishing(load.after.shape, shadow))
+        shadow, shape = self._shadow(load), load.after.shape
+        own = without_load_values(shape, shadow, self.context.target(self.into).renderer())
+        return (*self.origin.finishing(load, shadow), *own, *self.loader.finishing(shape, shadow))
 
     def _place(self, loads: Sequence[TableLoad], counts: Mapping[int, int]) -> set[int]:
         """Put loaded tables in their places, and return the ids of those that are; try one again after the others.

@@ -29,6 +29,7 @@ from airflow_ddlrepl.engines.postgres.load.table_rows import TableRows
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.target_columns import deletion_column
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -152,9 +153,11 @@ class _Comparer:
         other = {source.id: quote(target.name) for source, target in pairs}
         key = [i for i in (task.source.key.columns if task.source.key else ()) if i in mine]
         key = key if task.source.key and len(key) == len(task.source.key.columns) else []
+        flag = deletion_column(task.shape)
+        alive = f"NOT {quote(flag)}" if flag in held else ""
         self.sides = (
             _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source", wanted),
-            _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target"),
+            _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target", alive),
         )
         self.is_alike = len({side.info.parameter_status("server_encoding") for side in (here, there)}) == 1
 

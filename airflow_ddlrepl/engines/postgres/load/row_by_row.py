@@ -23,6 +23,7 @@ from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.transform.extra_columns import value_of
 
 log = logging.getLogger("ddlrepl")
 FOUND = '"ddlrepl differences"'
@@ -104,6 +105,7 @@ class _RowByRow:
         self.keys = exchange.wanted.key_columns()
         self.columns = [column for column in exchange.wanted.columns if column.name not in exchange.kept]
         self.plain = [column for column in self.columns if not column.generated]
+        self.columns = [column for column in self.columns if not value_of(column)]
 
     def run(self) -> Written:
         if self.options.fires and not self.session.enforces:

@@ -34,6 +34,7 @@ from airflow_ddlrepl.engines.postgres.load.target_only_columns import (
     carry_over,
     own_columns,
     refuse_clash,
+    retain_deleted,
 )
 from airflow_ddlrepl.engines.postgres.merge.constraints import (
     GRANT,
@@ -137,6 +138,9 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
             else None
         )
         refuse_clash(found, table_state.shape, stood)
+        if found is not None:
+            with _refusals(table_state.name, hanging):
+                retain_deleted(cursor, found, table_state.shape, shadow, stood)
         written, why = _by_row(cursor, exchange, placing.options, session) if placing.options.is_by_row else (None, "")
         if written is None:
             with _refusals(table_state.name, hanging):

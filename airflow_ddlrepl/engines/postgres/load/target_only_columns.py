@@ -15,6 +15,7 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.errors import CannotAdapt
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, deletion_column
 
 
 def refuse_clash(found: Table | None, wanted: Table, stood: Table | None) -> None:
@@ -59,6 +60,33 @@ def carry_over(
     sets = ", ".join(f"{quote(n)} = CAST(o.{quote(before)}::text AS {types[n]})" for n, before in pairs)
     same = _is_same(wanted, names)
     cursor.execute(f"UPDATE {qualified(shadow)} t SET {sets} FROM ONLY {qualified(old.name)} o WHERE {same}".encode())
+
+
+def retain_deleted(cursor: Any, old: Table, wanted: Table, shadow: TableName, stood: Table | None) -> None:
+    """Copy the rows that the source does not have any more into the shadow table, marked as deleted (`soft_delete`).
+
+    Types may differ by now: values are assigned by their text.
+    """
+    names, flag = _names_before(old, wanted, stood), deletion_column(wanted)
+    if not flag or stood is None or flag not in names or not _has_key(wanted, names):
+        return
+    was_deleted = f"o.{quote(names[flag])}"
+
+    def value(column: Column) -> str:
+        if column.extra == DELETED:
+            return "true"
+        if column.name not in names:
+            return "now()"
+        text = f"CAST(o.{quote(names[column.name])}::text AS {column.type.text})"
+        return f"CASE WHEN {was_deleted} THEN {text} ELSE now() END" if column.extra == DELETED_AT else text
+
+    columns = [c for c in wanted.columns if not c.generated and (c.name in names or c.extra == DELETED_AT)]
+    listed, values = ", ".join(quote(c.name) for c in columns), ", ".join(map(value, columns))
+    there = f"SELECT FROM {qualified(shadow)} t WHERE {_is_same(wanted, names)}"
+    cursor.execute(
+        f"INSERT INTO {qualified(shadow)} ({listed}) OVERRIDING SYSTEM VALUE SELECT {values}"
+        f" FROM ONLY {qualified(old.name)} o WHERE NOT EXISTS ({there})".encode()
+    )
 
 
 @contextmanager

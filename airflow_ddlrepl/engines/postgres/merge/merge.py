@@ -133,6 +133,7 @@ class _Merge:
         """Run phase 3: insert new rows."""
         with _explained(self.name, self.cursor):
             for one in self._with(Stage.INSERTS):
+                self._forget_deleted(one, Stage.INSERTS)
                 self._run(statements.insert(one), one, Stage.INSERTS, "insert")
             for one in self._with(Stage.ADDED):
                 self._run(statements.insert_copies(one), one, Stage.ADDED, "insert")
@@ -167,8 +168,15 @@ class _Merge:
 
     def _put_back(self, stage: Stage) -> None:
         for one in self._with(stage):
+            if stage is Stage.MOVES:
+                self._forget_deleted(one, stage)
             self._run(statements.put_back(one, stage, self._row(), self._insertable()), one, stage, "update")
             self.cursor.execute(statements.drop_aside(one, stage).encode())
+
+    def _forget_deleted(self, one: Staged, stage: Stage) -> None:
+        """Remove rows that were kept as deleted, where rows come under their keys."""
+        if one.deletion:
+            self._execute(statements.forget_deleted(one, stage), one, stage)
 
     def _with(self, stage: Stage) -> list[Staged]:
         return [one for one in self.group if one.count(stage)]

@@ -20,6 +20,12 @@ import pyarrow.compute as pc
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.merge.change_columns import (
+    change_columns,
+    deletes_as_updates,
+    is_of_source,
+    with_change_values,
+)
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_stages, load, loading, stage_table
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, InlineRows, as_inline_rows
 from airflow_ddlrepl.engines.postgres.merge.key_numbers import numbered
@@ -35,6 +41,7 @@ from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.target_columns import deletion_column
 from airflow_ddlrepl.ports.types import Equality
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.transform.values import for_columns
@@ -96,6 +103,9 @@ class _Stager:
             return plan.staged({}, read)
         plan.require_key()
         plan.require_values()
+        changes = with_change_values(changes, task.target, lambda: self._trail.transactions_in(task.transactions))
+        if plan.deletion:
+            changes = deletes_as_updates(changes, plan.names, [key.name for key in plan.key])
         rows = plan.images(changes) if task.table.key is None else plan.net(changes, self.cursor)
         inline = self._inline(plan, rows)
         if inline is None:
@@ -141,6 +151,8 @@ class _Plan:
         if self.transform is not None:
             computed = dict.fromkeys(self.transform.gives, "text")
             self.columns = staged_columns(task.table, task.target, {**self.encodings, **computed}, self._loose_keys())
+        self.columns += change_columns(task.target)
+        self.deletion = deletion_column(task.target)
 
     def require_key(self) -> None:
         """Raise TargetError INT-103 when key columns are missing in the rows or the target.
@@ -179,7 +191,7 @@ class _Plan:
         both = condition(self.task.condition).names() if self.task.condition else ()
         there = [name for name in both if name in self.names]
         reads = [name for name in (self.transform.reads if self.transform else ()) if name in self.names]
-        columns = dict.fromkeys((*(column.source_name for column in self.columns), *reads))
+        columns = dict.fromkeys((*(column.source_name for column in self.columns if is_of_source(column)), *reads))
         return StageReader(self.task, self.key, list(columns), self.names, there)
 
     def restricted(self, changes: pa.Table, cursor: Any) -> pa.Table:
@@ -261,6 +273,7 @@ class _Plan:
             },
             fills=tuple(_fills(self.columns, self.task.target)),
             replaces=_replaces(self.columns, self.task.target),
+            deletion=self.deletion,
             changes=changes,
         )
 

@@ -28,6 +28,18 @@ def delete(staged: Staged, stage: Stage) -> str:
     return f"DELETE FROM {qualified(staged.target)} t USING {staged.from_(stage)} s WHERE {_same_key(staged, stage)}"
 
 
+def forget_deleted(staged: Staged, stage: Stage) -> str:
+    """Return the statement that removes rows marked as deleted whose keys rows of this stage get."""
+    where = f"{_new_key(staged)} AND t.{quote(staged.deletion)}"
+    return f"DELETE FROM {qualified(staged.target)} t USING {staged.from_(stage)} s WHERE {where}"
+
+
+def mark_all_deleted(table: TableName, flag: str, at: tuple[str, str] | None) -> str:
+    """Return the statement that marks all rows of a table as deleted. at: the column for the moment, and its SQL."""
+    sets = f"{quote(flag)} = true" + (f", {quote(at[0])} = {at[1]}" if at else "")
+    return f"UPDATE {qualified(table)} SET {sets} WHERE NOT {quote(flag)}"
+
+
 def update(staged: Staged) -> str | None:
     """Return the one UPDATE of a table; None when it has nothing to set (every column belongs to the key)."""
     held = staged.held.get(Stage.UPDATES, ())
@@ -126,7 +138,15 @@ def _same_image(columns: Sequence[StagedColumn]) -> str:
 
 
 def _same_key(staged: Staged, stage: Stage) -> str:
-    prefix = "c" if stage is Stage.UPDATES else "k"
+    same = _new_key(staged) if stage is Stage.UPDATES else _key_is(staged, "k")
+    return f"{same} AND NOT t.{quote(staged.deletion)}" if staged.deletion else same
+
+
+def _new_key(staged: Staged) -> str:
+    return _key_is(staged, "c")
+
+
+def _key_is(staged: Staged, prefix: str) -> str:
     return " AND ".join(c.equals(f"t.{quote(c.name)}", c.value("s", prefix)) for c in staged.keys)
 
 

@@ -24,6 +24,7 @@ from airflow_ddlrepl.engines.postgres.connection.session_names import session_na
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
 from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
+from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
@@ -36,6 +37,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.target_columns import deletion_columns
 
 if TYPE_CHECKING:
     import psycopg
@@ -161,9 +163,20 @@ class _Run:
     def truncate(self, steps: Sequence[ProgramStep]) -> None:
         """Truncate the tables of one TRUNCATE together, so that foreign keys between them are no obstacle."""
         found = [step for step in steps if step.event.kind is EventKind.TRUNCATE]
-        names = [step.before.name for step in found if step.before is not None]
+        tables = [(step, step.before) for step in found if step.before is not None]
+        names = [before.name for _, before in tables if deletion_columns(before.shape) is None]
+        for step, before in tables:
+            if (deletion := deletion_columns(before.shape)) is not None:
+                self._mark_deleted(before.name, deletion, step)
         if names:
             self._empty(names, restart=bool(found[0].event.settings.get("restart_identity")))
+
+    def _mark_deleted(self, table: TableName, deletion: tuple[str, str | None], step: ProgramStep) -> None:
+        """Mark all rows of a table as deleted, instead of emptying it."""
+        flag, at = deletion
+        moment = f"to_timestamp(0) + {step.event.committed} * interval '1 microsecond'"
+        self.cursor.execute(mark_all_deleted(table, flag, (at, moment) if at else None).encode())
+        self.applied.statements += 1
 
     def merge_rest(self) -> None:
         """Merge all remaining rows, all tables together: deletes of all, then updates, then inserts."""

@@ -1,0 +1,69 @@
+"""The section `target_tables` of the channel file: what a target's table has beside the source's rows and columns."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from airflow_ddlrepl.config.condition.parser import expression, spelled
+from airflow_ddlrepl.config.sections.table_mapping import SYSTEM_COLUMNS, Property, possible_name
+
+FIELDS = frozenset({"soft_delete", "deleted_at", "extra"})
+"""The settings of an entry, beside the tables and targets that it is for."""
+
+
+class TargetTable(Property):
+    """An entry lets a target's table keep deleted rows, or have columns that the source's table does not have.
+
+    The first that matches a table decides, also for tables that come later. docs/target_tables.md has more.
+    """
+
+    soft_delete: str | None = Field(
+        None, description="name of a boolean column: deleted rows stay at the target, and it is true for them"
+    )
+    deleted_at: str | None = Field(
+        None, description="name of a column for the moment at which a row of `soft_delete` was deleted"
+    )
+    extra: dict[str, str] = Field(
+        {}, description='column: expression over the row ("price * amount") or the change ("{commit_time}")'
+    )
+
+    @field_validator("extra")
+    @classmethod
+    def _expressions_can_be_read(cls, value: dict[str, Any]) -> dict[str, str]:
+        found = {}
+        for name, text in value.items():
+            try:
+                found[name] = spelled(expression(text))
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        return found
+
+    @model_validator(mode="after")
+    def _columns_are_possible(self) -> TargetTable:
+        if not self.columns:
+            raise ValueError("says nothing: write soft_delete or extra")
+        if self.deleted_at is not None and self.soft_delete is None:
+            raise ValueError("deleted_at is for soft_delete: write that, too")
+        for name in self.columns:
+            if possible_name(name) in SYSTEM_COLUMNS:
+                raise ValueError(f"{name} is a system column's name")
+        if twice := sorted({name for name in self.columns if self.columns.count(name) > 1}):
+            raise ValueError(f"two columns are called {', '.join(twice)}")
+        return self
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the columns that the target's table has and the source's has not."""
+        return (*(name for name in (self.soft_delete, self.deleted_at) if name is not None), *self.extra)
+
+
+@lru_cache(maxsize=4096)
+def target_table_in(properties: str) -> TargetTable | None:
+    """Return the entry of `target_tables` in a text made by `table_mapping.digest`; None: there is none."""
+    found = (one for one in json.loads(properties or "[]") if one.keys() & FIELDS)
+    one = next(found, None)
+    return TargetTable.model_validate(one) if one else None

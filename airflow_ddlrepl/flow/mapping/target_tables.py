@@ -1,0 +1,26 @@
+"""An engine may be no place for what `target_tables` in the channel file gives a table at one target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.engines.target_state import Capabilities
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.rules.client import client_at
+from airflow_ddlrepl.rules.decide import ChangeKind, decide
+
+
+def require_target_tables(channel: Channel, target: str, tables: Iterable[Table], able: Capabilities) -> None:
+    """Raise Unsupported ADP-164 where the target can't have one of these tables as `target_tables` says."""
+    client = client_at(channel, target)
+    for table in () if able.target_tables else tables:
+        is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
+        if is_taken and channel.target_table_at(target, table.name) is not None:
+            raise Unsupported(
+                f"target {target} is of a kind that has no tables with deleted rows or columns of its own",
+                code="ADP-164",
+                table=table.name,
+                hint="take the table, or the target, out of `target_tables`",
+            )

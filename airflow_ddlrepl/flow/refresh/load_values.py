@@ -1,0 +1,44 @@
+"""A load is a change, too: the rows that it brings have values of it in the columns that take those of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from airflow_ddlrepl.adapt.target_facts import Renderer
+from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.transform.extra_columns import value_of
+
+
+def with_load_values(shape: Table, at: Position) -> Table:
+    """Return the shape of a shadow table whose columns that take a change's values have those of a load as defaults.
+
+    at: the target's position, from which the log goes on after the load.
+    """
+    values = {
+        "operation": "'refresh'",
+        "position": f"'{int(at)}'",
+        "sequence": "'0'",
+        "commit_time": f"'{datetime.now(UTC).isoformat()}'",
+    }
+
+    def filled(column: Column) -> Column:
+        value = values.get(value_of(column))
+        return replace(column, default=value) if value else column
+
+    return shape.with_(columns=tuple(map(filled, shape.columns)))
+
+
+def without_load_values(shape: Table, shadow: TableName, render: Renderer) -> Iterator[str]:
+    """Yield the statements that remove the defaults of `with_load_values` from a loaded shadow table.
+
+    shape: of the table that the shadow becomes.
+    """
+    for column in shape.columns:
+        if value_of(column):
+            change = ChangeDefault(column.id, column.name, "''", column.default)
+            yield from render.sql(change, shape.with_(name=shadow))

@@ -1,0 +1,169 @@
+"""This module gives a table the columns that only a target has, as `target_tables` in the channel file says. Pure.
+
+A column whose value follows from the row is one that the target computes (a generated column). One whose value follows
+from the change, such as the commit's time, is a plain column that every change sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from zlib import crc32
+
+from airflow_ddlrepl.config.condition.expression import (
+    Arithmetic,
+    Cast,
+    Minus,
+    Named,
+    Number,
+    OfChange,
+    Part,
+    Spelling,
+    Text,
+)
+from airflow_ddlrepl.config.condition.parser import change_value, expression, spelled
+from airflow_ddlrepl.config.sections.target_tables import TargetTable
+from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT
+from airflow_ddlrepl.model.types import DataType, TypeKind
+
+_FIRST_ID = 1 << 20  # no column of a source has such a number
+_TYPES = {
+    "smallint": ("int2", 21),
+    "integer": ("int4", 23),
+    "bigint": ("int8", 20),
+    "numeric": ("numeric", 1700),
+    "real": ("float4", 700),
+    "double precision": ("float8", 701),
+    "boolean": ("bool", 16),
+    "text": ("text", 25),
+    "date": ("date", 1082),
+    "timestamp without time zone": ("timestamp", 1114),
+    "timestamp with time zone": ("timestamptz", 1184),
+    "interval": ("interval", 1186),
+    "uuid": ("uuid", 2950),
+    "bytea": ("bytea", 17),
+    "inet": ("inet", 869),
+}
+OF_CHANGE = {
+    "commit_time": "timestamp with time zone",
+    "operation": "text",
+    "position": "bigint",
+    "sequence": "bigint",
+    "transaction": "bigint",
+}
+"""The types of the values of a change."""
+
+
+def builtin_type(text: str) -> DataType:
+    """Return the built-in type that is spelled so."""
+    name, oid = _TYPES[text]
+    return DataType(text, "pg_catalog", name, oid=oid)
+
+
+def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenient: bool = False) -> Table:
+    """Return the table as it should be at the target, with the columns that only the target has.
+
+    shape: the table there without them, `source` the source's, which has the names that expressions use. lenient: an
+    extra column is left out where an expression names a column that the table does not have.
+    Raises Unsupported ADP-160 for a partitioned table or a partition, ADP-161 for a name that another column has,
+    ADP-162 for an expression that names a column which the target's table does not have, ADP-163 without a key.
+    """
+    if source.is_partitioned or source.partition is not None:
+        raise _refused(source, "ADP-160", "`target_tables` has an entry for a partitioned table, or a partition",
+                       "take it out of the patterns in `tables`")  # fmt: skip
+    if entry.soft_delete is not None:
+        shape = _nullable(shape, source)
+    found = tuple(_columns(shape, source, entry, lenient=lenient))
+    taken = {column.name for column in shape.columns}
+    if clash := next((column.name for column in found if column.name in taken), None):
+        raise _refused(source, "ADP-161", f"`target_tables` adds a column {clash}, and the table has one of that name",
+                       "choose another name for the extra column")  # fmt: skip
+    if source.key is None and any(column.extra for column in found):
+        raise _refused(source, "ADP-163", "`target_tables` lets changes set a column, and no key tells rows apart",
+                       "add a primary key, or take the table out of the patterns in `tables`")  # fmt: skip
+    return shape.with_(columns=(*shape.columns, *sorted(found, key=lambda column: column.id)))
+
+
+def value_of(column: Column) -> str:
+    """Return the name of the change's value that a column takes; "" for a column that takes none."""
+    if not column.extra or column.extra in (DELETED, DELETED_AT):
+        return ""
+    found = change_value(expression(column.extra))
+    return found.name if found else ""
+
+
+def _nullable(shape: Table, source: Table) -> Table:
+    """Return the table for rows that stay: what the source demands of its rows later, old ones need not fulfil."""
+    if source.key is None:
+        raise _refused(source, "ADP-163", "`soft_delete` needs a key, by which a deleted row is found",
+                       "add a primary key, or take the table out of the patterns in `tables`")  # fmt: skip
+    keys = {number for key in shape.keys for number in key.columns}
+    return shape.with_(
+        columns=tuple(c if c.id in keys or c.identity else replace(c, nullable=True) for c in shape.columns)
+    )
+
+
+def _columns(shape: Table, source: Table, entry: TargetTable, *, lenient: bool) -> Iterator[Column]:
+    if entry.soft_delete is not None:
+        yield Column(_id("", DELETED), entry.soft_delete, builtin_type("boolean"), False, "false", "f",
+                     extra=DELETED)  # fmt: skip
+    if entry.deleted_at is not None:
+        yield Column(_id("", DELETED_AT), entry.deleted_at, builtin_type(OF_CHANGE["commit_time"]),
+                     extra=DELETED_AT)  # fmt: skip
+    here = {column.id: column for column in shape.columns}
+    ours = {column.name: here[column.id] for column in source.columns if column.id in here}
+    for name, text in entry.extra.items():
+        part = expression(text)
+        lacking = [one for one in part.names() if one not in ours]
+        if lacking and lenient:
+            continue
+        if lacking:
+            raise _refused(source, "ADP-162", f"`target_tables` computes column {name} by {text}, and the table has"
+                           f" no column {lacking[0]} at the target",
+                           "correct the expression: it names the source's columns; where the source renames or drops"
+                           " one, write it for the columns after that, and run again")  # fmt: skip
+        yield _extra(name, part, ours, source)
+
+
+def _extra(name: str, part: Part, ours: Mapping[str, Column], source: Table) -> Column:
+    type_ = _type_of(part, ours, source)
+    if change_value(part) is not None:
+        text = spelled(part)
+        return Column(_id(name, text), name, type_, extra=text)
+    by = Spelling(lambda column: '"' + ours[column].name.replace('"', '""') + '"', _literal)
+    return Column(_id(name, ""), name, type_, default=part.sql(by), generated="stored")
+
+
+def _type_of(part: Part, ours: Mapping[str, Column], source: Table) -> DataType:
+    """Return the type of an expression's values."""
+    match part:
+        case OfChange(name):
+            return builtin_type(OF_CHANGE[name])
+        case Cast(_, type_):
+            return builtin_type(type_)
+        case Number() | Minus() | Arithmetic():
+            return builtin_type("numeric")
+        case Text():
+            return builtin_type("text")
+        case Named(name) if ours[name].type.kind is TypeKind.BASE and not ours[name].generated:
+            return ours[name].type
+        case Named(name):
+            raise _refused(source, "ADP-162", f"`target_tables` names column {name}, which is computed or of a type of"
+                           " its own", "name a column of a built-in type")  # fmt: skip
+        case _:
+            return builtin_type("boolean")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _id(name: str, value: str) -> int:
+    """Return the number of an extra column: the same for one name and value, whatever else the file says."""
+    return _FIRST_ID + (crc32(f"{name}\0{value}".encode()) & 0x3FFFFFFF)
+
+
+def _refused(table: Table, code: str, message: str, hint: str) -> Unsupported:
+    return Unsupported(message, code=code, table=table.name, hint=hint)

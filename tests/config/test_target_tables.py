@@ -1,0 +1,56 @@
+"""`target_tables` in the channel file: what is accepted, what is refused and with which words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl.config.file.load import read_channel
+from airflow_ddlrepl.config.sections.target_tables import target_table_in
+from airflow_ddlrepl.errors import ConfigError
+from tests.config.test_restrict import FILE, JOBS, ORDERS, channel
+
+
+def test_the_first_that_matches_a_table_decides_and_its_text_has_all() -> None:
+    found = channel(
+        target_tables=[
+            {"tables": "orders", "targets": "berlin", "soft_delete": "gone", "deleted_at": "at"},
+            {"tables": "*.orders", "extra": {"a": " (x)*2", "b": "{ commit_time }::date", "c": "'it''s'"}},
+        ]
+    )
+    one, other = (target_table_in(found.properties_at(name, ORDERS)) for name in ("berlin", "paris"))
+    assert one is not None and other is not None
+    assert (one.columns, one.extra) == (("gone", "at"), {})
+    assert other.extra == {"a": "(x * 2)", "b": "CAST({commit_time} AS date)", "c": "'it''s'"}
+    assert found.properties_at("berlin", JOBS) == "" and target_table_in("") is None
+    assert found.has_properties
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"tables": "t"}, "says nothing: write soft_delete or extra"),
+        ({"deleted_at": "x"}, "deleted_at is for soft_delete"),
+        ({"soft_delete": "ctid"}, "ctid is a system column's name"),
+        ({"soft_delete": ""}, "name: '' can be no name"),
+        ({"soft_delete": "a", "extra": {"a": "1"}}, "two columns are called a"),
+        ({"extra": {"a": "now()"}}, "a: now(…): there are no functions"),
+        ({"extra": {"a": "{time}"}}, "a: in braces there is commit_time, operation, position, sequence, transaction"),
+        ({"extra": {"a": "{position"}}, "a: } is missing before its end"),
+        ({"extra": {"a": "{position} + 1"}}, "a: ({position} + 1): a value of the change stands alone"),
+        ({"extra": {"a": "{position} x"}}, "a: x can not be there"),
+        ({"extra": {"a": "(" * 2000}}, "a: it is nested too deeply"),
+    ],
+)
+def test_what_can_not_be_is_told_with_its_line(entry: Any, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_channel(f"{FILE}target_tables:\n- {json.dumps(entry)}\n", "shop.yml")
+    assert caught.value.message.startswith("shop.yml:10: target_tables[0]")
+    assert told in caught.value.message
+
+
+def test_a_value_of_the_change_is_in_no_condition() -> None:
+    with pytest.raises(ConfigError, match=r"\{ commit_time \} can not be there"):
+        channel({"condition": "a > {commit_time}"})

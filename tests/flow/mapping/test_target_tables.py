@@ -1,0 +1,202 @@
+"""target_tables: a target's table keeps deleted rows, and has columns that the source's table has not."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_ddlrepl.errors import TargetError
+from tests.support.replayable import HORIZON, captured, read
+from tests.support.restricting import active, now
+
+TABLE = "CREATE TABLE t (id int PRIMARY KEY, price numeric(9,2), amount int, note text NOT NULL)"
+ROWS = "INSERT INTO t SELECT i, i, 2, 'row ' || i FROM generate_series(1, 6) i"
+KEPT = {"tables": "t", "soft_delete": "is_deleted", "deleted_at": "deleted_at"}
+FLAGS = "SELECT id, note, is_deleted, deleted_at IS NOT NULL FROM t ORDER BY id"
+
+
+def test_deleted_rows_stay_with_a_flag(databases: Any, tmp_path: Path, past: str) -> None:
+    replica = active(
+        databases,
+        tmp_path,
+        (TABLE, ROWS),
+        target_tables=[KEPT],
+        replays=[{"name": "past", "location": past}],
+        rewind_horizon=HORIZON,
+    )
+    replica.at_source(
+        "UPDATE t SET note = 'last' WHERE id = 1",
+        "DELETE FROM t WHERE id = 1",
+        "DELETE FROM t WHERE id = 2",
+        "INSERT INTO t VALUES (7, 7, 7, 'came'), (8, 8, 8, 'short')",
+        "UPDATE t SET note = 'and went' WHERE id = 8",
+        "DELETE FROM t WHERE id = 8",
+        "DELETE FROM t WHERE id = 3",
+        "INSERT INTO t VALUES (3, 3, 3, 'again')",
+        "DELETE FROM t WHERE id = 4",
+        "UPDATE t SET id = 4 WHERE id = 5",
+    )
+    replica.settle()
+    found: list[tuple[Any, ...]] = [
+        (1, "last", True, True),
+        (2, "row 2", True, True),
+        (3, "again", False, False),
+        (4, "row 5", False, False),
+    ]
+    found += [(6, "row 6", False, False), (7, "came", False, False), (8, "and went", True, True)]
+    assert replica.rows(FLAGS) == found
+    replica.at_source(
+        "INSERT INTO t VALUES (2, 2, 2, 'back')",
+        "UPDATE t SET id = 1 WHERE id = 6",
+        "ALTER TABLE t ADD z int NOT NULL DEFAULT 5, DROP amount",
+        "ALTER TABLE t RENAME note TO remark",
+        "ALTER TABLE t ALTER price TYPE numeric(12,3)",
+        "INSERT INTO t VALUES (9, 9, 'new', 6)",
+        "DELETE FROM t WHERE id = 3",
+    )
+    replica.settle()
+    rows = "SELECT id, remark, z, is_deleted FROM t ORDER BY id"
+    found = [(1, "row 6", 5, False), (2, "back", 5, False), (3, "again", 5, True), (4, "row 5", 5, False)]
+    found += [(7, "came", 5, False), (8, "and went", 5, True), (9, "new", 6, False)]
+    assert replica.rows(rows) == found
+    for options in ("-gb", "-gr"):
+        replica.refresh("public.t", options=options)
+        replica.check_equal()
+        assert replica.rows(rows) == found
+    replica.at_source("DELETE FROM t WHERE id = 9")
+    before = captured(replica)
+    replica.at_source("TRUNCATE t", "INSERT INTO t VALUES (20, 20, 'after', 1)")
+    replica.settle()
+    after = "SELECT id, is_deleted, deleted_at IS NOT NULL FROM t WHERE NOT is_deleted OR id = 2 ORDER BY id"
+    assert replica.rows(after) == [(2, True, True), (20, False, False)]
+    replica.rewind(before)
+    # what was deleted before the load that a rewind begins with is at the live target alone
+    assert read(past, rows) == [*(row for row in found[:-1] if not row[3]), (9, "new", 6, True)]
+    replica.at_target("DELETE FROM t WHERE id = 20")
+    replica.rewind(before, into="warehouse")
+    replica.settle()
+    assert replica.rows(after) == [(2, True, True), (20, False, False)]
+    assert replica.rows("SELECT count(*) FROM t WHERE is_deleted") == [(7,)]
+
+
+def test_extra_columns_follow_the_row_and_the_change(databases: Any, tmp_path: Path, past: str) -> None:
+    extra = {
+        "total": "price * amount",
+        "is_dear": "price > 3",
+        "changed_at": "{commit_time}",
+        "by": "{operation}",
+        "day": "{commit_time}::date",
+        "at_log": "{position}",
+        "xid": "{transaction}",
+        "n": "{sequence}",
+        "origin": "'shop'",
+    }
+    replica = active(
+        databases,
+        tmp_path,
+        (TABLE, ROWS),
+        target_tables=[{"tables": "t", "extra": extra}],
+        column_properties=[{"columns": "price", "name": "the price"}],
+        replays=[{"name": "past", "location": past}],
+        rewind_horizon=HORIZON,
+    )
+    loaded = [(i, i * 2, i > 3, "refresh", True, "shop", None) for i in range(1, 7)]
+    query = "SELECT id, total, is_dear, by, day = changed_at::date, origin, xid FROM t ORDER BY id"
+    assert replica.rows(query) == loaded
+    replica.at_source("UPDATE t SET amount = 3 WHERE id = 1", "INSERT INTO t VALUES (7, 1, 1, 'new')")
+    replica.at_source("ALTER TABLE t ADD z int DEFAULT 3", "ALTER TABLE t ALTER price TYPE numeric(12,3)")
+    replica.settle()
+    assert [row[:6] for row in replica.rows(query)] == [
+        (1, 3, False, "update", True, "shop"),
+        *(row[:6] for row in loaded[1:]),
+        (7, 1, False, "insert", True, "shop"),
+    ]
+    times = "SELECT count(DISTINCT xid), count(*) FILTER (WHERE at_log > 0 AND changed_at <= now()) FROM t"
+    assert replica.rows(times) == [(2, 7)]
+    changed = "SELECT id, by, changed_at, at_log FROM t WHERE by <> 'refresh' ORDER BY id"
+    noted = replica.rows(changed)
+    replica.at_target("UPDATE t SET note = 'broken' WHERE id = 2")
+    replica.refresh("public.t", options="-gr")
+    replica.check_equal()
+    assert replica.rows(changed) == noted  # only the row that differed was written
+    replica.at_source("UPDATE t SET amount = 4 WHERE id = 2")
+    before = captured(replica)
+    noted = [row for row in replica.rows(changed) if row[0] == 2]
+    changed = changed.replace("by <> 'refresh'", "id = 2")
+    replica.rewind(before)
+    assert read(past, changed) == noted
+    replica.at_target("DELETE FROM t")
+    replica.rewind(before, into="warehouse")
+    replica.settle()
+    assert (replica.rows(changed), len(replica.rows(query))) == (noted, 7)
+
+
+def test_an_expression_follows_its_columns_by_the_file(databases: Any, tmp_path: Path) -> None:
+    """The target stops before a column that an expression names gets another name, until the file has that."""
+    entry = {"tables": "t", "extra": {"total": "price * amount"}}
+    replica = active(databases, tmp_path, (TABLE, ROWS), target_tables=[entry])
+    replica.at_source("INSERT INTO t VALUES (7, 7, 7, 'before')", "ALTER TABLE t RENAME amount TO pieces")
+    replica.at_source("INSERT INTO t VALUES (8, 8, 8, 'after')")
+    with pytest.raises(TargetError, match=r"(?s)ADP-162.*total by .price . amount.*no column amount"):
+        replica.replicate()
+    assert replica.rows("SELECT total FROM t WHERE id > 6") == [(49,)]
+    now(replica, target_tables=[{**entry, "extra": {"total": "price * peices"}}])
+    with pytest.raises(TargetError, match=r"ADP-162.*peices"):
+        replica.replicate()
+    now(replica, target_tables=[{**entry, "extra": {"total": "price * pieces", "half": "price - 1"}}])
+    replica.settle()
+    assert replica.rows("SELECT total, half FROM t WHERE id > 6 ORDER BY id") == [(49, 6), (64, 7)]
+    now(replica, target_tables=[{"tables": "t", "soft_delete": "gone"}])
+    replica.at_source("DELETE FROM t WHERE id = 8")
+    replica.settle()
+    assert replica.rows("SELECT id, gone FROM t WHERE id > 6 ORDER BY id") == [(7, False), (8, True)]
+    now(replica, target_tables=[{"tables": "t", "soft_delete": "is_gone"}])
+    replica.at_source("DROP TABLE t", TABLE, "INSERT INTO t VALUES (1, 1, 1, 'of another table')")
+    replica.settle()
+    assert replica.rows("SELECT id, is_gone FROM t") == [(1, False)]
+    aside = replica.rows("SELECT oid::regclass::text FROM pg_class WHERE relname LIKE 't\\_%' AND relkind = 'r'")
+    assert replica.rows(f"SELECT id, is_gone FROM {aside[0][0]} WHERE id > 6 ORDER BY id") == [(7, False), (8, True)]
+    now(replica, target_tables=[])
+    replica.at_source("DELETE FROM t")
+    replica.settle()
+    assert replica.rows("SELECT * FROM t") == []
+
+
+def test_random_deletes_stay_whatever_a_cycle_holds(databases: Any, tmp_path: Path) -> None:
+    """What is deleted stays as it was last; a row that comes to a deleted one's key takes its place.
+
+    One that came and went on to another key in the same cycle may leave it there.
+    """
+    entry = {"tables": "t", "soft_delete": "gone"}
+    replica = active(databases, tmp_path, ("CREATE TABLE t (id int PRIMARY KEY, n int)",), target_tables=[entry])
+    chance = random.Random(25)
+    alive: dict[int, int] = {}
+    dead: dict[int, int] = {}
+    for cycle in range(6):
+        done = [_work(chance, alive, dead, number) for number in range(cycle * 100, cycle * 100 + 60)]
+        replica.at_source("; ".join(done))
+        replica.settle()
+        assert dict(replica.rows("SELECT id, n FROM t WHERE NOT gone")) == alive, done
+        assert dead.items() <= dict(replica.rows("SELECT id, n FROM t WHERE gone")).items(), done
+
+
+def _work(chance: random.Random, alive: dict[int, int], dead: dict[int, int], n: int) -> str:
+    """One statement, done to what is alive and dead."""
+    one, other = chance.sample(range(9), 2)
+    if one not in alive:
+        alive[one] = n
+        dead.pop(one, None)
+        return f"INSERT INTO t VALUES ({one}, {n})"
+    kind = chance.choice(["update", "delete", "move", "delete"])
+    if kind == "update":
+        alive[one] = n
+        return f"UPDATE t SET n = {n} WHERE id = {one}"
+    if kind == "move" and other not in alive:
+        alive[other] = alive.pop(one)
+        dead.pop(other, None)
+        return f"UPDATE t SET id = {other} WHERE id = {one}"
+    dead[one] = alive.pop(one)
+    return f"DELETE FROM t WHERE id = {one}"
