@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(folder: Path, options: argparse.Namespace) -> bool:
     from airflow_ddlrepl.demo import cycles
-    from airflow_ddlrepl.demo.checks.backfill import backfill
+    from airflow_ddlrepl.demo.backfill_check import backfill
     from airflow_ddlrepl.demo.report import Watch, show
 
     started = time.monotonic()

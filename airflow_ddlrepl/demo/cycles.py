@@ -13,14 +13,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from airflow_ddlrepl.demo.airflow_database import AirflowDatabase
-from airflow_ddlrepl.demo.airflow_invariants import restore
 from airflow_ddlrepl.demo.airflow_run import DagRunResult, PrivateAirflow
-from airflow_ddlrepl.demo.checks.rewind import BEFORE, SourceState, check_rewind, read_source_state
-from airflow_ddlrepl.demo.checks.suspension import check_suspension
 from airflow_ddlrepl.demo.checksums import compare as ask_servers
 from airflow_ddlrepl.demo.output import to_log
 from airflow_ddlrepl.demo.report import CycleReport, DemoReport, Watch
-from airflow_ddlrepl.demo.rows import RowWriter
+from airflow_ddlrepl.demo.rewind_check import BEFORE, SourceState, check_rewind, read_source_state
+from airflow_ddlrepl.demo.suspension_check import check_suspension
+from airflow_ddlrepl.demo.workload.airflow_invariants import restore
+from airflow_ddlrepl.demo.workload.rows import RowWriter
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow import activate, compare, open_channel, replicate

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from airflow_ddlrepl.demo.checks.backfill import BackfillCheck
-from airflow_ddlrepl.demo.checks.rewind import RewindCheck
-from airflow_ddlrepl.demo.checks.suspension import SuspensionCheck
+from airflow_ddlrepl.demo.backfill_check import BackfillCheck
+from airflow_ddlrepl.demo.rewind_check import RewindCheck
+from airflow_ddlrepl.demo.suspension_check import SuspensionCheck
 
 STAGES = ("capture", "adapt", "refresh", "integrate")
 

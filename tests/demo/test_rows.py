@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_ddlrepl.demo.checks.backfill import bounds
-from airflow_ddlrepl.demo.checks.rewind import BEFORE, RewindCheck, read_source_state
+from airflow_ddlrepl.demo.backfill_check import bounds
 from airflow_ddlrepl.demo.checksums import compare, diff_checksums, read_checksums
 from airflow_ddlrepl.demo.cycles import portions
-from airflow_ddlrepl.demo.rows import RowWriter
+from airflow_ddlrepl.demo.rewind_check import BEFORE, RewindCheck, read_source_state
 from airflow_ddlrepl.demo.servers import PrivateServer
+from airflow_ddlrepl.demo.workload.rows import RowWriter
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
 
 SCHEMA = """

@@ -11,10 +11,9 @@ from typing import Self
 
 import pytest
 
-from airflow_ddlrepl.demo import binaries
+from airflow_ddlrepl.demo import backfill_check, binaries
 from airflow_ddlrepl.demo.airflow_database import isolate
 from airflow_ddlrepl.demo.airflow_run import DagRunResult
-from airflow_ddlrepl.demo.checks import backfill
 from airflow_ddlrepl.demo.cycles import _replicate
 from airflow_ddlrepl.demo.servers import PrivateServer
 from airflow_ddlrepl.demo.standalone import Standalone
@@ -101,8 +100,8 @@ def test_a_backfill_that_fails_is_told_with_its_logs(tmp_path: Path, monkeypatch
         def task_logs(self) -> str:
             return "replay: REW-105"
 
-    monkeypatch.setattr(backfill, "Standalone", Failing)
+    monkeypatch.setattr(backfill_check, "Standalone", Failing)
     monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path))
     channel = tmp_path / "demo.yml"
     with pytest.raises(DdlReplError, match=r"DEM-104: the backfill ended with .*'failed'.*: replay: REW-105"):
-        backfill.backfill(channel, "postgresql://state", "source", "past", datetime.now(UTC))
+        backfill_check.backfill(channel, "postgresql://state", "source", "past", datetime.now(UTC))

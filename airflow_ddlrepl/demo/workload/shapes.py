@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.demo.airflow_invariants import SOFT_REFERENCES
+from airflow_ddlrepl.demo.workload.airflow_invariants import SOFT_REFERENCES
 from airflow_ddlrepl.model.names import TableName
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from airflow_ddlrepl.demo.shapes import Reference, Shape, Slot, read_shapes
-from airflow_ddlrepl.demo.values import Values
+from airflow_ddlrepl.demo.workload.shapes import Reference, Shape, Slot, read_shapes
+from airflow_ddlrepl.demo.workload.values import Values
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.model.names import TableName
 

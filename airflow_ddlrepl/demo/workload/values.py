@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from airflow_ddlrepl.demo.shapes import Slot
+from airflow_ddlrepl.demo.workload.shapes import Slot
 from airflow_ddlrepl.model.names import TableName
 
 WORDS = (
