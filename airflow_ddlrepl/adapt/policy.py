@@ -77,6 +77,9 @@ def policy_at(channel: Channel, target: str, name: TableName, before: TableName 
     before: the table's name before the statement that changes it; rules and `replay_ddl` go by that.
     """
     policy = policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
+    entry = channel.target_table_at(target, before or name)
+    if entry is not None and entry.time_key:
+        policy = replace(policy, keep_existing_structure=True)
     policy = REPLAYED if channel.replays_text(before or name) else policy
     why = decide(client_at(channel, target), before or name, ChangeKind.DDL).why
     return replace(policy, adapts=False, discarded=why) if why else policy

@@ -165,6 +165,7 @@ class Placing:
 
     state: the table's state afterwards. rows: how many were loaded. previous: the table's name at the target before,
     if it is there. keeps: columns that the source does not have: rows that stay, by key, keep their values there.
+    at: the target's position.
     stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
     """
 
@@ -175,6 +176,7 @@ class Placing:
     keeps: Sequence[str]
     stood: Table | None
     options: RefreshOptions
+    at: Position | None = None
 
 
 def forgotten(target: str, channel: str) -> TargetError:

@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from airflow_ddlrepl.model.table import Table
 
 DELETED, DELETED_AT = "{deleted}", "{deleted_at}"
 """What gives the values of the columns for `soft_delete` and `deleted_at`."""
+
+HISTORY_OPERATION = "{operation} of history"
+"""What gives the values of the operation's column in a table with one row per change (`time_key`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryColumns:
+    """History columns are the names of the columns by which a table with one row per change is read."""
+
+    operation: str
+    position: str
+    sequence: str
+
+
+def history_columns(shape: Table) -> HistoryColumns | None:
+    """Return the columns of a target's table that has one row per change; None for any other table."""
+    by_extra = {column.extra: column.name for column in shape.columns}
+    if HISTORY_OPERATION not in by_extra:
+        return None
+    return HistoryColumns(by_extra[HISTORY_OPERATION], by_extra["{position}"], by_extra["{sequence}"])
+
+
+def retains_rows(shape: Table) -> bool:
+    """Does a target's table have rows that its source's table does not have any more?"""
+    return bool(deletion_column(shape)) or history_columns(shape) is not None
 
 
 def deletion_column(shape: Table) -> str:

@@ -25,7 +25,7 @@ from airflow_ddlrepl.config.condition.parser import change_value, expression, sp
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT
+from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, HISTORY_OPERATION
 from airflow_ddlrepl.model.types import DataType, TypeKind
 
 _FIRST_ID = 1 << 20  # no column of a source has such a number
@@ -75,6 +75,8 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
                        "take it out of the patterns in `tables`")  # fmt: skip
     if entry.soft_delete is not None:
         shape = _nullable(shape, source)
+    if entry.time_key:
+        shape = _history(shape)
     found = tuple(_columns(shape, source, entry, lenient=lenient))
     taken = {column.name for column in shape.columns}
     if clash := next((column.name for column in found if column.name in taken), None):
@@ -90,6 +92,8 @@ def value_of(column: Column) -> str:
     """Return the name of the change's value that a column takes; "" for a column that takes none."""
     if not column.extra or column.extra in (DELETED, DELETED_AT):
         return ""
+    if column.extra == HISTORY_OPERATION:
+        return "operation"
     found = change_value(expression(column.extra))
     return found.name if found else ""
 
@@ -102,6 +106,13 @@ def _nullable(shape: Table, source: Table) -> Table:
     keys = {number for key in shape.keys for number in key.columns}
     return shape.with_(
         columns=tuple(c if c.id in keys or c.identity else replace(c, nullable=True) for c in shape.columns)
+    )
+
+
+def _history(shape: Table) -> Table:
+    """Return the table for one row per change: it has no key, and a row may lack anything."""
+    return shape.without_keys().with_(
+        columns=tuple(c if c.generated else replace(c, nullable=True, identity="") for c in shape.columns)
     )
 
 
@@ -124,7 +135,9 @@ def _columns(shape: Table, source: Table, entry: TargetTable, *, lenient: bool) 
                            f" no column {lacking[0]} at the target",
                            "correct the expression: it names the source's columns; where the source renames or drops"
                            " one, write it for the columns after that, and run again")  # fmt: skip
-        yield _extra(name, part, ours, source)
+        column = _extra(name, part, ours, source)
+        is_operation = entry.time_key and text == "{operation}"
+        yield replace(column, id=_id("", HISTORY_OPERATION), extra=HISTORY_OPERATION) if is_operation else column
 
 
 def _extra(name: str, part: Part, ours: Mapping[str, Column], source: Table) -> Column:

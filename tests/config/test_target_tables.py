@@ -36,6 +36,8 @@ def test_the_first_that_matches_a_table_decides_and_its_text_has_all() -> None:
         ({"soft_delete": "ctid"}, "ctid is a system column's name"),
         ({"soft_delete": ""}, "name: '' can be no name"),
         ({"soft_delete": "a", "extra": {"a": "1"}}, "two columns are called a"),
+        ({"time_key": True, "soft_delete": "a"}, "says time_key and soft_delete"),
+        ({"time_key": True, "extra": {"a": "{operation}"}}, "write extra, with {position}, {sequence}"),
         ({"extra": {"a": "now()"}}, "a: now(…): there are no functions"),
         ({"extra": {"a": "{time}"}}, "a: in braces there is commit_time, operation, position, sequence, transaction"),
         ({"extra": {"a": "{position"}}, "a: } is missing before its end"),

@@ -27,7 +27,7 @@ from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.ddl.types.create_type import CreateType
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.target_columns import deletion_column
+from airflow_ddlrepl.model.target_columns import retains_rows
 from airflow_ddlrepl.ports.types import TypeSystem
 
 
@@ -61,7 +61,7 @@ def created(new: Table, evidence: Evidence, policy: Policy, facts: TargetFacts, 
         )
     steps += [step for verdict in verdicts for step in respond(verdict, policy)]
     refusals = tuple(s for s in steps if s.kind is StepKind.REFUSE)
-    gives_way = existing is not None and (deletion_column(existing) or not partitioned_alike(existing, wanted))
+    gives_way = existing is not None and (retains_rows(existing) or not partitioned_alike(existing, wanted))
     return TablePlan(
         name=new.name,
         target=wanted.name,
@@ -101,7 +101,7 @@ def reshape(existing: Table, wanted: Table, render: Renderer, types: TypeSystem)
 def _structure(existing: Table | None, wanted: Table, stays: bool, render: Renderer, types: TypeSystem) -> list[Step]:
     if existing is None:
         return [Step(StepKind.SQL, str(CreateTable(wanted)), render.sql(CreateTable(wanted), None))]
-    stays_whole = bool(deletion_column(existing))
+    stays_whole = retains_rows(existing)
     if stays_whole or not partitioned_alike(existing, wanted):
         return [
             makes_way(

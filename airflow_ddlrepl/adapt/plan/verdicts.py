@@ -169,6 +169,9 @@ def judge_settings(change: SettingsChange) -> Iterator[Verdict]:
     stays = tuple(bool(entry and entry.soft_delete) for entry in map(target_table_in, (change.before, change.now)))
     if stays == (True, False):
         yield Verdict(True, "deleted rows stay no more (`soft_delete`)", By.NONE)
+    each = tuple(bool(entry and entry.time_key) for entry in map(target_table_in, (change.before, change.now)))
+    if each[0] != each[1]:
+        yield Verdict(True, f"{'a row' if each[1] else 'no more a row'} per change (`time_key`)", By.NONE)
     if before.function == now.function:
         return
     if values_in(change.before) == values_in(change.now):

@@ -56,10 +56,11 @@ class Scope:
         transformed = [
             Whole(table, column) for one in channel.transform for table in one.tables for column in one.columns
         ]
+        histories = [Whole(table) for one in channel.target_tables if one.time_key for table in one.tables]
         return cls(
             channel.source.tables,
             channel.source.exclude,
             tuple(Joining(str(a.add_table_pattern), a.ignore_table_pattern, a.capture_schema) for a in actions),
             tuple(pattern for entry in channel.replay_ddl for pattern in entry.tables),
-            (*restricted, *transformed),
+            (*restricted, *transformed, *histories),
         )

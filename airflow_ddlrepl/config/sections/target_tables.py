@@ -8,11 +8,13 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
+from airflow_ddlrepl.config.base.section import YesNo
 from airflow_ddlrepl.config.condition.parser import expression, spelled
 from airflow_ddlrepl.config.sections.table_mapping import SYSTEM_COLUMNS, Property, possible_name
 
-FIELDS = frozenset({"soft_delete", "deleted_at", "extra"})
+FIELDS = frozenset({"soft_delete", "deleted_at", "extra", "time_key"})
 """The settings of an entry, beside the tables and targets that it is for."""
+_HISTORY = ("{operation}", "{position}", "{sequence}")
 
 
 class TargetTable(Property):
@@ -27,6 +29,7 @@ class TargetTable(Property):
     deleted_at: str | None = Field(
         None, description="name of a column for the moment at which a row of `soft_delete` was deleted"
     )
+    time_key: YesNo = Field(False, description="every change is a row of its own, and no row is changed or removed")
     extra: dict[str, str] = Field(
         {}, description='column: expression over the row ("price * amount") or the change ("{commit_time}")'
     )
@@ -46,6 +49,10 @@ class TargetTable(Property):
     def _columns_are_possible(self) -> TargetTable:
         if not self.columns:
             raise ValueError("says nothing: write soft_delete or extra")
+        if self.time_key and self.soft_delete is not None:
+            raise ValueError("says time_key and soft_delete: a deletion is a row of its own already")
+        if self.time_key and (lacking := [one for one in _HISTORY if one not in self.extra.values()]):
+            raise ValueError(f"time_key needs columns that tell changes apart: write extra, with {', '.join(lacking)}")
         if self.deleted_at is not None and self.soft_delete is None:
             raise ValueError("deleted_at is for soft_delete: write that, too")
         for name in self.columns:

@@ -7,20 +7,34 @@ from collections.abc import Iterable
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
+from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
+
+_A_ROW_EACH = "a row per change, in which the values of deleted rows and unchanged long ones would be missing"
 
 
 def require_target_tables(channel: Channel, target: str, tables: Iterable[Table], able: Capabilities) -> None:
     """Raise Unsupported ADP-164 where the target can't have one of these tables as `target_tables` says."""
     client = client_at(channel, target)
-    for table in () if able.target_tables else tables:
+    for table in tables:
         is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
-        if is_taken and channel.target_table_at(target, table.name) is not None:
+        entry = channel.target_table_at(target, table.name) if is_taken else None
+        if entry is not None and not able.target_tables:
             raise Unsupported(
                 f"target {target} is of a kind that has no tables with deleted rows or columns of its own",
                 code="ADP-164",
                 table=table.name,
                 hint="take the table, or the target, out of `target_tables`",
             )
+
+
+def require_old_rows(channel: Channel, target: str, tables: Iterable[Table]) -> None:
+    """Raise Unsupported ADP-154 where the log lacks whole old rows, which `time_key` needs."""
+    client = client_at(channel, target)
+    for table in tables:
+        is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
+        entry = channel.target_table_at(target, table.name) if is_taken else None
+        if entry is not None and entry.time_key:
+            require_whole_rows(channel, table, "target_tables", _A_ROW_EACH)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from airflow_ddlrepl.engines.chunks import chunk_bytes
 from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
 from airflow_ddlrepl.flow.mapping.row_filters import require_restrictable
+from airflow_ddlrepl.flow.mapping.target_tables import require_old_rows
 from airflow_ddlrepl.flow.mapping.value_functions import require_transformable
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, ShapesAtTarget, TableLoad
 from airflow_ddlrepl.model.table import Table
@@ -33,6 +34,7 @@ class SourceRows(RowOrigin):
         context, into = self.shapes.context, self.shapes.into
         require_restrictable(context.channel, into, [table], context.target(into).check_condition)
         require_transformable(context.channel, into, [table])
+        require_old_rows(context.channel, into, [table])
         return self.shapes.load_of(table)
 
     @contextmanager

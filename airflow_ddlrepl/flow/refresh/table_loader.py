@@ -225,6 +225,7 @@ class TableLoader:
             keeps=load.kept_columns,
             stood=self._before(load.table),
             options=self.options.get(load.table.id, BULK),
+            at=self.context.target(self.into).state().lsn,
         )
 
 

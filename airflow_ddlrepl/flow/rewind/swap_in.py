@@ -17,7 +17,7 @@ from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, TableLoad
 from airflow_ddlrepl.flow.refresh.source_rows import chunks_of
 from airflow_ddlrepl.flow.refresh.table_loader import TableLoader
 from airflow_ddlrepl.flow.rewind.route import RewindRoute
-from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.snapshots.archive import tables_at
@@ -25,6 +25,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.target_columns import history_columns
 
 
 def as_target(run: RunContext, target: str) -> RunContext:
@@ -94,7 +95,13 @@ def _tell_differences(run: RunContext, target: str, replay: str, table_ids: Cont
 
 
 def _comes(table_state: TableState, before: Mapping[int, TableState], way: RewindRoute) -> bool:
-    """Is the table exchanged? It is if it is wanted, or was dropped since and the target has nothing of it any more."""
+    """Is the table exchanged? It is if it is wanted, or was dropped since and the target has nothing of it any more.
+
+    A table with a row per change is not: what happened stays, and the target's has more of it.
+    """
+    if history_columns(table_state.shape) is not None:
+        log.warning("%s has a row per change, and stays as it is", table_state.name)
+        return False
     if table_state.state is TableStatus.ORPHANED:
         return table_state.table_id not in before
     return table_state.state is TableStatus.LIVE and table_state.table_id in way.names

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TargetError, Unsupported
 from tests.support.replayable import HORIZON, captured, read
 from tests.support.restricting import active, now
 
@@ -132,6 +132,93 @@ def test_extra_columns_follow_the_row_and_the_change(databases: Any, tmp_path: P
     replica.rewind(before, into="warehouse")
     replica.settle()
     assert (replica.rows(changed), len(replica.rows(query))) == (noted, 7)
+
+
+@pytest.mark.req("HVR-P-98")
+def test_every_change_is_a_row_and_a_dropped_column_keeps_their_values(
+    databases: Any, tmp_path: Path, past: str
+) -> None:
+    extra = {"op": "{operation}", "pos": "{position}", "seq": "{sequence}", "xid": "{transaction}"}
+    replica = active(
+        databases,
+        tmp_path,
+        (TABLE, ROWS, "ALTER TABLE t ALTER note SET STORAGE EXTERNAL"),
+        target_tables=[{"tables": "t", "time_key": True, "extra": {**extra, "at": "{commit_time}"}}],
+        adapt_ddl=[{"add_table_pattern": "*", "keep_existing_structure": True}],
+        replays=[{"name": "past", "location": past}],
+        rewind_horizon=HORIZON,
+    )
+    long = "repeat('long', 2000)"
+    replica.at_source(
+        f"UPDATE t SET note = {long} WHERE id = 1; UPDATE t SET amount = 7 WHERE id = 1; DELETE FROM t WHERE id = 1",
+        "UPDATE t SET id = 20 WHERE id = 2",
+        "INSERT INTO t VALUES (21, 1, 1, 'short'); DELETE FROM t WHERE id = 21",
+    )
+    replica.settle()
+    history = "SELECT id, amount, length(note), op FROM t WHERE op <> 'refresh' ORDER BY pos, seq, op"
+    found: list[tuple[Any, ...]] = [
+        *((1, 2, 8000, "update"), (1, 7, 8000, "update"), (1, 7, 8000, "delete")),
+        *((2, 2, 5, "delete"), (20, 2, 5, "update")),
+        *((21, 1, 5, "insert"), (21, 1, 5, "delete")),
+    ]
+    assert replica.rows(history) == found
+    assert replica.rows("SELECT count(*), count(xid), count(at) FROM t") == [(13, 7, 13)]
+    replica.at_source(
+        "ALTER TABLE t DROP amount, ADD z int DEFAULT 5",
+        "ALTER TABLE t RENAME note TO remark",
+        "INSERT INTO t VALUES (22, 22, 'new', 6)",
+        "ALTER TABLE t ALTER id TYPE bigint",
+        "DELETE FROM t WHERE id = 3",
+    )
+    replica.settle()
+    later = history.replace("note", "remark")
+    found += [(22, None, 3, "insert"), (3, None, 5, "delete")]
+    assert replica.rows(later) == found  # the old rows have what they had
+    before = captured(replica)
+    replica.at_source("TRUNCATE t; INSERT INTO t VALUES (1, 1, 'after', 1)")
+    replica.settle()
+    found += [(None, None, None, "truncate"), (1, None, 5, "insert")]
+    assert replica.rows(later) == found
+    replica.rewind(before)
+    gone = "SELECT DISTINCT ON (id) id, op FROM t ORDER BY id, pos DESC, seq DESC, op = 'delete'"
+    wanted = [(1, "delete"), (2, "delete"), (3, "delete"), *((i, "refresh") for i in (4, 5, 6))]
+    assert read(past, gone) == [*wanted, (20, "update"), (21, "delete"), (22, "insert")]
+    replica.rewind(before, into="warehouse")
+    assert replica.rows(later) == found  # what happened stays
+    replica.at_source("INSERT INTO t VALUES (2, 2, 'next', 2)")
+    replica.settle()
+    for options in ("-gb", "-gr"):
+        replica.refresh("public.t", options=options)
+        replica.check_equal()
+    found += [(2, None, 4, "insert"), *[(None, None, None, "truncate")] * 2]
+    assert replica.rows(later) == found
+    assert replica.rows("SELECT count(*) FROM t WHERE op = 'refresh'") == [(10,)]
+    replica.at_target("DELETE FROM t WHERE op = 'refresh' AND id = 1")
+    assert replica.compare().differences == 1
+
+
+def test_the_file_lets_a_table_become_a_history_and_a_table_again(databases: Any, tmp_path: Path) -> None:
+    replica = active(databases, tmp_path, (TABLE, ROWS), source={"replica_identity": "leave"})
+    extra = {"op": "{operation}", "pos": "{position}", "seq": "{sequence}"}
+    entry = {"tables": "t", "time_key": True, "extra": extra}
+    now(replica, target_tables=[entry])
+    with pytest.raises(Unsupported, match=r"ADP-154: `target_tables` has a row per change"):
+        replica.replicate()
+    replica.at_source("DELETE FROM t WHERE id = 6", "ALTER TABLE t REPLICA IDENTITY FULL", "DELETE FROM t WHERE id = 5")
+    replica.settle()
+    assert replica.rows("SELECT op, count(*) FROM t GROUP BY op ORDER BY op") == [("refresh", 4), ("truncate", 1)]
+    replica.at_source("DELETE FROM t WHERE id = 4")
+    replica.settle()
+    assert replica.rows("SELECT id, note FROM t WHERE op = 'delete'") == [(4, "row 4")]
+    replica.at_source("ALTER TABLE t REPLICA IDENTITY DEFAULT", "DELETE FROM t WHERE id = 3")
+    with pytest.raises(TargetError, match=r"INT-112: .* without all of its values"):
+        replica.replicate()
+    now(replica, target_tables=[])
+    replica.replicate()
+    replica.settle()
+    assert replica.rows("SELECT * FROM t") == [(1, 1, 2, "row 1"), (2, 2, 2, "row 2")]
+    replica.at_source("INSERT INTO t VALUES (3, 3, 3, 'next')", "DELETE FROM t WHERE id = 1")
+    replica.settle()
 
 
 def test_an_expression_follows_its_columns_by_the_file(databases: Any, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from airflow_ddlrepl.compare.structure import structure
 from airflow_ddlrepl.ddl.base.same_shape import same_type
 from airflow_ddlrepl.engines.comparing import CompareTask
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
+from airflow_ddlrepl.engines.postgres.compare.current_rows import current_rows
 from airflow_ddlrepl.engines.postgres.compare.temporary_copy import temporary_copy
 from airflow_ddlrepl.engines.postgres.connection.conditions import where
 from airflow_ddlrepl.engines.postgres.connection.connect import session
@@ -98,7 +99,7 @@ def _without_target(task: CompareTask, here: Connection[Any] | None) -> TableRep
 class _Side:
     """A side is the source's or the target's table in a comparison: its columns and key as SQL, and its connection.
 
-    place: source or target. wanted: SQL, of rows.
+    place: source or target. wanted: SQL, of rows. relation: SQL of what they are in; empty: the table.
     """
 
     connection: Connection[Any]
@@ -107,11 +108,12 @@ class _Side:
     key: tuple[str, ...]
     place: str
     wanted: str = ""
+    relation: str = ""
 
     @property
     def rows(self) -> str:
         """Return the FROM clause: the table, and which of its rows."""
-        return f"ONLY {qualified(self.table)}{f' WHERE {self.wanted}' if self.wanted else ''}"
+        return f"{self.relation or f'ONLY {qualified(self.table)}'}{f' WHERE {self.wanted}' if self.wanted else ''}"
 
     @property
     def row_text(self) -> str:
@@ -155,9 +157,10 @@ class _Comparer:
         key = key if task.source.key and len(key) == len(task.source.key.columns) else []
         flag = deletion_column(task.shape)
         alive = f"NOT {quote(flag)}" if flag in held else ""
+        relation = current_rows(task.shape, task.target, tuple(other[i] for i in key))
         self.sides = (
             _Side(here, task.source.name, tuple(mine.values()), tuple(mine[i] for i in key), "source", wanted),
-            _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target", alive),
+            _Side(there, task.target, tuple(other.values()), tuple(other[i] for i in key), "target", alive, relation),
         )
         self.is_alike = len({side.info.parameter_status("server_encoding") for side in (here, there)}) == 1
 

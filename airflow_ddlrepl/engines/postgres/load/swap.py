@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
@@ -44,6 +45,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
     refuse_cascades,
     resting,
 )
+from airflow_ddlrepl.engines.postgres.merge.statements import note_truncate
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
@@ -51,9 +53,11 @@ from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import RefreshDeclined, RefreshDone
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.target_columns import history_columns
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -144,20 +148,34 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         written, why = _by_row(cursor, exchange, placing.options, session) if placing.options.is_by_row else (None, "")
         if written is None:
             with _refusals(table_state.name, hanging):
-                if found is not None:
-                    carry_over(cursor, found, table_state.shape, shadow, placing.keeps, stood)
-                if found is not None and hanging:
-                    with own_columns(cursor, found, table_state.shape, added, stood):
-                        _exchange(cursor, found, table_state.shape, shadow, session, added)
-                else:
-                    _replace(cursor, found, table_state.shape, shadow)
-            written = Written(f"contents exchanged, because of {', '.join(hanging)}" if hanging else "replaced", 0)
+                written = Written(_in_bulk(cursor, found, placing, session, (hanging, added)), 0)
         state.write_table_states(cursor, channel, {table_state.table_id: table_state})
         leave(cursor, channel, [RefreshDone(table_state.table_id, placing.rows)])
         if written.left and table_state.snapshot is not None:
             leave(cursor, channel, [RefreshDeclined(table_state.table_id, written.text, table_state.snapshot.high)])
         reach("refresh.transaction")
     return f"{written.text}; not row by row: {why}" if why else written.text
+
+
+def _in_bulk(
+    cursor: Any, found: Table | None, placing: Placing, session: Session, own: tuple[Sequence[str], Sequence[Column]]
+) -> str:
+    """Make the shadow the table, or put its rows into the table; return which of these was done.
+
+    own: what depends on the table, in words, and columns that people added.
+    """
+    (hanging, added), wanted, shadow, stood = own, placing.state.shape, placing.shadow, placing.stood
+    if found is not None and all(map(_is_history, (stood, wanted))):
+        _append(cursor, placing, found, added)
+        return "added"
+    if found is not None:
+        carry_over(cursor, found, wanted, shadow, placing.keeps, stood)
+    if found is None or not hanging:
+        _replace(cursor, found, wanted, shadow)
+        return "replaced"
+    with own_columns(cursor, found, wanted, added, stood):
+        _exchange(cursor, found, wanted, shadow, session, added)
+    return f"contents exchanged, because of {', '.join(hanging)}"
 
 
 def _by_row(
@@ -308,6 +326,29 @@ def _exchange(
             if not statement.startswith("TRUNCATE TABLE"):
                 cursor.execute(statement.encode())
     cursor.execute(f"DROP TABLE {qualified(shadow)}".encode())
+
+
+def _is_history(shape: Table | None) -> bool:
+    return shape is not None and history_columns(shape) is not None
+
+
+def _append(cursor: Any, placing: Placing, old: Table, added: Sequence[Column]) -> None:
+    """Add the shadow's rows to a table with a row per change, after one that says that those before count no more.
+
+    Rows without an operation are from before the table had one per change.
+    """
+    wanted = placing.state.shape
+    render = PostgresDdl(cursor.connection.info.server_version // 10000)
+    layout = relayout(old, placing.stood, _with(wanted, added), render, POSTGRES_TYPES)
+    for statement in (*(sql for way in layout.before for sql in way[0]), *layout.after):
+        cursor.execute(statement.encode())
+    if (names := history_columns(wanted)) is not None:
+        cursor.execute(f"DELETE FROM {qualified(wanted.name)} WHERE {quote(names.operation)} IS NULL".encode())
+    committed = round(datetime.now(UTC).timestamp() * 1_000_000)
+    note = note_truncate(wanted, wanted.name, (LogKey(placing.at or Position(0), -1), committed, None))
+    for statement in (note, *render.rows_into(wanted.name, wanted.with_(name=placing.shadow))):
+        cursor.execute(statement.encode())
+    cursor.execute(f"DROP TABLE {qualified(placing.shadow)}".encode())
 
 
 def _empty(cursor: Any, table: TableName) -> None:

@@ -12,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from airflow_ddlrepl.engines.postgres.connection.conditions import full
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import StagedColumn
-from airflow_ddlrepl.errors import TrailError
+from airflow_ddlrepl.errors import TargetError, TrailError
+from airflow_ddlrepl.integrate.presence import absent_columns
 from airflow_ddlrepl.model.change import Op
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT
@@ -72,6 +74,39 @@ def deletes_as_updates(changes: pa.Table, layout: Sequence[str], key: Sequence[s
     for name, values in found.items():
         changes = changes.set_column(changes.column_names.index(name), name, values)
     return changes
+
+
+def one_row_each(changes: pa.Table, names: Sequence[str], key: Sequence[str]) -> pa.Table:
+    """Return the rows of a history: one per change, with the old values of a DELETE.
+
+    An UPDATE of the key deletes its former one, too: that is a row more. Every change must have its whole old row.
+    names, key: of the source's columns.
+    """
+    op = changes["op"].to_numpy()
+    moved = np.zeros(len(op), bool)
+    for name in key:
+        old, new = changes[f"b_{name}"], changes[f"a_{name}"]
+        differs = pc.and_(pc.is_valid(old), pc.fill_null(pc.not_equal(old, new), True))
+        moved |= (op == Op.UPDATE) & differs.to_numpy()
+    gone = changes.filter(pa.array(moved | (op == Op.DELETE)))
+    for name in names:
+        gone = gone.set_column(gone.column_names.index(f"a_{name}"), f"a_{name}", gone[f"b_{name}"])
+    deletes = pa.array(np.full(gone.num_rows, Op.DELETE, np.int8))
+    gone = gone.set_column(gone.column_names.index("op"), "op", deletes)
+    return pa.concat_tables([changes.filter(pa.array(op != Op.DELETE)), gone])
+
+
+def require_whole_changes(changes: pa.Table, layout: Sequence[str], table: Table) -> None:
+    """Raise TargetError INT-112 where a change lacks its whole old row, or an update a value."""
+    is_old = changes["op"].to_numpy() != Op.INSERT
+    lacking = is_old & (changes["before"].to_numpy() != 2)
+    if lacking.any() or absent_columns(changes["absent"], layout):
+        raise TargetError(
+            "a change of a table with a row per change (`time_key`) came without all of its values",
+            code="INT-112",
+            table=table.name,
+            hint=f"at the source: {full(table.name)}; then `ddlrepl refresh --table` with this table",
+        )
 
 
 def _values(changes: pa.Table, column: Column, transactions: pa.Table | None) -> pa.Array:

@@ -24,6 +24,8 @@ from airflow_ddlrepl.engines.postgres.merge.change_columns import (
     change_columns,
     deletes_as_updates,
     is_of_source,
+    one_row_each,
+    require_whole_changes,
     with_change_values,
 )
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_stages, load, loading, stage_table
@@ -41,7 +43,7 @@ from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
 from airflow_ddlrepl.model.table import Column, Table
-from airflow_ddlrepl.model.target_columns import deletion_column
+from airflow_ddlrepl.model.target_columns import deletion_column, history_columns
 from airflow_ddlrepl.ports.types import Equality
 from airflow_ddlrepl.trail.store import Trail
 from airflow_ddlrepl.transform.values import for_columns
@@ -103,10 +105,12 @@ class _Stager:
             return plan.staged({}, read)
         plan.require_key()
         plan.require_values()
+        if plan.is_history:
+            changes = plan.one_row_each(changes)
         changes = with_change_values(changes, task.target, lambda: self._trail.transactions_in(task.transactions))
         if plan.deletion:
             changes = deletes_as_updates(changes, plan.names, [key.name for key in plan.key])
-        rows = plan.images(changes) if task.table.key is None else plan.net(changes, self.cursor)
+        rows = plan.rows(changes, self.cursor)
         inline = self._inline(plan, rows)
         if inline is None:
             self._load(plan, rows)
@@ -153,6 +157,7 @@ class _Plan:
             self.columns = staged_columns(task.table, task.target, {**self.encodings, **computed}, self._loose_keys())
         self.columns += change_columns(task.target)
         self.deletion = deletion_column(task.target)
+        self.is_history = history_columns(task.target) is not None
 
     def require_key(self) -> None:
         """Raise TargetError INT-103 when key columns are missing in the rows or the target.
@@ -189,6 +194,7 @@ class _Plan:
 
     def reader(self) -> StageReader:
         both = condition(self.task.condition).names() if self.task.condition else ()
+        both = (*both, *(c.source_name for c in self.columns if is_of_source(c))) if self.is_history else both
         there = [name for name in both if name in self.names]
         reads = [name for name in (self.transform.reads if self.transform else ()) if name in self.names]
         columns = dict.fromkeys((*(column.source_name for column in self.columns if is_of_source(column)), *reads))
@@ -203,7 +209,21 @@ class _Plan:
         """Return the changes with the values that a function computes."""
         assert self.transform is not None
         name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
+        of = of.without_keys() if self.is_history else of  # old rows are wanted, too
         return transformed(cursor, name, changes, self.transform, of, self.encodings)
+
+    def one_row_each(self, changes: pa.Table) -> pa.Table:
+        """Return a row per change, with the values that a deleted row had."""
+        require_whole_changes(changes, self.names, self.task.table)
+        names = [column.source_name for column in self.columns if is_of_source(column)]
+        return one_row_each(changes, names, [key.name for key in self.key])
+
+    def rows(self, changes: pa.Table, cursor: Callable[[], Any]) -> dict[Stage, pa.Table]:
+        """Return what the merge does with rows of the target, by kind."""
+        if self.is_history:
+            new = changes.select([f"a_{column.source_name}" for column in self.columns])
+            return {Stage.INSERTS: self._renamed(new)}
+        return self.images(changes) if self.task.table.key is None else self.net(changes, cursor)
 
     def net(self, changes: pa.Table, cursor: Callable[[], Any]) -> dict[Stage, pa.Table]:
         """Return the net change by key.

@@ -11,6 +11,9 @@ from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SCHEMA
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import LogKey
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.transform.extra_columns import value_of
 
 _HASHABLE = frozenset(
     [
@@ -38,6 +41,25 @@ def mark_all_deleted(table: TableName, flag: str, at: tuple[str, str] | None) ->
     """Return the statement that marks all rows of a table as deleted. at: the column for the moment, and its SQL."""
     sets = f"{quote(flag)} = true" + (f", {quote(at[0])} = {at[1]}" if at else "")
     return f"UPDATE {qualified(table)} SET {sets} WHERE NOT {quote(flag)}"
+
+
+def note_truncate(shape: Table, name: TableName, of: tuple[LogKey, int, int | None]) -> str:
+    """Return the statement that adds the row of a TRUNCATE to a table with a row per change.
+
+    of: its place in the log, its commit's time (microseconds since 1970, UTC), its transaction's number if it has one.
+    """
+    key, committed, xid = of
+    values = {
+        "operation": "'truncate'",
+        "position": f"{int(key.lsn)}",
+        "sequence": f"{key.seq}",
+        "commit_time": f"to_timestamp(0) + {committed} * interval '1 microsecond'",
+        "transaction": "NULL" if xid is None else f"{xid}",
+    }
+    plain = [column for column in shape.columns if not column.generated]
+    names = ", ".join(quote(column.name) for column in plain)
+    cast = ", ".join(f"CAST({values.get(value_of(column), 'NULL')} AS {column.type.text})" for column in plain)
+    return f"INSERT INTO {qualified(name)} ({names}) VALUES ({cast})"
 
 
 def update(staged: Staged) -> str | None:

@@ -24,7 +24,7 @@ from airflow_ddlrepl.engines.postgres.connection.session_names import session_na
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
 from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
-from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted
+from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
@@ -37,7 +37,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
-from airflow_ddlrepl.model.target_columns import deletion_columns
+from airflow_ddlrepl.model.target_columns import deletion_columns, history_columns, retains_rows
 
 if TYPE_CHECKING:
     import psycopg
@@ -164,10 +164,14 @@ class _Run:
         """Truncate the tables of one TRUNCATE together, so that foreign keys between them are no obstacle."""
         found = [step for step in steps if step.event.kind is EventKind.TRUNCATE]
         tables = [(step, step.before) for step in found if step.before is not None]
-        names = [before.name for _, before in tables if deletion_columns(before.shape) is None]
+        names = [before.name for _, before in tables if not retains_rows(before.shape)]
         for step, before in tables:
             if (deletion := deletion_columns(before.shape)) is not None:
                 self._mark_deleted(before.name, deletion, step)
+            elif history_columns(before.shape) is not None:
+                sql = note_truncate(before.shape, before.name, (step.key, step.event.committed, step.event.xid))
+                self.cursor.execute(sql.encode())
+                self.applied.statements += 1
         if names:
             self._empty(names, restart=bool(found[0].event.settings.get("restart_identity")))
 
