@@ -70,6 +70,8 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
     Raises Unsupported ADP-160 for a partitioned table or a partition, ADP-161 for a name that another column has,
     ADP-162 for an expression that names a column which the target's table does not have, ADP-163 without a key.
     """
+    if not entry.columns:
+        return shape
     if source.is_partitioned or source.partition is not None:
         raise _refused(source, "ADP-160", "`target_tables` has an entry for a partitioned table, or a partition",
                        "take it out of the patterns in `tables`")  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
+from airflow_ddlrepl.config.sections.target_tables import cuts_texts
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
@@ -76,7 +77,8 @@ class Draft:
             if why:
                 self.discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
             else:
-                restricted = condition_in(table_state.properties), known, values_in(table_state.properties)
+                settings = table_state.properties
+                restricted = condition_in(settings), known, values_in(settings), cuts_texts(settings)
                 self.slices.append(Slice(table_id, low, high, source, table_state.shape, table_state.name, *restricted))
         self.since[table_id] = max(low, high)
 

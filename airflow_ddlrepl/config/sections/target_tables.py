@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
@@ -12,8 +13,17 @@ from airflow_ddlrepl.config.base.section import YesNo
 from airflow_ddlrepl.config.condition.parser import expression, spelled
 from airflow_ddlrepl.config.sections.table_mapping import SYSTEM_COLUMNS, Property, possible_name
 
-FIELDS = frozenset({"soft_delete", "deleted_at", "extra", "time_key"})
+FIELDS = frozenset({"soft_delete", "deleted_at", "extra", "time_key", "coerce_error_policy"})
 """The settings of an entry, beside the tables and targets that it is for."""
+
+
+class CoerceErrorPolicy(StrEnum):
+    """This policy says what happens to a value that the target's column does not take."""
+
+    FAIL = "fail"
+    TRUNCATE = "truncate"
+
+
 _HISTORY = ("{operation}", "{position}", "{sequence}")
 
 
@@ -30,6 +40,9 @@ class TargetTable(Property):
         None, description="name of a column for the moment at which a row of `soft_delete` was deleted"
     )
     time_key: YesNo = Field(False, description="every change is a row of its own, and no row is changed or removed")
+    coerce_error_policy: CoerceErrorPolicy = Field(
+        CoerceErrorPolicy.FAIL, description="what happens to a text that is longer than the target's column"
+    )
     extra: dict[str, str] = Field(
         {}, description='column: expression over the row ("price * amount") or the change ("{commit_time}")'
     )
@@ -47,8 +60,8 @@ class TargetTable(Property):
 
     @model_validator(mode="after")
     def _columns_are_possible(self) -> TargetTable:
-        if not self.columns:
-            raise ValueError("says nothing: write soft_delete or extra")
+        if not self.columns and "coerce_error_policy" not in self.model_fields_set:
+            raise ValueError("says nothing: write soft_delete, time_key, extra or coerce_error_policy")
         if self.time_key and self.soft_delete is not None:
             raise ValueError("says time_key and soft_delete: a deletion is a row of its own already")
         if self.time_key and (lacking := [one for one in _HISTORY if one not in self.extra.values()]):
@@ -66,6 +79,12 @@ class TargetTable(Property):
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns that the target's table has and the source's has not."""
         return (*(name for name in (self.soft_delete, self.deleted_at) if name is not None), *self.extra)
+
+
+def cuts_texts(properties: str) -> bool:
+    """Are texts cut that are longer than the target's column? properties: a text made by `table_mapping.digest`."""
+    entry = target_table_in(properties)
+    return entry is not None and entry.coerce_error_policy is CoerceErrorPolicy.TRUNCATE
 
 
 @lru_cache(maxsize=4096)

@@ -8,9 +8,12 @@ from datetime import UTC, datetime
 
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.columns.change_default import ChangeDefault
+from airflow_ddlrepl.ddl.columns.change_type import ChangeType, Using
+from airflow_ddlrepl.flow.refresh.row_origin import Pairs
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.ports.types import TypeSystem
 from airflow_ddlrepl.transform.extra_columns import value_of
 
 
@@ -31,6 +34,27 @@ def with_load_values(shape: Table, at: Position) -> Table:
         return replace(column, default=value) if value else column
 
     return shape.with_(columns=tuple(map(filled, shape.columns)))
+
+
+def with_whole_texts(shape: Table, cut: Pairs) -> Table:
+    """Return the shape of a shadow table that takes the texts of a load before they are cut."""
+    whole = {ours.id: theirs for theirs, ours in cut}
+
+    def widened(column: Column) -> Column:
+        of = whole.get(column.id)
+        return replace(column, type=of.type, collation=of.collation, default=None) if of else column
+
+    return shape.with_(columns=tuple(map(widened, shape.columns)))
+
+
+def cutting(cut: Pairs, shape: Table, shadow: TableName, render: Renderer, types: TypeSystem) -> Iterator[str]:
+    """Yield the statements that cut the texts of a loaded shadow table, and restore its columns' types."""
+    named = with_whole_texts(shape, cut).with_(name=shadow)
+    for _, ours in cut:
+        change = ChangeType.between(named.column(ours.id), ours, types)
+        yield from render.sql(replace(change, using=Using.EXPLICIT), named)
+        if ours.default:
+            yield from render.sql(ChangeDefault(ours.id, ours.name, None, ours.default), named)
 
 
 def without_load_values(shape: Table, shadow: TableName, render: Renderer) -> Iterator[str]:

@@ -14,6 +14,7 @@ from airflow_ddlrepl.adapt.shape.target_shape import become_text
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.config.sections.target_tables import cuts_texts
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
@@ -24,6 +25,7 @@ from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.model.visibility import Visibility
 from airflow_ddlrepl.ports.rows import RowSource
+from airflow_ddlrepl.transform.cut_texts import is_cut
 from airflow_ddlrepl.transform.values import Transform, for_columns
 
 Pairs = Sequence[tuple[Column, Column]]
@@ -36,7 +38,7 @@ class TableLoad:
 
     table: its shape at the source. after: the target's table after the load. read: `table` with those of its columns
     that have values for the target. condition: true for the rows that the target takes; None: all. transform: computes
-    some of their values.
+    some of their values. cuts_texts: texts that are longer than the target's column are cut.
     """
 
     table: Table
@@ -44,6 +46,14 @@ class TableLoad:
     read: Table
     condition: Part | None = None
     transform: Transform | None = None
+    cuts_texts: bool = False
+
+    @property
+    def cut(self) -> Pairs:
+        """Return the columns whose texts may be cut, each with the target's; never those of the key."""
+        keys = self.table.key.columns if self.table.key else ()
+        pairs = self.columns if self.cuts_texts else ()
+        return [(theirs, ours) for theirs, ours in pairs if theirs.id not in keys and is_cut(theirs, ours)]
 
     @property
     def columns(self) -> Pairs:
@@ -149,4 +159,5 @@ class ShapesAtTarget:
         after, read = self.after(table), read_for(channel, self.into, table)
         names = [theirs.name for theirs, _ in columns_loaded(read, after.shape)]
         transform = for_columns(transform_at(channel, self.into, table), names)
-        return TableLoad(table, after, read, condition_at(channel, self.into, table), transform)
+        condition = condition_at(channel, self.into, table)
+        return TableLoad(table, after, read, condition, transform, cuts_texts(after.properties))

@@ -17,7 +17,12 @@ from airflow_ddlrepl.errors import CannotAdapt, DdlReplError, ServerRefusal, Tar
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.mapping.existing_tables import refuse_foreign
 from airflow_ddlrepl.flow.mapping.tables import same_name
-from airflow_ddlrepl.flow.refresh.load_values import with_load_values, without_load_values
+from airflow_ddlrepl.flow.refresh.load_values import (
+    cutting,
+    with_load_values,
+    with_whole_texts,
+    without_load_values,
+)
 from airflow_ddlrepl.flow.refresh.readiness import namesake
 from airflow_ddlrepl.flow.refresh.row_origin import Chunk, RowOrigin, TableLoad
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -116,7 +121,9 @@ class TableLoader:
                 statements = [one for one in self._renewed([load], shapes) if one not in done]
                 self.loader.renew_types(statements)
                 done |= set(statements)
-                self.loader.make_shadow(with_load_values(self.origin.shadow_shape(load), at), self._shadow(load))
+                self.loader.make_shadow(
+                    with_load_values(with_whole_texts(self.origin.shadow_shape(load), load.cut), at), self._shadow(load)
+                )
                 found.append(load)
         return found
 
@@ -189,7 +196,8 @@ class TableLoader:
 
     def _finishing(self, load: TableLoad) -> tuple[str, ...]:
         shadow, shape = self._shadow(load), load.after.shape
-        own = without_load_values(shape, shadow, self.context.target(self.into).renderer())
+        render, types = self.context.target(self.into).renderer(), self.loader.facts.type_system
+        own = (*cutting(load.cut, shape, shadow, render, types), *without_load_values(shape, shadow, render))
         return (*self.origin.finishing(load, shadow), *own, *self.loader.finishing(shape, shadow))
 
     def _place(self, loads: Sequence[TableLoad], counts: Mapping[int, int]) -> set[int]:

@@ -131,7 +131,8 @@ class ArchivedTables(RowOrigin):
         return self.loader.removing_unlike(shadow, load.condition, here)
 
     def _widened(self, load: TableLoad) -> Iterator[SchemaChange]:
-        for before in self._narrow(load).values():
+        cut = {ours.id for _, ours in load.cut}
+        for before in (one for one in self._narrow(load).values() if one.id not in cut):
             now = load.after.shape.column(before.id)
             yield ChangeType.between(before, now, self.shapes.facts.type_system)
             if now.default:

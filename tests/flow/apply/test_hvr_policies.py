@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.errors import Exit, TargetError
+from airflow_ddlrepl.ports.work import InProcess
 from tests.support.refusing import in_shell, refused
+from tests.support.replayable import past_at, read
 from tests.support.replica import Replica, channel_file, may_differ
 
 NEW = {"add_table_pattern": "*"}
@@ -207,6 +210,49 @@ def test_a_column_made_smaller_is_refreshed(begin: Begin, keeps: bool) -> None:
     assert replica.replicate().refresh.tables == {}
     names = replica.rows("SELECT jsonb_object_keys(to_jsonb(t)) FROM t WHERE id = 2 ORDER BY 1")
     assert names == ([("gone",), ("id",), ("v",)] if keeps else [("id",), ("v",)])
+
+
+@pytest.mark.req("HVR-D-39")
+@pytest.mark.parametrize("policy", ["fail", "truncate"])
+def test_a_long_value_where_the_target_does_not_become_wider(
+    databases: Any, tmp_path: Path, past: str, policy: str
+) -> None:
+    """Without AdaptDDL at the target: it is refused, or cut, by the log, a refresh and a rewind alike."""
+    file = channel_file(
+        tmp_path,
+        databases.source,
+        databases.target,
+        defaults="hvr",
+        adapt_ddl=[],
+        target_tables=[{"tables": "t", "coerce_error_policy": policy}],
+        **past_at(past),
+    )
+    replica = Replica(databases.source, databases.target, file)
+    table = "(id int PRIMARY KEY, v varchar(5) DEFAULT 'none', w varchar(5))"
+    replica.at_source(f"CREATE TABLE t {table}", "INSERT INTO t VALUES (1, 'one')")
+    replica.activate()
+    replica.at_source("ALTER TABLE t ALTER v TYPE varchar(12)", "INSERT INTO t VALUES (2, 'ten letter')")
+    found = "SELECT id, v FROM t ORDER BY id"
+    if policy == "fail":
+        with pytest.raises(TargetError, match="INT-105: the target refuses rows: value too long"):
+            replica.replicate()
+        assert replica.rows(found) == [(1, "one")]
+        return
+    replica.replicate()
+    assert replica.rows(found) == [(1, "one"), (2, "ten l")]
+    replica.at_source("UPDATE t SET v = 'eleven char'")
+    replica.replicate()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        before = str(run.captured())
+    replica.rewind(before)
+    cut = [(1, "eleve"), (2, "eleve")]
+    assert replica.rows(found) == read(past, found) == cut
+    replica.refresh("public.t")
+    assert replica.rows(found) == cut
+    (report,) = replica.compare().tables
+    assert (report.different, report.structure) == (
+        0, ("column v has type character varying(5), at the source character varying(12)",)
+    )  # fmt: skip
 
 
 @pytest.mark.req("HVR-D-32", "HVR-D-65")

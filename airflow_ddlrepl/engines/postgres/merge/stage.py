@@ -32,7 +32,13 @@ from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_st
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import MOST_TOGETHER, InlineRows, as_inline_rows
 from airflow_ddlrepl.engines.postgres.merge.key_numbers import numbered
 from airflow_ddlrepl.engines.postgres.merge.row_filter import restricted
-from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged, StagedColumn, staged_columns
+from airflow_ddlrepl.engines.postgres.merge.staging_tables import (
+    Stage,
+    Staged,
+    StagedColumn,
+    staged_columns,
+    with_cut_texts,
+)
 from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
 from airflow_ddlrepl.engines.postgres.types.equality import equality
 from airflow_ddlrepl.engines.read_changes import StageReader
@@ -155,6 +161,8 @@ class _Plan:
         if self.transform is not None:
             computed = dict.fromkeys(self.transform.gives, "text")
             self.columns = staged_columns(task.table, task.target, {**self.encodings, **computed}, self._loose_keys())
+        if task.cuts_texts:
+            self.columns = with_cut_texts(self.columns, task.table, task.target)
         self.columns += change_columns(task.target)
         self.deletion = deletion_column(task.target)
         self.is_history = history_columns(task.target) is not None

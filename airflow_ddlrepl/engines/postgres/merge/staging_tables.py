@@ -7,7 +7,7 @@ Staging columns are named by column id: `c3` a value, `h3` is it there, `k3` the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
@@ -17,6 +17,7 @@ from airflow_ddlrepl.engines.postgres.types.underlying import ENUM, schema_of, u
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.types import DataType, TypeDefinition, TypeKind
+from airflow_ddlrepl.transform.cut_texts import is_cut
 
 _CHARACTERS = {"text": "text", "varchar": "text", "bpchar": "bpchar", "name": "name", "char": '"char"'}
 _DOCUMENTS = frozenset({"json", "jsonb", "xml"})
@@ -141,6 +142,15 @@ def staged_columns(
         _staged(column, in_target[column.id], encodings[column.name], source.types, keys, set_keys)
         for column in source.columns
         if column.id in in_target and column.name in encodings
+    )
+
+
+def with_cut_texts(columns: Sequence[StagedColumn], source: Table, target: Table) -> tuple[StagedColumn, ...]:
+    """Return the columns with a cast for texts that may be too long for the target's: it cuts them. Keys stay whole."""
+    theirs, ours = ({column.id: column for column in table.columns} for table in (source, target))
+    return tuple(
+        replace(one, cast=one.target_type) if not one.is_key and is_cut(theirs[one.id], ours[one.id]) else one
+        for one in columns
     )
 
 
