@@ -71,17 +71,20 @@ REPLAYED = Policy(on_drop_table=OnDropTable.DROP_FROM_CHANNEL_AND_TARGET, replay
 """The policy of the tables in `replay_ddl`."""
 
 
-def policy_at(channel: Channel, target: str, name: TableName, before: TableName | None = None) -> Policy:
+def policy_at(
+    channel: Channel, target: str, name: TableName, before: TableName | None = None, ignored: str = ""
+) -> Policy:
     """Return the policy of a table (named as at the source) at one target or replay; the channel's rules come first.
 
-    before: the table's name before the statement that changes it; rules and `replay_ddl` go by that.
+    before: the table's name before the statement that changes it; rules and `replay_ddl` go by that. ignored: why no
+    target gets what this statement did.
     """
     policy = policy_for(name, channel.target_actions(target), channel.source_actions(), channel.defaults)
     entry = channel.target_table_at(target, before or name)
     if entry is not None and entry.time_key:
         policy = replace(policy, keep_existing_structure=True)
     policy = REPLAYED if channel.replays_text(before or name) else policy
-    why = decide(client_at(channel, target), before or name, ChangeKind.DDL).why
+    why = ignored or decide(client_at(channel, target), before or name, ChangeKind.DDL).why
     return replace(policy, adapts=False, discarded=why) if why else policy
 
 

@@ -43,6 +43,7 @@ class TableReport:
     structure: what differs in its shape. rows: the first differing rows, by key.
     missing, extra, different: how many rows; exact unless is_partial (then at least so many).
     columns: how many were compared. seconds: how long it took. waits: the next cycle brings the table.
+    may_differ: why rows may differ, because changes are left out on purpose.
     """
 
     table: TableName
@@ -58,6 +59,7 @@ class TableReport:
     is_partial: bool = False
     seconds: float = 0.0
     waits: bool = False
+    may_differ: tuple[str, ...] = ()
 
     @property
     def differences(self) -> int:
@@ -71,6 +73,8 @@ class TableReport:
         rest = self.missing + self.extra + self.different - sum(r.copies for r in self.rows)
         if rest > 0 or self.is_partial:
             yield f"{self.table}: {'at least ' if self.is_partial else ''}{max(rest, 0)} rows more"
+        for why in self.may_differ if self.differences else ():
+            yield f"{self.table}: may differ {why}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""

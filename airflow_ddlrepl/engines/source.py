@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Protocol
 
 from airflow_ddlrepl.config.condition.expression import Part as Condition
+from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.engines.source_catalog import SourceCatalog
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
@@ -73,7 +74,8 @@ class LogWindow:
 
     trail_url, channel, epoch, token: whose files. tables: their shapes as far as they are known. timeline: of the log,
     as the run began with; 0: any. is_retained: read the log that is retained, not what capture has yet to acknowledge.
-    as_text: do not ask for binary values. no_truncate: a TRUNCATE makes no change, only a note.
+    as_text: do not ask for binary values. no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose
+    changes are left out.
     """
 
     low: Position
@@ -88,6 +90,7 @@ class LogWindow:
     is_retained: bool = False
     as_text: bool = False
     no_truncate: bool = False
+    ignored: IgnoredSessions = NO_SESSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,10 @@ class Membership(Protocol):
 
     def waiting(self) -> list[TableName]:
         """Return the tables that `publish_late` could not publish."""
+        ...
+
+    def without_session_names(self) -> list[TableName]:
+        """Return tables whose changes lack the name or role of an ignored session, though the file asks for it."""
         ...
 
     def late(self) -> set[int]:
@@ -322,17 +329,11 @@ class Source(Protocol):
         ...
 
     def snapshot(self, table_ids: Sequence[int], timeline: int) -> AbstractContextManager[SourceSnapshot]:
-        """Open a snapshot during which nobody can alter, truncate or drop these tables.
-
-        timeline: as in LogWindow.
-        """
+        """Open a snapshot; nobody can alter, truncate or drop these tables meanwhile. timeline: as in LogWindow."""
         ...
 
     def archived(self, trail_url: str, channel: str, loaded: LoadedTable) -> Sequence[RowSource]:
-        """Return the chunks of a table that `SourceSnapshot.archive` has written into a trail.
-
-        The source itself is not asked.
-        """
+        """Return the chunks of a table that `SourceSnapshot.archive` has written; the source itself is not asked."""
         ...
 
     def rows(self, selection: RowSelection) -> RowSource:

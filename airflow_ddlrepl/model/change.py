@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any
@@ -30,6 +31,23 @@ class EventKind(StrEnum):
     MESSAGE = "message"
     GAP = "gap"
     PROPERTIES = "properties"
+    IGNORED = "ignored"
+
+
+def counted(text: str | None) -> int:
+    """Return how many changes the text of an event of kind IGNORED counts, such as `2 deletes, 1 inserts`."""
+    return sum(int(number) for number in re.findall(r"\d+", text or ""))
+
+
+def why_ignored(event: Event) -> str:
+    """Return why targets don't get what the event, or the rows that it counts, did; empty when they do."""
+    label = event.tag if event.kind is EventKind.IGNORED else event.ignored
+    return session_ignored(label) if label else ""
+
+
+def session_ignored(label: str) -> str:
+    """Return why a change is not captured. label: the setting that ignores its session."""
+    return f"its session is ignored ({label})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +68,9 @@ class Event:
     GAP: the event trigger failed, with the error in `statement`: everything must be inspected again.
     PROPERTIES: not from the log: the channel file's properties of `tables` at a target have changed. It lies between
     the transactions, at `key.lsn`.
+    IGNORED: row changes of one table that are not captured, because their sessions are ignored (`tag` says by which
+    setting): `dropped` names the table, if there is one, `statement` counts them, and `key` is behind the last of them.
+    ignored: the setting that ignores the transaction's session, `name purge*`; targets discard what the event did.
     is_inspected: not from the log; an inspection of the catalog found the shape (D3b), so the
     statements between are unknown.
     """
@@ -72,6 +93,7 @@ class Event:
     payload: str = ""
     layout: dict[str, Any] | None = None
     is_inspected: bool = False
+    ignored: str = ""
 
     @property
     def end(self) -> Position:
@@ -99,6 +121,7 @@ class Event:
             "payload": self.payload,
             "layout": self.layout,
             "is_inspected": self.is_inspected,
+            "ignored": self.ignored,
         }
 
     @classmethod

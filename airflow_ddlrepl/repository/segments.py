@@ -86,6 +86,14 @@ class Segments(Base):
         with self._database.read() as connection:
             return connection.execute(query).first() is not None
 
+    def ignored_sessions(self, channel: str, segment: SegmentRow) -> list[str]:
+        """Return by which settings sessions were ignored when the segment was captured."""
+        here = (events.c.channel == channel, events.c.epoch == segment.epoch)
+        within = (events.c.lsn >= int(segment.low), events.c.lsn < int(segment.high))
+        query = select(events.c.tag).distinct().where(*here, *within, events.c.kind == str(EventKind.IGNORED))
+        with self._database.read() as connection:
+            return list(connection.scalars(query.order_by(events.c.tag)))
+
 
 def _within(query: Select[Any], channel: str, low: Position | None = None, high: Position | None = None) -> Select[Any]:
     """Narrow a query to the newest epoch's segments, and to those between two positions."""

@@ -50,8 +50,9 @@ def topmost(folder: Path) -> str:
 
 def commands(text: str) -> list[str]:
     """Lines of the page's shell blocks."""
-    blocks = re.findall(r"```(?:sh|bash|console)?\n(.*?)```", text, re.DOTALL)
-    return [line.strip().removeprefix("$ ") for block in blocks for line in block.splitlines() if line.strip()]
+    blocks = re.findall(r"```(\w*)\n(.*?)```", text, re.DOTALL)
+    lines = [line for kind, block in blocks if kind in ("", "sh", "bash", "console") for line in block.splitlines()]
+    return [line.strip().removeprefix("$ ") for line in lines if line.strip()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -11,7 +11,7 @@ from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
 from airflow_ddlrepl.adapt.program.neighbours import moved_aside, orphans_called, with_changed_types
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions
-from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
@@ -90,8 +90,13 @@ class ProgramBuilder:
     def _visit(self, event: Event) -> TablePlan | None:
         if event.kind in (EventKind.TRUNCATE, EventKind.NO_TRUNCATE):
             for table_id, name in event.dropped:
-                if not self._is_applied(event, table_id):
-                    self._truncate(event, table_id, name)
+                if table_state := self._live(event, table_id):
+                    self._truncate(event, table_state, name)
+        elif event.kind is EventKind.IGNORED:
+            left = ((i, ChangeKind.DML, name) for i, name in event.dropped if self._live(event, i))
+            self._draft.discarded += [
+                Discarded(*one, event.key, event.key, why_ignored(event), is_captured=False) for one in left
+            ]
         elif event.kind is EventKind.RELATION and event.layout:
             self._suspend(event, event.layout)
         elif event.kind in (EventKind.DDL, EventKind.PROPERTIES):
@@ -107,22 +112,23 @@ class ProgramBuilder:
                     return stop
         return None
 
+    def _live(self, event: Event, table_id: int) -> TableState | None:
+        """Return the table's state if it is live, and the event is applied to it neither by a refresh nor otherwise."""
+        known = self._draft.states.get(table_id)
+        if known is None or self._is_applied(event, table_id) or known.has(event.key.lsn, event.xid):
+            return None
+        return known if known.state is TableStatus.LIVE else None
+
     def _is_applied(self, event: Event, table_id: int) -> bool:
         """Did the target apply this event to the table already, or is the program not about the table?"""
         if not self._is_about(table_id):
             return True
         return table_id in self.positions and event.key < self.positions[table_id]
 
-    def _truncate(self, event: Event, table_id: int, name: TableName) -> None:
-        table_state = self._draft.states.get(table_id)
-        if (
-            table_state is None
-            or table_state.state is not TableStatus.LIVE
-            or table_state.has(event.key.lsn, event.xid)
-        ):
-            return
-        if why := decide(self.client, name, ChangeKind.DDL).why:
-            self._draft.discarded.append(Discarded(table_id, ChangeKind.DDL, name, event.key, event.key, why))
+    def _truncate(self, event: Event, table_state: TableState, name: TableName) -> None:
+        if why := why_ignored(event) or decide(self.client, name, ChangeKind.DDL).why:
+            place = (table_state.table_id, ChangeKind.DDL, name, event.key, event.key)
+            self._draft.discarded.append(Discarded(*place, why))
             return
         self._draft.change(event, table_state)
 

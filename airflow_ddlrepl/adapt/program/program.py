@@ -64,7 +64,8 @@ class ProgramStep:
 class Discarded:
     """A discarded part of the log is not applied at the target, because of its rules.
 
-    It is the rows of one table with low <= key < high, or the TRUNCATE at both.
+    It is the rows of one table with low <= key < high, or the TRUNCATE at both. is_captured: the trail has it; else
+    capture has left it out and counted it, and `high` is behind the last of these rows.
     """
 
     table_id: int
@@ -73,6 +74,7 @@ class Discarded:
     low: LogKey
     high: LogKey
     why: str
+    is_captured: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,8 @@ def _truncates(channel: Channel) -> Iterator[str]:
             "capture.no_truncate lets source and target differ after a TRUNCATE; integrate stops where a row comes"
             " again under a key that the target still has"
         )
+    if channel.capture.ignore_sessions:
+        yield "capture.ignore_sessions lets source and target differ; integrate stops at a later change of such a row"
 
 
 def _places(channel: Channel) -> Iterator[tuple[str, Target]]:

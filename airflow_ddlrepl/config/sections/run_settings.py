@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, WithJsonSchema, field_validator
 
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, Whole, YesNo
+from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import CaptureFormat
 
 
@@ -17,6 +18,7 @@ class Capture(Section):
     window_bytes: Bytes = Field(1 << 30, ge=1 << 20, description="log bytes that one window reads at most")
     format: CaptureFormat = CaptureFormat.AUTO
     no_truncate: YesNo = Field(False, description="a TRUNCATE at the source is not captured: the targets' rows stay")
+    ignore_sessions: IgnoredSessions = Field(NO_SESSIONS, description="sessions whose changes are not captured")
 
 
 _CONF = WithJsonSchema({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})

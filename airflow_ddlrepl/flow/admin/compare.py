@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
 from airflow_ddlrepl.engines.chunks import group_chunks
 from airflow_ddlrepl.engines.comparing import CompareTask, columns_compared, compare_tables
 from airflow_ddlrepl.engines.source import RowSelection
+from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.capture.left_out import left_out
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
 from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
@@ -34,11 +35,12 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
     """Compare source and targets as they are now: what is written meanwhile, or not replicated yet, is a difference."""
     started = time.monotonic()
     tasks: list[CompareTask] = []
+    known: list[Sequence[str]] = []
     reports: list[TableReport] = []
     for target in run.channel.targets:
         found = run.target(target.name).find_state()
         table_states = found.table_states if found else {}
-        client = client_at(run.channel, target.name)
+        client, differs = client_at(run.channel, target.name), may_differ(run, target.name)
         for table in _tables(run, patterns):
             table_state = table_states.get(table.id)
             if table_state is None and not decide(client, table.name, ChangeKind.TABLE).is_taken:
@@ -49,7 +51,8 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
                 reports.append(TableReport(table.name, name, structure=(missing,), waits=True))
                 continue
             tasks.append(_task(run, target.name, table, table_state))
-    reports += _compared(run, tasks)
+            known.append(differs.get(table.id, ()))
+    reports += [replace(one, may_differ=tuple(why)) for one, why in zip(_compared(run, tasks), known, strict=True)]
     aside = {str(one.name): str(one) for one in left_out(run) if is_selected(one.name, patterns)}
     return Comparison(tuple(reports), round(time.monotonic() - started, 2), aside)
 

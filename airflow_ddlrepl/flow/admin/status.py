@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.sections.channel import Channel, Target
 from airflow_ddlrepl.engines.source import LeftOut
 from airflow_ddlrepl.engines.target_state import TargetState
 from airflow_ddlrepl.errors import ConfigError, TrailError, Unreachable
+from airflow_ddlrepl.flow.admin.may_differ import may_differ
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.rewind.route import horizon
 from airflow_ddlrepl.flow.run.context import RunContext, log
@@ -21,7 +22,7 @@ from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
 from airflow_ddlrepl.model.table_state import TableState
-from airflow_ddlrepl.repository.rows import RefreshRow, RunRow, SegmentRow
+from airflow_ddlrepl.repository.rows import RunRow, SegmentRow
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.loads import Load
@@ -219,18 +220,19 @@ def _target(
         "lag_bytes": context.positions.distance(found.lsn, end),
         "lag_seconds": lag(found.lsn),
         "tables": [
-            *_tables(found, latest, context.repository.declined_refreshes(name, target.name), aside),
+            *_tables(found, latest, may_differ(context, target.name), aside),
             *_not_there(context.channel, target, found, aside),
         ],
     }
 
 
 def _tables(
-    found: TargetState, latest: dict[int, Revision], declined: Sequence[RefreshRow], missing: Sequence[LeftOut]
+    found: TargetState, latest: dict[int, Revision], differs: Mapping[int, Sequence[str]], missing: Sequence[LeftOut]
 ) -> list[dict[str, Any]]:
     """Return the status of each table at a target.
 
-    missing: tables that are not in the stream; whatever the target has of them, they are not live.
+    differs: why rows may differ. missing: tables that are not in the stream; whatever the target has of them, they
+    are not live.
     """
     aside = {one.table_id: _left_out(one) for one in missing}
     return [
@@ -239,7 +241,7 @@ def _tables(
             "table_id": number,
             "state": table_state.state.value,
             "revision": latest[number].number if number in latest else None,
-            "may_differ": [f"since {row.requested_at}: {row.reason}" for row in declined if row.table_id == number],
+            "may_differ": list(differs.get(number, ())),
             **_reason(table_state),
             **aside.get(number, {}),
         }

@@ -15,7 +15,7 @@ from airflow_ddlrepl.ddl.sql.lexer import tokens
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.tables import ShapeAt, shape_before
-from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState
@@ -64,7 +64,7 @@ class Texts:
         known = self.shape_at(table_id, event.key) or before
         if known is None:
             return False
-        policy = policy_at(self.channel, self.target, known.name, (before or known).name)
+        policy = policy_at(self.channel, self.target, known.name, (before or known).name, why_ignored(event))
         return policy.replays and policy.adapts
 
     def _is_loaded(self, table_id: int, event: Event) -> bool:

@@ -39,8 +39,12 @@ class Found:
         """Count changes that a target does not take, and record that no refresh follows."""
         if count:
             self.counts[f"{one.name}: {one.why}"] += count
-            declined = RefreshDeclined(one.table_id, one.why, Position(one.low.lsn))
-            self.records.append(RecordAt(one.high, declined))
+            self.record(one)
+
+    def record(self, one: Discarded) -> None:
+        """Record that the table may differ from there on."""
+        declined = RefreshDeclined(one.table_id, one.why, Position(one.low.lsn))
+        self.records.append(RecordAt(one.high, declined))
 
 
 def discarded(
@@ -56,6 +60,9 @@ def discarded(
     """
     found = Found()
     for one in program.discarded:
+        if not one.is_captured:
+            found.record(one)
+            continue
         rows = one.kind is ChangeKind.DML
         found.add(one, sum(_rows(run, file, one, known(one)) for file in files.get(one.table_id, ())) if rows else 1)
     for step in program.steps:

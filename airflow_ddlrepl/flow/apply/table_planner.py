@@ -32,7 +32,7 @@ from airflow_ddlrepl.flow.mapping.tables import (
 from airflow_ddlrepl.flow.mapping.target_tables import require_target_tables
 from airflow_ddlrepl.flow.mapping.value_functions import function_reads, require_still_given, transform_at
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.model.change import Event, EventKind
+from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
@@ -183,7 +183,7 @@ class _Planner:
         return known.name if known else names.get(table_id, TableName("", ""))
 
     def _policy(self, name: TableName, before: TableName, event: Event) -> Policy:
-        policy = policy_at(self.run.channel, self.target, name, before)
+        policy = policy_at(self.run.channel, self.target, name, before, why_ignored(event))
         return policy.after_approval() if event.key.lsn in self._approved else policy
 
     @cached_property

@@ -17,12 +17,12 @@ from airflow_ddlrepl.flow.capture.drift_check import INSPECTED, explain, inspect
 from airflow_ddlrepl.flow.capture.left_out import left_out, warn_of_left_out
 from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, require_source
 from airflow_ddlrepl.flow.capture.log_retention import hold
-from airflow_ddlrepl.flow.capture.new_tables import warn_of_waiting
+from airflow_ddlrepl.flow.capture.new_tables import warn_of_unnamed_sessions, warn_of_waiting
 from airflow_ddlrepl.flow.capture.window import Window, capture_window, register
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Captured
 from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.model.change import EventKind
+from airflow_ddlrepl.model.change import EventKind, counted, why_ignored
 from airflow_ddlrepl.model.position import Position
 
 
@@ -41,6 +41,7 @@ def capture(run: RunContext) -> Captured:
     _advance(run, low)
     late = run.source.membership.publish_late()
     warn_of_waiting(run)
+    warn_of_unnamed_sessions(run)
     reach("capture.published")
     inspection = replace(inspect_source(run), late=frozenset(late))
     end = run.source.stable_end()
@@ -110,7 +111,12 @@ class _Tally:
         self.discarded.update(window.discarded)
         for event in window.events:
             self.filled.update(event.filled)
-            if event.kind is EventKind.TRUNCATE:
+            if event.kind is EventKind.IGNORED:
+                for _, name in event.dropped:
+                    self.discarded[f"{name}: {why_ignored(event)}"] += counted(event.statement)
+            elif event.ignored:
+                self.discarded[f"{event.tag}: {why_ignored(event)}"] += 1
+            elif event.kind is EventKind.TRUNCATE:
                 self.ddl["TRUNCATE"] += 1
             elif event.kind is EventKind.DDL and event.is_inspected:
                 self.drift += 1

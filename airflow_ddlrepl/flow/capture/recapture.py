@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, TypeVar
 
+from airflow_ddlrepl.config.sections.ignored_sessions import of_labels
 from airflow_ddlrepl.errors import ConfigError, SourceError, TrailError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
@@ -88,7 +89,9 @@ def reread(run: RunContext, row: SegmentRow) -> None:
     ):
         window = window_of(run, row.low, row.high, run.channel.trail)
         no_truncate = run.repository.has_uncaptured_truncate(run.channel.name, row)
-        parts = run.source.capture(replace(window, is_retained=True, no_truncate=no_truncate), run.runner)
+        ignored = of_labels(run.repository.ignored_sessions(run.channel.name, row))
+        window = replace(window, is_retained=True, no_truncate=no_truncate, ignored=ignored)
+        parts = run.source.capture(window, run.runner)
         run.check_lock()
         check_arrived(run.trail, parts)
         place = (run.channel.name, row.epoch, run.token, row.low, row.high)

@@ -28,7 +28,14 @@ from airflow_ddlrepl.trail.manifest import Part, Segment
 from airflow_ddlrepl.trail.store import INSPECTED_FILE, data_folder
 
 NOT_OURS = "about no table of the channel"
-STORED = (EventKind.DDL, EventKind.TRUNCATE, EventKind.NO_TRUNCATE, EventKind.GAP, EventKind.RELATION)
+STORED = (
+    EventKind.DDL,
+    EventKind.TRUNCATE,
+    EventKind.NO_TRUNCATE,
+    EventKind.GAP,
+    EventKind.RELATION,
+    EventKind.IGNORED,
+)
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,7 @@ def window_of(run: RunContext, low: Position, high: Position, trail_url: str) ->
         run.channel.capture.parallel or run.runner.parallelism,
         as_text=run.channel.capture.format is CaptureFormat.TEXT,
         no_truncate=run.channel.capture.no_truncate,
+        ignored=run.channel.capture.ignore_sessions,
     )
 
 
@@ -152,4 +160,4 @@ def touches(event: Event, ours: set[int]) -> bool:
     ids = {t.id for t in event.tables} | {i for i, _ in event.dropped}
     if event.layout:
         ids.add(int(event.layout["table_id"]))
-    return event.kind is EventKind.GAP or bool(ids & ours)
+    return event.kind in (EventKind.GAP, EventKind.IGNORED) or bool(ids & ours)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("ddlrepl")
 END_MILLISECONDS = 5000
 NAME_LENGTH = 30  # of a channel: all together are 63 bytes at most, of which the server keeps no more
+NAME_SESSION = "pg_logical_emit_message(true, 'ddlrepl.session', current_setting('application_name'))"
+"""This SQL expression writes the session's name into the log, for a capture that ignores what we have written."""
 _END = """
 SELECT pid, application_name, pg_terminate_backend(pid, %s) FROM pg_stat_activity
 WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()

@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.postgres.connection.copy import copy_in, feed
 from airflow_ddlrepl.engines.postgres.connection.copy_text import copy_text
 from airflow_ddlrepl.engines.postgres.connection.errors import errors, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
-from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
+from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, session_name
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING
 from airflow_ddlrepl.engines.postgres.load.statistics import gather_statistics
 from airflow_ddlrepl.engines.postgres.load.table_rows import BINARY, TEXT, sharing_sessions
@@ -95,7 +95,7 @@ def _refusals(task: LoadTask) -> Iterator[None]:
 def _load(target: Connection[Any], task: LoadTask) -> LoadedChunk:
     mark = [_marks_of(target, task), task.chunk]
     try:
-        target.execute("INSERT INTO ddlrepl.chunks VALUES (%s, %s, 0)", mark)
+        target.execute(f"INSERT INTO ddlrepl.chunks VALUES (%s, %s, 0) RETURNING {NAME_SESSION}", mark)
     except errors().UniqueViolation:
         target.rollback()
         row = target.execute("SELECT rows FROM ddlrepl.chunks WHERE token = %s AND chunk = %s", mark).fetchone()

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.ddl.sql.query_string import ByTransaction
 from airflow_ddlrepl.engines.postgres.connection import settings
 from airflow_ddlrepl.engines.postgres.connection.connect import arrow_connection
@@ -28,6 +29,7 @@ from airflow_ddlrepl.engines.postgres.log.replication_protocol import stream
 from airflow_ddlrepl.engines.postgres.log.timeline import TIMELINE, changed
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import binary_safe, wire_types
 from airflow_ddlrepl.engines.postgres.pgoutput.decoder import Decoder
+from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
 from airflow_ddlrepl.engines.postgres.pgoutput.message_signature import read_key
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import NeedsText
 from airflow_ddlrepl.errors import SourceError
@@ -58,7 +60,7 @@ class RangeTask:
     reader: PROTOCOL where the SQL functions are not granted; then count must be 1 (see `choose_reader`).
     timeline: that the run began with; 0: any. is_behind: the slot is far before `low`, a copy is moved up.
     types: (oid, built-in oid) of enums and domains that may come in binary format: `wire_types`.
-    no_truncate: a TRUNCATE makes no change, only a note.
+    no_truncate: a TRUNCATE makes no change, only a note. ignored: sessions whose changes are left out.
     """
 
     dsn: str = field(repr=False)
@@ -79,6 +81,7 @@ class RangeTask:
     timeline: int = 0
     is_behind: bool = False
     no_truncate: bool = False
+    ignored: IgnoredSessions = NO_SESSIONS
 
 
 def ranges(low: Position, high: Position, parallel: int, minimum_bytes: int) -> list[tuple[Position, Position]]:
@@ -113,19 +116,26 @@ def capture_range(task: RangeTask) -> Part:
     """
     if task.high <= task.low:
         return Part(task.index, task.low, task.high)
-    writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index, task.token)
-    try:
-        return _capture(task, writer)
-    except BaseException:
+    ignored = IgnoredTransactions(task.ignored)
+    while True:
+        writer = PartWriter(Trail(task.trail_url, task.channel), task.epoch, task.window_low, task.index, task.token)
+        try:
+            part = _capture(task, writer, ignored)
+        except BaseException:
+            writer.discard()
+            raise
+        if not ignored.late:
+            reach("capture.range")
+            return part
         writer.discard()
-        raise
+        ignored = IgnoredTransactions(task.ignored, ignored.late)
 
 
-def _capture(task: RangeTask, writer: PartWriter) -> Part:
+def _capture(task: RangeTask, writer: PartWriter, ignored: IgnoredTransactions) -> Part:
     with _session(task) as cursor:
         encoding = _prepare(cursor, task)
         key = read_key(over(cursor), task.publication)
-        decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, key)
+        decoder = Decoder(task.low, task.high, task.wire_format, dict(task.types), encoding, key, ignored)
         events = ByTransaction()
         for messages in _messages(cursor, task):
             decoded = decoder.feed(messages)
@@ -136,11 +146,9 @@ def _capture(task: RangeTask, writer: PartWriter) -> Part:
             if decoded.transactions is not None:
                 writer.transactions(decoded.transactions)
         decoder.finish()
-        for event in events.rest():
+        for event in (*events.rest(), *ignored.events()):
             _write(event, task, writer)
-    part = writer.finish(task.low, task.high, decoder.bytes_read)
-    reach("capture.range")
-    return part
+    return writer.finish(task.low, task.high, decoder.bytes_read)
 
 
 def _write(event: Event, task: RangeTask, writer: PartWriter) -> None:

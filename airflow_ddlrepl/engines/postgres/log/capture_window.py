@@ -74,6 +74,7 @@ def _captured(by: LogReader, window: LogWindow, runner: Runner, *, is_binary: bo
             reader=by.reader,
             timeline=window.timeline,
             no_truncate=window.no_truncate,
+            ignored=window.ignored,
         )
         for index, (low, high) in enumerate(cuts)
     ]

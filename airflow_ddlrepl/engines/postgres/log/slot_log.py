@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions, replication_protocol, slots
+from airflow_ddlrepl.engines.postgres.pgoutput.ignored import ROLE, SESSION
 from airflow_ddlrepl.errors import DdlReplError, SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ddlrepl")
 
 HEARTBEAT_PREFIX = "ddlrepl.heartbeat"
+NO_NEWS = (HEARTBEAT_PREFIX, SESSION, ROLE)
 FLUSH_WAIT_SECONDS = 0.02
 NEWS_PEEK_BYTES = 64 << 20
 PEEK = "pg_catalog.pg_logical_slot_peek_binary_changes(name, pg_lsn, int, text[])"
@@ -81,7 +83,7 @@ class SlotLog:
                 ).fetchall()
         except errors().ObjectInUse:
             return True
-        return any(not _is_heartbeat(bytes(data)) for (data,) in rows)
+        return any(not _is_no_news(bytes(data)) for (data,) in rows)
 
     def wait_for_standbys(self, high: Position) -> None:
         """Wait until the standbys in synchronized_standby_slots have the log.
@@ -143,9 +145,9 @@ class SlotLog:
         return Position.parse(row[0])
 
 
-def _is_heartbeat(message: bytes) -> bool:
-    """Return whether a message is a heartbeat.
+def _is_no_news(message: bytes) -> bool:
+    """Return whether a message is a heartbeat, or says only whose session a transaction is of.
 
     Its format: 'M', flags, lsn (8 bytes), prefix ending in zero, …
     """
-    return message[:1] == b"M" and message[10:].startswith(HEARTBEAT_PREFIX.encode() + b"\0")
+    return message[:1] == b"M" and message[10:].partition(b"\0")[0].decode("latin-1") in NO_NEWS

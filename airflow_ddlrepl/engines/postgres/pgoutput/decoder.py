@@ -7,7 +7,7 @@ at will (relations, types, origins): so the same change has the same key however
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -15,14 +15,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, Session
 from airflow_ddlrepl.engines.postgres.pgoutput import control_messages
 from airflow_ddlrepl.engines.postgres.pgoutput.binary_types import wire_types
+from airflow_ddlrepl.engines.postgres.pgoutput.ignored import IgnoredTransactions
 from airflow_ddlrepl.engines.postgres.pgoutput.relation_layout import Compiled, compile_layout, is_ours
 from airflow_ddlrepl.engines.postgres.pgoutput.row_messages import DELETE, INSERT, UPDATE, batch
 from airflow_ddlrepl.engines.postgres.pgoutput.tuple_offsets import Malformed
 from airflow_ddlrepl.engines.postgres.pgoutput.wire import Ints, Mask, Messages
 from airflow_ddlrepl.errors import SourceError
-from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.trail.segments import TRANSACTIONS
 from airflow_ddlrepl.trail.writer import Layout
@@ -86,6 +88,7 @@ class Decoder:
 
     wire_format: "binary" or "text", as the stream was asked for. types: enums and domains → built-in
     type (see `wire_types`). encoding: of the database, for what logical messages hold. key: of our signatures.
+    ignored: which transactions are left out; their DDL is not, but marked.
     Raises SourceError SRC-160 with the position when a message is not understood, NeedsText SRC-150.
     """
 
@@ -97,12 +100,14 @@ class Decoder:
         types: Mapping[int, int],
         encoding: str = "utf-8",
         key: bytes | None = None,
+        ignored: IgnoredTransactions | None = None,
     ) -> None:
         self._low, self._high = low, high
         self._format = wire_format
         self._types = dict(types)
         self._encoding = encoding
         self._key = key
+        self._ignored = ignored or IgnoredTransactions(NO_SESSIONS)
         self._relations: dict[int, control_messages.Relation] = {}
         self._texts: dict[int, bytes] = {}
         self._compiled: dict[control_messages.Relation, Compiled] = {}
@@ -118,16 +123,18 @@ class Decoder:
         self.bytes_read += data.size
         try:
             one = self._survey(data)
-            events = self._control(one)
+            events = [self._ignored.mark(event) for event in self._control(one)]
             rows = self._rows(one)
-            return Decoded(rows, events, self._ended(one))
+            ended = self._ended(one)
+            self._ignored.forget_all_but(self._open.lsn if self._open else 0)
+            return Decoded(rows, events, ended)
         except (Malformed, IndexError, pa.ArrowInvalid) as error:
-            raise self._not_understood(str(error) or "a message ends early") from error
+            raise _not_understood(str(error) or "a message ends early", self._at) from error
 
     def finish(self) -> None:
         """End the decoding. Raises SourceError SRC-160 when the stream ends inside a transaction."""
         if self._open is not None:
-            raise self._not_understood("the stream ends inside a transaction")
+            raise _not_understood("the stream ends inside a transaction", self._at)
 
     def _survey(self, data: Messages) -> _Batch:
         lengths = data.ends - data.starts
@@ -170,7 +177,9 @@ class Decoder:
             if tag == RELATION:
                 self._relation(one, index, message)
             elif tag == ORIGIN:
-                one.origins[int(one.number[index])] = control_messages.origin(message)
+                number = int(one.number[index])
+                one.origins[number] = control_messages.origin(message)
+                self._ignored.see(Session.ORIGIN, one.origins[number], int(one.lsn[number]), is_late=False)
             elif tag in (MESSAGE, TRUNCATE):
                 event = self._event(one, index, tag, message)
                 if event:
@@ -200,6 +209,9 @@ class Decoder:
                 return None
             return control_messages.truncate_event(names, cascade, restart, at)
         logical = control_messages.logical_message(message)
+        is_late = number == 0 and self._open is not None and self._open.counted > 0
+        if self._ignored.see_message(logical, key.lsn, self._encoding, is_late=is_late):
+            return None
         if logical.transactional:
             is_inside = bool(one.inside[number])
         else:
@@ -210,6 +222,8 @@ class Decoder:
         event = control_messages.message_event(logical, at, self._encoding, self._key) if is_inside else None
         if event and event.tables:
             self._types.update(wire_types(event.tables))
+        if event and event.kind is EventKind.DDL:
+            self._ignored.see_event(event, is_late=is_late)
         return event
 
     def _known(self, number: int) -> control_messages.Relation:
@@ -222,7 +236,7 @@ class Decoder:
         is_row = _ROW[one.tags]
         if self._open is None and bool((is_row & (one.number == 0)).any()):
             raise Malformed("a row is outside of a transaction")
-        index = np.flatnonzero(is_row & one.inside[one.number])
+        index = _without_ignored(one, np.flatnonzero(is_row & one.inside[one.number]), self._ignored, self._known)
         if not len(index):
             return []
         table = one.data.gather(">u4", one.data.starts[index] + 1)
@@ -270,13 +284,21 @@ class Decoder:
             return None
         return _transactions(one, done)
 
-    def _not_understood(self, why: str) -> SourceError:
-        return SourceError(
-            f"the source's change stream can't be decoded: {why}",
-            code="SRC-160",
-            at=Position(self._at),
-            hint="nothing was stored; run the cycle again, and report this if it happens again",
-        )
+
+def _without_ignored(
+    one: _Batch, index: Ints, by: IgnoredTransactions, relation_of: Callable[[int], control_messages.Relation]
+) -> Ints:
+    """Return the rows whose transactions are not ignored, and count the others."""
+    ignored = by.among(one.lsn)
+    if ignored is None:
+        return index
+    left = index[ignored[one.number[index]]]
+    for table_id, rows in _by_table(one.data.gather(">u4", one.data.starts[left] + 1), left):
+        relation = relation_of(table_id)
+        if not is_ours(relation):
+            number = one.number[rows]
+            by.count(table_id, relation.name, one.tags[rows], [one.lsn[number], one.xid[number], one.committed[number]])
+    return index[~ignored[one.number[index]]]
 
 
 def _left_open(one: _Batch) -> _Open:
@@ -310,6 +332,8 @@ def _transactions(one: _Batch, done: Ints) -> pa.RecordBatch:
 
 def _by_table(table: Ints, index: Ints) -> list[tuple[int, Ints]]:
     """Return the messages of each table, in their order."""
+    if not len(table):
+        return []
     if (table == table[0]).all():
         return [(int(table[0]), index)]
     distinct = np.unique(table)
@@ -319,3 +343,12 @@ def _by_table(table: Ints, index: Ints) -> list[tuple[int, Ints]]:
     cuts = np.cumsum(np.bincount(codes, minlength=len(distinct)))[:-1]
     groups = cast("list[Ints]", np.split(index[order], cuts))
     return [(int(number), rows) for number, rows in zip(distinct, groups, strict=True)]
+
+
+def _not_understood(why: str, at: int) -> SourceError:
+    return SourceError(
+        f"the source's change stream can't be decoded: {why}",
+        code="SRC-160",
+        at=Position(at),
+        hint="nothing was stored; run the cycle again, and report this if it happens again",
+    )

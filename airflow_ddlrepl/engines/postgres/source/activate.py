@@ -6,10 +6,12 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import listed, with_partitions
@@ -18,7 +20,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import errors
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified, quote
 from airflow_ddlrepl.engines.postgres.log import preconditions, retained_slot, slots
-from airflow_ddlrepl.engines.postgres.source import helper_schema, membership
+from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, session_triggers
 from airflow_ddlrepl.engines.postgres.source.scope_patterns import patterns_of
 from airflow_ddlrepl.engines.source import Activation
 from airflow_ddlrepl.errors import SourceError
@@ -35,6 +37,7 @@ log = logging.getLogger("ddlrepl")
 _FOR_A_MOMENT = ("SELECT set_config('lock_timeout', %s, true)", ["2s"])
 GENERATED_VERSION = 180000
 _GENERATED = "publish_generated_columns = stored"
+_NAME_SESSIONS = "SELECT ddlrepl.name_sessions(%s, %s::bigint::oid)"
 Result = TypeVar("Result")
 _IDENTITY = "its replica identity or publication can't be set while it is locked by"
 _OURS = "publication and helper schema can't be removed while a schema change uses them, of"
@@ -46,7 +49,7 @@ class SourceSetup:
     """A source setup says what a source is to look like for a channel.
 
     again: with another slot than the one that may be there.
-    low: where a channel that was active goes on; None: it was not.
+    low: where a channel that was active goes on; None: it was not. sessions: whose changes are ignored.
     """
 
     channel: str
@@ -58,13 +61,14 @@ class SourceSetup:
     patience: float
     again: bool = False
     low: Position | None = None
+    sessions: IgnoredSessions = NO_SESSIONS
 
 
 def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
     """Set up the source: publication first, slot second.
 
     The slot must never be able to give rows from before the publication.
-    Raises SourceError SRC-101, SRC-105, SRC-107, SRC-109, SRC-110, SRC-111, SRC-112, SRC-113.
+    Raises SourceError SRC-101, SRC-105, SRC-107, SRC-109, SRC-110, SRC-111, SRC-112, SRC-113, SRC-122.
     """
     preconditions.require_server(over(connection))
     preconditions.require_replication(over(connection))
@@ -74,6 +78,8 @@ def activate(connection: Connection[Any], wanted: SourceSetup) -> Activation:
     try:
         may_prepare = _may_prepare(connection, wanted)
         changes = _prepare(connection, wanted) if may_prepare else []
+        if wanted.sessions.has_triggers:
+            session_triggers.require_all(connection, wanted.channel, wanted.sessions)
         restored = _from_held_log(connection, wanted)
         position, is_new = _slot(connection, wanted)
         if restored:
@@ -170,7 +176,7 @@ def _register(connection: Connection[Any], wanted: SourceSetup) -> bool:
             wanted.channel,
             wanted.publication,
             wanted.slot,
-            json.dumps(patterns_of(wanted.scope)),
+            json.dumps({**patterns_of(wanted.scope), "sessions": session_triggers.condition(wanted.sessions)}),
             wanted.replica_identity.value,
         ],
     ).fetchone()
@@ -206,6 +212,9 @@ def _tend_tables(connection: Connection[Any], wanted: SourceSetup) -> list[str]:
     before = _members(connection, wanted)
     for table_id in dict.fromkeys([*members, *(i for i, state in before.items() if state != "bystander")]):
         _tend(connection, wanted, table_id)
+        with suppress(errors().InsufficientPrivilege):  # `require_all` says so
+            name = partial(connection.execute, _NAME_SESSIONS, [wanted.channel, table_id])
+            _in_time(connection, wanted, name, table_id)
     others = ((i, name) for i, name in every if i not in members)
     joining = {i: name for i, name in others if decide(client, name, ChangeKind.NEW_TABLE).is_taken}
     _remember_bystanders(connection, wanted, joining)

@@ -190,7 +190,7 @@ $$;
 -- Is this DDL none of anybody's business: our own, without effect on tables, or with secrets in its text?
 CREATE OR REPLACE FUNCTION ddlrepl.is_ignored(tag text, context text) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_(start|end)|on_sql_drop|tend|put_back|let_be_unlogged|bring_back)"?[(]') > 1
+    SELECT regexp_count(context, 'PL/pgSQL function ("?ddlrepl"?[.])?"?(on_ddl_command_(start|end)|on_sql_drop|tend|name_sessions|put_back|let_be_unlogged|bring_back)"?[(]') > 1
         OR tag ~ '(SUBSCRIPTION|PUBLICATION|USER MAPPING|SERVER|FOREIGN DATA WRAPPER)$'
         OR tag IN ('REFRESH MATERIALIZED VIEW', 'REINDEX')
         OR NOT EXISTS (SELECT FROM ddlrepl.channel)
@@ -318,6 +318,7 @@ BEGIN
         'search_path', pg_catalog.current_setting('search_path'),
         'timezone', pg_catalog.current_setting('TimeZone'),
         'application_name', pg_catalog.current_setting('application_name'),
+        'role', session_user,
         'snapshot', pg_catalog.pg_current_snapshot(),
         'tag', COALESCE(pg_catalog.current_setting('ddlrepl.tag', true), '')));
 EXCEPTION WHEN OTHERS THEN
@@ -335,6 +336,7 @@ BEGIN
         'search_path', pg_catalog.current_setting('search_path'),
         'timezone', pg_catalog.current_setting('TimeZone'),
         'application_name', pg_catalog.current_setting('application_name'),
+        'role', session_user,
         'snapshot', pg_catalog.pg_current_snapshot(),
         'tag', COALESCE(pg_catalog.current_setting('ddlrepl.tag', true), '')));
 EXCEPTION WHEN OTHERS THEN

@@ -157,6 +157,48 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
           AND l.relation = id AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
 $$;
 
+-- Writes what the log lacks of an ignored session, once in each transaction of it that changes rows.
+CREATE OR REPLACE FUNCTION ddlrepl.name_session() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF current_setting('ddlrepl.named', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
+        PERFORM set_config('ddlrepl.named', pg_current_xact_id()::text, true);
+        PERFORM pg_logical_emit_message(true, 'ddlrepl.session', current_setting('application_name'));
+        PERFORM pg_logical_emit_message(true, 'ddlrepl.role', session_user::text);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- Gives a table the trigger of a channel that ignores sessions by name or role, or takes it away from a table or channel
+-- that has none of that any more. The condition is the file's, as SQL: see session_triggers.py.
+CREATE OR REPLACE FUNCTION ddlrepl.name_sessions(channel_name text, id oid) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    called name := 'ddlrepl_session_' || channel_name;
+    there pg_trigger;
+    spelled text;
+    condition text := (
+        SELECT c.scope ->> 'sessions' FROM ddlrepl.channel c JOIN ddlrepl.member m ON m.channel = c.name
+        WHERE c.name = channel_name AND m.table_id = id AND m.state IN ('published', 'tracked'));
+BEGIN
+    SELECT * INTO there FROM pg_trigger t WHERE t.tgrelid = id AND t.tgname = called;
+    SELECT format('%I.%I', n.nspname, c.relname) INTO spelled
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = id;
+    IF condition IS NULL THEN
+        IF there.oid IS NOT NULL THEN
+            EXECUTE format('DROP TRIGGER %I ON %s', called, spelled);
+        END IF;
+    ELSIF there.oid IS NULL OR there.tgenabled <> 'A'
+        OR there.tgargs <> convert_to(md5(condition), 'SQL_ASCII') || decode('00', 'hex') THEN
+        EXECUTE format('CREATE OR REPLACE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s'
+            ' FOR EACH STATEMENT WHEN (%s) EXECUTE FUNCTION ddlrepl.name_session(%L)',
+            called, spelled, condition, md5(condition));
+        EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', spelled, called);
+    END IF;
+END
+$$;
+
 -- Brings one table of a channel to its right state: replica identity, publication, membership.
 -- Returns 'filled' when it was published just now and has rows already, else its state, or 'gone'.
 CREATE OR REPLACE FUNCTION ddlrepl.tend(channel_name text, id oid) RETURNS text
@@ -264,6 +306,13 @@ BEGIN
         DELETE FROM ddlrepl.member WHERE channel = channel_name AND table_id = id;
         INSERT INTO ddlrepl.member VALUES (now_is.*);
     END IF;
+    IF ch.scope ->> 'sessions' IS NOT NULL THEN
+        BEGIN
+            PERFORM ddlrepl.name_sessions(channel_name, id);
+        EXCEPTION WHEN OTHERS THEN
+            NULL;   -- the next capture tries again and says so
+        END;
+    END IF;
     RETURN CASE WHEN is_filled THEN 'filled' ELSE now_is.state END;
 END
 $$;
@@ -276,6 +325,7 @@ DECLARE
     present record;
 BEGIN
     DELETE FROM ddlrepl.member WHERE channel = channel_name AND table_id = id RETURNING * INTO mine;
+    PERFORM ddlrepl.name_sessions(channel_name, id);
     IF mine.identity_before IS NULL THEN
         RETURN;
     END IF;

@@ -9,10 +9,11 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.first_row import over
 from airflow_ddlrepl.engines.postgres.log import preconditions
-from airflow_ddlrepl.engines.postgres.source import helper_schema, membership
+from airflow_ddlrepl.engines.postgres.source import helper_schema, membership, session_triggers
 from airflow_ddlrepl.engines.postgres.source.left_out import left_out
 from airflow_ddlrepl.engines.postgres.source.member_cause import CAUSE, Cause
 from airflow_ddlrepl.engines.postgres.source.open_transactions import settle
@@ -39,6 +40,7 @@ class PostgresMembership:
     channel: str
     publication: str
     scope: Scope
+    sessions: IgnoredSessions = NO_SESSIONS
 
     def tend(self) -> dict[int, str]:
         """Add new tables and mend replica identities where no event trigger did; return what was done with each table.
@@ -76,6 +78,12 @@ class PostgresMembership:
         """
         if table_ids and (done := self.late() & table_ids):
             membership.forget_late(self.connection, self.channel, done)
+
+    def without_session_names(self) -> list[TableName]:
+        """Return tables whose changes lack the name or role of an ignored session, though the file asks for it."""
+        if not (self.sessions.has_triggers and self._may_look()):
+            return []
+        return session_triggers.make(self.connection, self.channel, self.sessions)
 
     def _may_look(self) -> bool:
         return helper_schema.present(self.connection).is_readable

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
 from airflow_ddlrepl.config.sections.policies import DdlCapture, ReplicaIdentity
 from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.connection.connect import describe, identity, running, session
@@ -61,15 +62,15 @@ class PostgresSource:
     replica_identity: ReplicaIdentity = ReplicaIdentity.FULL
     ddl: DdlCapture = DdlCapture.AUTO
     patience: float = PATIENCE_SECONDS
+    sessions: IgnoredSessions = NO_SESSIONS
     _connection: Connection[Any] | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def of(cls, channel: Channel, dsn: str) -> Self:
         """Return the source that a channel file describes; `dsn` is its location, resolved."""
         source = channel.source
-        return cls(
-            dsn, channel.name, channel.publication, channel.slot, Scope.of(channel), source.replica_identity, source.ddl
-        )
+        known = (dsn, channel.name, channel.publication, channel.slot, Scope.of(channel))
+        return cls(*known, source.replica_identity, source.ddl, sessions=channel.capture.ignore_sessions)
 
     def __enter__(self) -> Self:
         return self
@@ -113,7 +114,7 @@ class PostgresSource:
     @property
     def membership(self) -> PostgresMembership:
         """Return the membership: which tables are in the publication."""
-        return PostgresMembership(self.connection, self.channel, self.publication, self.scope)
+        return PostgresMembership(self.connection, self.channel, self.publication, self.scope, self.sessions)
 
     @property
     def log(self) -> SlotLog:
@@ -238,6 +239,5 @@ class PostgresSource:
             ) from None
 
     def _plan(self) -> activation.SourceSetup:
-        return activation.SourceSetup(
-            self.channel, self.publication, self.slot, self.scope, self.replica_identity, self.ddl, self.patience
-        )
+        known = (self.channel, self.publication, self.slot, self.scope, self.replica_identity, self.ddl)
+        return activation.SourceSetup(*known, self.patience, sessions=self.sessions)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
-from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier
+from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier
 from airflow_ddlrepl.engines.postgres.target import outbox, rewind_area
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
@@ -178,7 +178,7 @@ def advance(cursor: Any, channel: str, low: Position, high: Position, *, epoch: 
     """
     cursor.execute(
         "UPDATE ddlrepl.position SET lsn = %s::pg_lsn, token = %s, updated = now()"
-        " WHERE channel = %s AND lsn = %s::pg_lsn AND epoch = %s AND token <= %s",
+        f" WHERE channel = %s AND lsn = %s::pg_lsn AND epoch = %s AND token <= %s RETURNING {NAME_SESSION}",
         [str(high), token, channel, str(low), epoch, token],
     )
     if cursor.rowcount != 1:
@@ -188,7 +188,8 @@ def advance(cursor: Any, channel: str, low: Position, high: Position, *, epoch: 
 def hold(cursor: Any, channel: str, *, epoch: int, token: int) -> None:
     """Stop other runs from writing at the target until the open transaction ends. Raises Fenced LCK-102."""
     cursor.execute(
-        "UPDATE ddlrepl.position SET token = %s, updated = now() WHERE channel = %s AND epoch = %s AND token <= %s",
+        "UPDATE ddlrepl.position SET token = %s, updated = now() WHERE channel = %s AND epoch = %s AND token <= %s"
+        f" RETURNING {NAME_SESSION}",
         [token, channel, epoch, token],
     )
     if cursor.rowcount != 1:
