@@ -9,7 +9,7 @@ from typing import Any
 from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
 from airflow_ddlrepl.adapt.program.neighbours import moved_aside, orphans_called, with_changed_types
-from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep
+from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
@@ -93,10 +93,7 @@ class ProgramBuilder:
                 if table_state := self._live(event, table_id):
                     self._truncate(event, table_state, name)
         elif event.kind is EventKind.IGNORED:
-            left = ((i, ChangeKind.DML, name) for i, name in event.dropped if self._live(event, i))
-            self._draft.discarded += [
-                Discarded(*one, event.key, event.key, why_ignored(event), is_captured=False) for one in left
-            ]
+            self._draft.leave_out(event, [i for i, _ in event.dropped if self._live(event, i)])
         elif event.kind is EventKind.RELATION and event.layout:
             self._suspend(event, event.layout)
         elif event.kind in (EventKind.DDL, EventKind.PROPERTIES):
@@ -115,22 +112,18 @@ class ProgramBuilder:
     def _live(self, event: Event, table_id: int) -> TableState | None:
         """Return the table's state if it is live, and the event is applied to it neither by a refresh nor otherwise."""
         known = self._draft.states.get(table_id)
-        if known is None or self._is_applied(event, table_id) or known.has(event.key.lsn, event.xid):
-            return None
-        return known if known.state is TableStatus.LIVE else None
+        is_news = known and not self._is_applied(event, table_id) and not known.has(event.key.lsn, event.xid)
+        return known if known and is_news and known.state is TableStatus.LIVE else None
 
     def _is_applied(self, event: Event, table_id: int) -> bool:
         """Did the target apply this event to the table already, or is the program not about the table?"""
-        if not self._is_about(table_id):
-            return True
-        return table_id in self.positions and event.key < self.positions[table_id]
+        return not self._is_about(table_id) or event.key < self.positions.get(table_id, event.key)
 
     def _truncate(self, event: Event, table_state: TableState, name: TableName) -> None:
         if why := why_ignored(event) or decide(self.client, name, ChangeKind.DDL).why:
-            place = (table_state.table_id, ChangeKind.DDL, name, event.key, event.key)
-            self._draft.discarded.append(Discarded(*place, why))
-            return
-        self._draft.change(event, table_state)
+            self._draft.discard(event, table_state.table_id, name, why)
+        else:
+            self._draft.change(event, table_state)
 
     def _suspend(self, event: Event, layout: Mapping[str, Any]) -> None:
         """Let a table wait for a refresh whose rows no shape explains, unless a refresh has seen the last of them."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
 from airflow_ddlrepl.config.sections.target_tables import cuts_texts
-from airflow_ddlrepl.model.change import Event
+from airflow_ddlrepl.model.change import Event, why_ignored
+from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -59,6 +60,17 @@ class Draft:
         """Suspend a table at a place in the log."""
         self.close(after.table_id, at)
         self.states[after.table_id] = self.ends_as[after.table_id] = after
+
+    def discard(self, event: Event, table_id: int, name: TableName, why: str) -> None:
+        """Note that the target does not take a TRUNCATE of a table, and why."""
+        self.discarded.append(Discarded(table_id, ChangeKind.DDL, name, event.key, event.key, why))
+
+    def leave_out(self, event: Event, table_ids: Collection[int]) -> None:
+        """Note of rows that were not captured that these tables don't have them."""
+        for table_id, name in event.dropped:
+            if table_id in table_ids:
+                place = (table_id, ChangeKind.DML, name, event.key, event.key)
+                self.discarded.append(Discarded(*place, why_ignored(event), is_captured=False))
 
     def cut(self, table_id: int, key: LogKey) -> None:
         """Start a new slice of the table's rows where the source's shape changes though the target's stays."""
