@@ -125,6 +125,7 @@ def test_settings_are_the_users(story: Story) -> None:
         "search_path": "app, public",
         "timezone": "Asia/Tokyo",
         "application_name": "migrator",
+        "role": "postgres",
         "tag": "release 7",
     }
     assert message["query"] == message["statement"] == "/* why */ CREATE TABLE t (i int) -- so"
