@@ -41,6 +41,8 @@ app = typer.Typer(
 )
 controls = typer.Typer(cls=ListFirst, help="Breakpoints that stop a target until a person removes them.")
 app.add_typer(controls, name="controls")
+imports = typer.Typer(no_args_is_help=True, help="Make channel files from other systems' definitions.")
+app.add_typer(imports, name="import")
 errors = typer.Typer(cls=ListFirst, help="Errors that ended runs, and tables that are suspended.")
 app.add_typer(errors, name="errors")
 
@@ -286,3 +288,15 @@ def remove_control(
 ) -> Result:
     """Remove a control after dealing with its reason; the next run goes on past it."""
     return commands.remove_control(channel, control)
+
+
+@_command(imports, "hvr", judge=commands.judge_import)
+def import_hvr(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="HVR's actions as text, or its exported JSON.")],
+    output: Annotated[
+        Path | None, typer.Option(metavar="CHANNEL.yaml", help="Write the channel file there; default: print it.")
+    ] = None,
+    channel: Annotated[str, typer.Option(metavar="NAME", help="Which channel, when the file has several.")] = "",
+) -> Result:
+    """Compile an HVR channel into a channel file, and list what it does not take. Exit code 1 when some is refused."""
+    return commands.import_hvr(file, output, channel)

@@ -154,6 +154,18 @@ def check(path: Path) -> Result:
     )
 
 
+def import_hvr(path: Path, output: Path | None, channel: str) -> Result:
+    """Compile the definition of an HVR channel into a channel file."""
+    from airflow_ddlrepl.frontends.hvr import importing
+
+    return importing.import_hvr(path, output, channel)
+
+
+def judge_import(result: Any) -> Exit:
+    """Return FAILED when a part of the imported channel was refused."""
+    return Exit.DONE if result.is_whole else Exit.FAILED
+
+
 def _missing_locations(channel: Channel) -> Iterator[str]:
     places = {
         "source": channel.source.location,

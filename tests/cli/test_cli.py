@@ -135,6 +135,19 @@ def test_check(run: Run, file: Path) -> None:
 
 
 @pytest.mark.req("HVR-O-23")
+def test_import(run: Run, tmp_path: Path) -> None:
+    """The channel file is printed, or written and valid; what is refused makes the exit code 1."""
+    file, output = tmp_path / "crm.txt", tmp_path / "crm.yaml"
+    file.write_text("SRC * Capture\nTGT * Integrate\nAdaptDDL /AddTablePattern=*\n")
+    outcome = run("import", "hvr", file, "--output", output)
+    assert (outcome.code, outcome.out.splitlines()[-1]) == (0, f"{output} is written")
+    assert run("check", output).code == Exit.DONE
+    file.write_text("SRC * Capture /IgnoreSessionName=purge\nTGT * Integrate\n")
+    outcome = run("import", "hvr", file)
+    assert (outcome.code, "refused: 1\n" in outcome.out) == (Exit.FAILED, True)
+    assert json.loads(run("import", "hvr", file, "--json").out)["findings"][-1]["line"] == 1
+
+
 def test_check_refuses_a_database_that_we_cant_replicate_from(run: Run, file: Path) -> None:
     """But not what may be there where the channel runs: a variable, a connection."""
     source = "postgresql://app:geheim@127.0.0.1:1/shop"

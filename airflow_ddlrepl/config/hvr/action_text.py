@@ -1,4 +1,7 @@
-"""Read and write an action as one line of text with HVR's names: `AddTablePattern=t*, KeepExistingStructure`."""
+"""Read and write an action as one line of text with HVR's names: `AddTablePattern=t*, KeepExistingStructure`.
+
+HVR 5's notation is read, too: `/AddTablePattern="t*" /KeepExistingStructure`.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ PARAMETERS = {
 }
 FLAGS = ("KeepExistingStructure", "KeepOldRows", "Absent")
 _PARAMETER = re.compile(r'\s*(\w+)\s*(?:=\s*("(?:[^"]|"")*"|[^,"]*?))?\s*(,|$)')
+_SLASHED = re.compile(r'\s*/(\w+)(?:\s*=\s*("(?:[^"]|"")*"|[^\s"]*))?(?:\s+|$)')
 
 
 COLUMN_PARAMETERS = {
@@ -47,22 +51,43 @@ def read_action(text: str, parameters: Parameters = PARAMETERS) -> dict[str, Any
 
     Raises ValueError for a parameter that does not exist, that is repeated, or that lacks its value.
     """
+    return read_parameters(split_parameters(text), parameters)
+
+
+def read_parameters(values: Mapping[str, str | None], parameters: Parameters = PARAMETERS) -> dict[str, Any]:
+    """Return our keys and values for HVR's parameters; None: a parameter without a value.
+
+    Raises ValueError for a parameter that does not exist, or that lacks its value.
+    """
     found: dict[str, Any] = {}
-    place = 0
-    while place < len(text.rstrip()):
-        part = _PARAMETER.match(text, place)
-        if part is None:
-            raise ValueError(f'{text[place:].strip()!r} can\'t be read: write Parameter=value, or Parameter="va,lue"')
-        name, value = part[1], part[2]
+    for name, value in values.items():
         if name == SAP_UNPACK and parameters is PARAMETERS:
             raise ValueError(NOT_TOGETHER)
         if name not in parameters:
             close = difflib.get_close_matches(name, parameters, n=1)
             known = f"did you mean {close[0]}?" if close else f"known: {', '.join(parameters)}"
             raise ValueError(f"there is no parameter {name}; {known}")
-        if parameters[name] in found:
-            raise ValueError(f"{name} is given twice")
         found[parameters[name]] = _flag(name, value) if name in FLAGS else _value(name, value)
+    return found
+
+
+def split_parameters(text: str) -> dict[str, str | None]:
+    """Split `Name=value, Flag`, or HVR 5's `/Name="value" /Flag`, into names and values; None: there is no value.
+
+    Raises ValueError for a text that can't be split, and for a name that is repeated.
+    """
+    found: dict[str, str | None] = {}
+    form = _SLASHED if text.lstrip().startswith("/") else _PARAMETER
+    example = '/Parameter="value"' if form is _SLASHED else 'Parameter=value, or Parameter="va,lue"'
+    place = 0
+    while place < len(text.rstrip()):
+        part = form.match(text, place)
+        if part is None:
+            raise ValueError(f"{text[place:].strip()!r} can't be read: write {example}")
+        if part[1] in found:
+            raise ValueError(f"{part[1]} is given twice")
+        value = part[2]
+        found[part[1]] = value[1:-1].replace('""', '"') if value and value.startswith('"') else value
         place = part.end()
     return found
 
@@ -76,7 +101,7 @@ def _flag(name: str, value: str | None) -> bool:
 def _value(name: str, value: str | None) -> str:
     if value is None:
         raise ValueError(f"{name} needs a value: {name}=…")
-    return value[1:-1].replace('""', '"') if value.startswith('"') else value
+    return value
 
 
 def write_action(values: dict[str, Any]) -> str:

@@ -1,0 +1,270 @@
+"""Compile an HVR channel into the data of a channel file, and list what has no counterpart there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from airflow_ddlrepl.config.hvr.action_text import read_parameters
+from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
+from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Restriction, TableProperty
+from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems
+from airflow_ddlrepl.frontends.hvr.read_text import unknown_action, unknown_parameters
+from airflow_ddlrepl.frontends.hvr.sides import Sides, sides_of
+from airflow_ddlrepl.frontends.hvr.table_names import CURRENT_SCHEMA, TableNames, literal
+from airflow_ddlrepl.frontends.hvr.vocabulary import ACTIONS, Fate, entry, without_parameters
+
+_METHODS = ("BURST", "CONTINUOUS", "AUTO")
+_CONDITIONS = ("CaptureCondition", "IntegrateCondition", "RefreshCondition")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding is something of the HVR channel that the channel file does not have. line: of the imported file."""
+
+    line: int
+    fate: Fate
+    what: str
+    why: str
+
+
+@dataclass(slots=True)
+class Compiled:
+    """A compiled channel is the data of a channel file, with what is not in it."""
+
+    channel: dict[str, Any]
+    findings: list[Finding] = field(default_factory=list)
+
+
+def compile_channel(definition: HvrDefinition, name: str) -> Compiled:
+    """Return the channel file's data for an HVR channel. name: of the channel, when the definition has none.
+
+    Raises Problems for an unknown action or parameter, or a value of AdaptDDL that is not possible, with their lines;
+    ConfigError CFG-142 when the channel's sides don't make one of ours.
+    """
+    if problems := list(_unknown(definition)):
+        raise Problems(problems)
+    compiler = _Compiler(definition, sides_of(definition))
+    compiler.run()
+    if compiler.problems:
+        raise Problems(compiler.problems)
+    return Compiled(compiler.channel(_channel_name(definition.name or name)), sorted(compiler.findings, key=_order))
+
+
+def _order(finding: Finding) -> tuple[int, int]:
+    return list(Fate).index(finding.fate), finding.line
+
+
+def _channel_name(name: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]
+    return name if name[:1].isalpha() else f"c{name}"[:40]
+
+
+def _unknown(definition: HvrDefinition) -> Iterator[tuple[int, str]]:
+    for action in definition.actions:
+        if action.name not in ACTIONS:
+            yield action.line, unknown_action(action.name)
+        else:
+            yield from ((action.line, text) for text in unknown_parameters(action))
+
+
+class _Compiler:
+    """This compiler takes a definition's actions one by one."""
+
+    def __init__(self, definition: HvrDefinition, sides: Sides) -> None:
+        self._definition, self._sides = definition, sides
+        self._names = TableNames(definition, sides)
+        self._adapt: dict[str, list[dict[str, Any]]] = {}
+        self._properties: dict[str, list[dict[str, Any]]] = {}
+        self._no_truncate = False
+        self.findings: list[Finding] = []
+        self.problems: list[tuple[int, str]] = []
+
+    def run(self) -> None:
+        """Compile every action; findings and problems are collected."""
+        for location in self._sides.guessed:
+            self._find(1, Fate.ATTENTION, location, f"no action names the {location}: set its location")
+        if self._definition.tables is None:
+            why = f"the file lists no tables: all of schema {CURRENT_SCHEMA} are taken; set source.tables"
+            self._find(1, Fate.ATTENTION, "tables", why)
+        for action in self._definition.actions:
+            if action.name == "TableProperties" and not self._lacks(action):
+                self._names.add(action)
+        for action in self._definition.actions:
+            self._take(action)
+
+    def _take(self, action: HvrAction) -> None:
+        takes = getattr(self, f"_{action.name.lower()}", None)
+        if not action.values and (lost := without_parameters(action.name)).fate is not None:
+            self._find(action.line, lost.fate, action.name, lost.why)
+        for name in action.values:
+            found = entry(action.name, name)
+            if found.fate is not None:
+                self._find(action.line, found.fate, f"{action.name} {name}", found.why)
+        reached = self._sides.reaches(action.locations)
+        if not reached & {self._sides.source, *self._sides.targets}:
+            why = f"{action.locations} is neither the channel's source nor one of its targets"
+            self._find(action.line, Fate.REFUSED, action.name, why)
+        elif takes is not None and not (self._lacks(action) and action.name not in ("Capture", "Integrate")):
+            takes(action)
+
+    def _lacks(self, action: HvrAction) -> bool:
+        """Return whether a parameter is refused, and with it the whole action: half of it means another thing."""
+        return any(entry(action.name, name).fate is Fate.REFUSED for name in action.values)
+
+    def _capture(self, action: HvrAction) -> None:
+        self._no_truncate |= "NoTruncate" in action.values
+        if action.tables != ALL and "NoTruncate" in action.values:
+            self._find(action.line, Fate.ATTENTION, "Capture NoTruncate", "it holds for all tables of a channel here")
+
+    def _integrate(self, action: HvrAction) -> None:
+        method = str(action.values.get("Method", _METHODS[0])).upper()
+        if method not in _METHODS:
+            why = f"a target has the source's rows as they are now, and no {method}"
+            self._find(action.line, Fate.REFUSED, "Integrate Method", why)
+
+    def _adaptddl(self, action: HvrAction) -> None:
+        values = dict(action.values)
+        options = str(values.get("RefreshOptions") or "").split()
+        if isolated := [word for word in options if word.startswith("-i")]:
+            why = "a refresh is a stage of its own; the other tables catch up in the same cycle"
+            self._find(action.line, Fate.ATTENTION, f"AdaptDDL RefreshOptions {isolated[0]}", why)
+            values["RefreshOptions"] = " ".join(word for word in options if word not in isolated)
+        try:
+            data = read_parameters(values)
+            patterns = self._names.patterns(action.tables)
+            AdaptAction.model_validate(data)
+        except (ValueError, ValidationError) as error:
+            self.problems.append((action.line, f"AdaptDDL: {_message(error)}"))
+            return
+        if patterns is None:
+            self._no_table(action)
+            return
+        for pattern in patterns:
+            one = data if pattern == ALL else {"table": pattern, **data}
+            for place in self._places(action.locations):
+                self._adapt.setdefault(place, []).append(one)
+
+    def _places(self, scope: str) -> list[str]:
+        """Return the lists of actions in the channel file that a scope means; empty name: the channel's own."""
+        reached, both = self._sides.reaches(scope), {self._sides.source, *self._sides.targets}
+        if reached >= both:
+            return [""]
+        return [place for place in (self._sides.source, *self._sides.targets) if place in reached]
+
+    def _tableproperties(self, action: HvrAction) -> None:
+        if self._definition.tables is not None:
+            if not self._names.selected(action.tables):
+                self._no_table(action)
+            return
+        reaches_source = self._sides.source in self._sides.reaches(action.locations)
+        if "BaseName" in action.values:
+            if reaches_source or action.tables == ALL:
+                why = (
+                    "only one table's name at targets can be set without the channel's list of tables: import its JSON"
+                )
+                self._find(action.line, Fate.REFUSED, "TableProperties BaseName", why)
+            else:
+                data = {"tables": [literal(action.tables)], "name": action.values["BaseName"]}
+                self._property("table_properties", TableProperty, action, data)
+        if "Schema" in action.values and (reaches_source or action.tables != ALL):
+            why = (
+                "source.tables and a target's `schemas` say where tables are: import the channel's JSON, or write them"
+            )
+            self._find(action.line, Fate.REFUSED, "TableProperties Schema", why)
+
+    def _columnproperties(self, action: HvrAction) -> None:
+        reached, name = self._sides.reaches(action.locations), action.values.get("Name")
+        if name is None or ("BaseName" not in action.values and "Absent" not in action.values):
+            why = "it says neither a column's name at the targets, nor that they lack it"
+            self._find(action.line, Fate.REFUSED, "ColumnProperties", why)
+        elif "BaseName" in action.values and self._sides.source in reached:
+            why = "columns have the source's names: write the action for the targets alone"
+            self._find(action.line, Fate.REFUSED, "ColumnProperties BaseName", why)
+        else:
+            renamed = {"name": action.values["BaseName"]} if "BaseName" in action.values else {"absent": True}
+            patterns = self._names.patterns(action.tables)
+            data = {"tables": patterns, "columns": literal(name), **renamed}
+            self._property("column_properties", ColumnProperty, action, data)
+
+    def _restrict(self, action: HvrAction) -> None:
+        given = {name: str(action.values[name]) for name in _CONDITIONS if name in action.values}
+        if not given:
+            return
+        reached = self._sides.reaches(action.locations)
+        acts = {
+            "CaptureCondition": self._sides.source in reached,
+            "IntegrateCondition": bool(reached & {*self._sides.targets}),
+        }
+        changes = {given[name] for name, does in acts.items() if does and name in given}
+        if "RefreshCondition" not in given or changes != {given["RefreshCondition"]}:
+            why = (
+                "a condition here is for changes, refreshes and compares alike: HVR's RefreshCondition and its"
+                " IntegrateCondition or CaptureCondition have to be the same"
+            )
+            self._find(action.line, Fate.REFUSED, f"Restrict {', '.join(given)}", why)
+            return
+        patterns = self._names.patterns(action.tables)
+        self._property("restrict", Restriction, action, {"tables": patterns, "condition": given["RefreshCondition"]})
+
+    def _property(self, key: str, section: type[Any], action: HvrAction, data: dict[str, Any]) -> None:
+        """Add an entry to a section of the channel file, or say why it can't be one."""
+        if data["tables"] is None:
+            self._no_table(action)
+            return
+        names = self._sides.target_names(action.locations)
+        everywhere = self._sides.source in self._sides.reaches(action.locations)
+        if not everywhere and set(names) < set(self._sides.targets.values()):
+            data["targets"] = list(names)
+        try:
+            section.model_validate(data)
+        except ValidationError as error:
+            self._find(action.line, Fate.REFUSED, action.name, _message(error))
+        else:
+            self._properties.setdefault(key, []).append(data)
+
+    def _no_table(self, action: HvrAction) -> None:
+        self._find(action.line, Fate.REFUSED, action.name, f"the channel has no table or table group {action.tables}")
+
+    def _find(self, line: int, fate: Fate, what: str, why: str) -> None:
+        self.findings.append(Finding(line, fate, what, why))
+
+    def channel(self, name: str) -> dict[str, Any]:
+        """Return the data of the channel file."""
+        tables = [self._names.source_pattern(one) for one in self._names.tables] or [f"{CURRENT_SCHEMA}.*"]
+        adapt = {place: {"adapt_ddl": actions} for place, actions in self._adapt.items()}
+        named = list(self._names.properties())
+        properties = dict(sorted(self._properties.items()))
+        if named:
+            properties["table_properties"] = [*named, *properties.get("table_properties", [])]
+        return {
+            "channel": name,
+            "defaults": "hvr",
+            "source": {"location": self._sides.source, "tables": tables, **adapt.get(self._sides.source, {})},
+            "targets": [
+                {"name": target, "location": location, **self._schemas(location), **adapt.get(location, {})}
+                for location, target in self._sides.targets.items()
+            ],
+            **adapt.get("", {}),
+            **properties,
+            **({"capture": {"no_truncate": True}} if self._no_truncate else {}),
+        }
+
+    def _schemas(self, location: str) -> dict[str, Any]:
+        schemas, several = self._names.schemas(location)
+        for schema in several:
+            why = f"tables of schema {schema} go to several schemas of {location}; here a schema goes to one"
+            self.findings.append(Finding(1, Fate.REFUSED, "TableProperties Schema", why))
+        return {"schemas": schemas} if schemas else {}
+
+
+def _message(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    details = error.errors(include_url=False, include_input=False)
+    texts = (f"{'.'.join(map(str, d['loc']))}: {d['msg'].removeprefix('Value error, ')}" for d in details)
+    return "; ".join(text.removeprefix(": ").replace("Input should be", "has to be") for text in texts)

@@ -1,0 +1,186 @@
+"""This module lists HVR's actions and parameters, with what becomes of each in a channel file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from airflow_ddlrepl.config.hvr.action_text import PARAMETERS
+from airflow_ddlrepl.frontends.hvr.definition import ALL
+
+
+class Fate(StrEnum):
+    """A fate says what becomes of a parameter that the channel file has nothing for.
+
+    SAFE: nothing is lost without it. ATTENTION: the channel works, and somebody has to decide or set something.
+    REFUSED: without it other rows or values would arrive, so what it belongs to is left out.
+    """
+
+    SAFE = "ignored safely"
+    ATTENTION = "needs attention"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry is what becomes of a parameter, and why. fate None: it is compiled into the channel file."""
+
+    fate: Fate | None
+    why: str = ""
+
+
+COMPILED = Entry(None)
+_CONTEXT = {"Context": Entry(Fate.REFUSED, "an action that holds in some contexts only would hold always here")}
+
+
+def _all(fate: Fate, why: str, *names: str) -> dict[str, Entry]:
+    return {name: Entry(fate, why) for text in names for name in text.split()}
+
+
+def _safe(why: str, *names: str) -> dict[str, Entry]:
+    return _all(Fate.SAFE, why, *names)
+
+
+def _attention(why: str, *names: str) -> dict[str, Entry]:
+    return _all(Fate.ATTENTION, why, *names)
+
+
+def _refused(why: str, *names: str) -> dict[str, Entry]:
+    return _all(Fate.REFUSED, why, *names)
+
+
+def _compiled(*names: str) -> dict[str, Entry]:
+    return dict.fromkeys((name for text in names for name in text.split()), COMPILED)
+
+
+_FILES = "files are no source and no target here"
+_LOG = "PostgreSQL's log is read through a replication slot: nothing is to be set"
+_ROWS = "the targets would get rows or values that HVR leaves out or changes"
+
+_CAPTURE = {
+    **_compiled("NoTruncate"),
+    **_safe("changes of a row are always netted per cycle", "Coalesce"),
+    **_safe("the log's old values are used where a target needs them", "NoBeforeUpdate"),
+    **_safe("a value that the log lacks is kept at the target, or the row is read again", "AugmentIncomplete"),
+    **_safe(_LOG, "LogReadMethod SupplementalLogging LogTruncate ArchiveLogPath ArchiveLogFormat ArchiveLogOnly"),
+    **_safe(
+        _LOG, "XLogDirectory LogJournal LogJournalSysDir CheckpointFrequency CheckpointStorage HashBuckets HashKey"
+    ),
+    **_safe(_LOG, "TriggerBased QuickToggle ToggleFrequency KeyOnlyCaptureTable"),
+    **_refused("changes of these sessions would be replicated", "IgnoreSessionName"),
+    **_refused(_ROWS, "IgnoreCondition IgnoreUpdateCondition"),
+    **_refused(_FILES, "DeleteAfterCapture Pattern IgnorePattern IgnoreUnterminated IgnoreSizeChanges AccessDelay"),
+    **_refused(_FILES, "UseDirectoryTime"),
+}
+_INTEGRATE = {
+    **_compiled("Method"),
+    **_safe("changes are always merged set by set, in one transaction per cycle", "Burst BurstCommitFrequency"),
+    **_safe("changes are always merged set by set, in one transaction per cycle", "Coalesce TxBundleSize TxSplitLimit"),
+    **_safe("a cycle is as long as capture.window_bytes says", "CycleByteLimit JournalRouterFiles JournalBurstTable"),
+    **_safe("triggers of the target never fire in integrate", "NoTriggerFiring"),
+    **_safe("every table's counts are logged", "Verbose ReorderRows"),
+    **_attention(
+        "a row that does not fit suspends its table (`on_error`), and is never resolved silently", "Resilient"
+    ),
+    **_attention(
+        "a row that does not fit suspends its table, and waits in the trail (`ddlrepl errors`)", "OnErrorSaveFailed"
+    ),
+    **_attention("changes arrive with the next cycle: set `schedule` of the channel", "Delay"),
+    **_attention("sessions of a target have no name that another capture could ignore", "SessionName"),
+    **_refused("rows are written by us, not by procedures of the target", "DbProc"),
+    **_refused("a target has the rows of the source, not one row for each change", "CoalesceTimekey"),
+    **_refused(_FILES, "Topic MessageKey MessageKeySerializer MessageHeaders OnDeleteSendTombstone RenameExpression"),
+    **_refused(_FILES, "ComparePattern ErrorOnOverwrite MaxFileSize TableName KeyName"),
+    **_CONTEXT,
+}
+_COLUMNS = {
+    **_compiled("Name BaseName Absent"),
+    **_safe("PostgreSQL distributes no rows", "DistributionKey"),
+    **_refused("a column of a name is meant, not of a type", "DatatypeMatch"),
+    **_refused("a target has no columns but the source's", "Extra SoftDelete TimeKey"),
+    **_refused("values come from a function of your own (docs/transform.md)", "CaptureExpression IntegrateExpression"),
+    **_refused("values come from a function of your own (docs/transform.md)", "CaptureExpressionType ExpressionScope"),
+    **_refused(_ROWS, "CaptureFromRowId TrimDatatype"),
+    **_refused("a target has the source's key", "Key SurrogateKey"),
+    **_refused("a target's columns have the source's types", "Datatype Length Precision Scale Nullable"),
+    **_refused("compare looks at every column", "IgnoreDuringCompare"),
+    **_CONTEXT,
+}
+_TABLES = {
+    **_compiled("BaseName Schema"),
+    **_safe("nothing of the kind is needed between PostgreSQL servers", "NoDuplicateRows CreateUnicodeDatatypes"),
+    **_safe("nothing of the kind is needed between PostgreSQL servers", "DistributionKeyLimit PartitionByDate"),
+    **_safe("nothing of the kind is needed between PostgreSQL servers", "DistributionKeyAvoidPattern BQClusterKeys"),
+    **_safe("nothing of the kind is needed between PostgreSQL servers", "TransientTable PackedInside"),
+    **_refused("the target would have the table: leave it out by `exclude`, for all targets", "Absent"),
+    **_refused(_ROWS, "CoerceErrorPolicy CoerceErrorType SapUnpackErrorPolicy TrimWhiteSpace TrimTime MapBinary"),
+    **_refused(_ROWS, "MapEmptyStringToSpace MapEmptyDateToConstant CharacterMapping MissingRepresentationString"),
+    **_refused(_ROWS, "MissingRepresentationNumeric MissingRepresentationDate"),
+    **_CONTEXT,
+}
+_RESTRICT = {
+    **_compiled("CaptureCondition IntegrateCondition RefreshCondition"),
+    **_safe("a table is read in chunks that need no condition", "SliceCountCondition SliceSeriesCondition"),
+    **_refused(_ROWS, "CompareCondition RefreshJoinCondition CompareJoinCondition HorizColumn HorizLookupTable"),
+    **_refused(_ROWS, "DynamicHorizLookup AddressTo AddressSubscribe SelectDistinct"),
+    **_CONTEXT,
+}
+_SCHEDULING = {
+    **_attention(
+        "set `schedule` of the channel: a cron expression for its DAG", "CaptureStartTimes CaptureOnceOnStart"
+    ),
+    **_attention("set `schedule` of the channel: a cron expression for its DAG", "IntegrateStartTimes"),
+    **_attention("set `schedule` of the channel: a cron expression for its DAG", "IntegrateOnceOnStart"),
+    **_safe("a cycle integrates what it has captured", "IntegrateStartAfterCapture"),
+    **_attention("watch the channel's DAG in Airflow", "LatencySLA TimeContext"),
+}
+_OBJECTS = {
+    **_attention("grant rights on new tables by ALTER DEFAULT PRIVILEGES at the target", "RefreshTableGrant"),
+    **_attention(
+        "tables are created as at the source", "RefreshTableStorage RefreshTableCreateClause RefreshTableCreateType"
+    ),
+    **_safe("no objects of HVR are needed", ALL),
+}
+
+ACTIONS: Mapping[str, Mapping[str, Entry]] = {
+    "AdaptDDL": dict.fromkeys((name for name in PARAMETERS if name != "Table"), COMPILED),
+    "Capture": _CAPTURE,
+    "Integrate": _INTEGRATE,
+    "ColumnProperties": _COLUMNS,
+    "TableProperties": _TABLES,
+    "Restrict": _RESTRICT,
+    "Transform": _refused(
+        "values come from a function of your own (docs/transform.md)",
+        "Command CommandArguments SapUnpack SapAugment ExecOnHub Parallel Context",
+    ),
+    "CollisionDetect": _refused(
+        "the target's rows are the source's: two writers of one row are not told apart",
+        "TreatCollisionAsError TimestampColumn AutoHistoryPurge DetectDuringRefresh Context",
+    ),
+    "DbSequence": _attention(
+        "sequences don't follow: set them at the target before applications write there",
+        "CaptureOnly IntegrateOnly Name Schema BaseName",
+    ),
+    "DbObjectGeneration": _OBJECTS,
+    "Scheduling": _SCHEDULING,
+    "Environment": _safe("HVR's environment is nothing to us", "Name Value Context"),
+    "AgentPlugin": _refused(
+        "nothing calls your command: make it a task of your DAG",
+        "Command DbProc UserArgument ExecOnHub Order Path Context",
+    ),
+    "FileFormat": _refused(_FILES, ALL),
+    "LocationProperties": _attention("a location is an Airflow connection: what it needs is set there", ALL),
+}
+
+
+def entry(action: str, parameter: str) -> Entry:
+    """Return what becomes of a parameter that the action has."""
+    known = ACTIONS[action]
+    return known.get(parameter) or known[ALL]
+
+
+def without_parameters(action: str) -> Entry:
+    """Return what becomes of an action that is given without parameters."""
+    entries = list(ACTIONS[action].values())
+    return COMPILED if COMPILED in entries else entries[-1]
