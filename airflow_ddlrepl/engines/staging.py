@@ -32,8 +32,8 @@ class StageTask:
     which part of the keys. stage_name: unique per channel, target, table, section and bucket. token: of the run.
     condition: of the rows that the target takes, over `whole`, the source's table with what the target does not have.
     transform: what computes values of the rows, from those of `whole`. transactions: files of the trail that have the
-    transactions of these rows, where a column of the target takes their values. cuts_texts: texts that are longer than
-    the target's column are cut.
+    transactions of these rows, where a column of the target takes their values. settings: the channel file's for the
+    table, as `Channel.properties_at` returns them.
     """
 
     dsn: str = field(repr=False)
@@ -54,7 +54,7 @@ class StageTask:
     whole: Table | None = None
     transform: Transform | None = None
     transactions: tuple[Blob, ...] = ()
-    cuts_texts: bool = False
+    settings: str = ""
 
 
 def stage_all(tasks: Sequence[StageTask]) -> list[Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from airflow_ddlrepl.integrate.equality import Ints
-from airflow_ddlrepl.integrate.keys import renumber
+from airflow_ddlrepl.integrate.keys import KeyIds, renumber
 from airflow_ddlrepl.model.change import Op
 
 
@@ -24,15 +24,46 @@ def net_images(changes: pa.Table, columns: Sequence[str]) -> pa.Table:
         raise ValueError("an update or delete without its whole old row")
     came, went = np.flatnonzero(op != Op.DELETE), np.flatnonzero(op != Op.INSERT)
     images = {c: _both(changes, c, came, went) for c in columns}
-    codes = np.zeros(len(came) + len(went), np.int64)
-    for values in images.values():
-        encoded = _exact(values).dictionary_encode(null_encoding="encode")
-        codes = renumber(codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False))
+    codes = _codes(images.values(), len(came) + len(went))
     copies, first = _sums(codes, len(came))
     at = np.flatnonzero(copies)
     return pa.table(
         {**{f"a_{c}": values.take(pa.array(first[at])) for c, values in images.items()}, "copies": pa.array(copies[at])}
     )
+
+
+class SameKey(Exception):
+    """This exception says that a row comes to a key under which the source has another row."""
+
+
+def require_distinct(changes: pa.Table, ids: KeyIds, columns: Sequence[str]) -> None:
+    """Raise SameKey where two rows of the source have one key at a time, or may have.
+
+    Each change must be about the row that the change before it left under its key: their whole images tell.
+    """
+    op = changes["op"].to_numpy()
+    came, went = np.flatnonzero(op != Op.DELETE), np.flatnonzero(op != Op.INSERT)
+    codes = _codes((_both(changes, column, came, went) for column in columns), len(came) + len(went))
+    new, old = np.full(len(op), -1, np.int64), np.full(len(op), -1, np.int64)
+    new[came], old[went] = codes[: len(came)], codes[len(came) :]
+    there: dict[int, int] = {}
+    rows = zip(op.tolist(), ids.old.tolist(), ids.new.tolist(), old.tolist(), new.tolist(), strict=True)
+    for kind, old_key, new_key, was, now in rows:
+        if kind != Op.INSERT and there.pop(old_key, was) != was:
+            raise SameKey
+        if kind != Op.DELETE:
+            if new_key in there:
+                raise SameKey
+            there[new_key] = now
+
+
+def _codes(images: Iterable[pa.Array], rows: int) -> Ints:
+    """Return a number for each row, equal for rows that look alike in all of these columns."""
+    codes = np.zeros(rows, np.int64)
+    for values in images:
+        encoded = _exact(values).dictionary_encode(null_encoding="encode")
+        codes = renumber(codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False))
+    return codes
 
 
 def _both(changes: pa.Table, column: str, came: Ints, went: Ints) -> pa.Array:

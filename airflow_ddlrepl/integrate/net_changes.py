@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.integrate.equality import Ints, KeyColumn
+from airflow_ddlrepl.integrate.images import require_distinct
 from airflow_ddlrepl.integrate.keys import KeyIds, key_ids
 from airflow_ddlrepl.integrate.moves import Fate, Follower, Kind
 from airflow_ddlrepl.integrate.presence import Flags, absent_columns, with_whole_keys
@@ -51,11 +52,14 @@ def net(
     key: Sequence[KeyColumn],
     columns: Sequence[str] | None = None,
     ids: KeyIds | None = None,
+    *,
+    distinct: bool = False,
 ) -> NetRows:
     """Return the net change of one table's rows by key; the rows are in log order, in the row-file schema.
 
     layout: every column in the order of the `absent` bitmap. columns: those wanted (default: all).
-    ids: the keys as the target numbered them. Raises NeedsTargetKeys when they are needed and missing.
+    ids: the keys as the target numbered them. distinct: the source does not see to it that
+    its rows differ in this key. Raises NeedsTargetKeys when ids are needed and missing, SameKey.
     """
     absent = absent_columns(changes["absent"], layout)
     changes = with_whole_keys(changes, [c.name for c in key], absent)
@@ -63,6 +67,8 @@ def net(
     wanted = list(layout if columns is None else columns)
     absent = {name: flags for name, flags in absent.items() if name in wanted}
     op = changes["op"].to_numpy()
+    if distinct:
+        require_distinct(changes, ids, [name for name in layout if f"b_{name}" in changes.column_names])
     moving = _moving(op, ids)
     fates = _follow(op, ids, absent, moving)
     kinds = _plain(op, ids, absent, moving)

@@ -24,7 +24,7 @@ from airflow_ddlrepl.config.condition.expression import (
 from airflow_ddlrepl.config.condition.parser import change_value, expression, spelled
 from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table import Column, Key, Table
 from airflow_ddlrepl.model.target_columns import DELETED, DELETED_AT, HISTORY_OPERATION
 from airflow_ddlrepl.model.types import DataType, TypeKind
 
@@ -70,7 +70,7 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
     Raises Unsupported ADP-160 for a partitioned table or a partition, ADP-161 for a name that another column has,
     ADP-162 for an expression that names a column which the target's table does not have, ADP-163 without a key.
     """
-    if not entry.columns:
+    if not entry.shapes:
         return shape
     if source.is_partitioned or source.partition is not None:
         raise _refused(source, "ADP-160", "`target_tables` has an entry for a partitioned table, or a partition",
@@ -88,6 +88,29 @@ def with_extra_columns(shape: Table, source: Table, entry: TargetTable, *, lenie
         raise _refused(source, "ADP-163", "`target_tables` lets changes set a column, and no key tells rows apart",
                        "add a primary key, or take the table out of the patterns in `tables`")  # fmt: skip
     return shape.with_(columns=(*shape.columns, *sorted(found, key=lambda column: column.id)))
+
+
+def with_own_key(source: Table, entry: TargetTable, *, lenient: bool = False) -> Table:
+    """Return the source's table with the key that `target_tables` names for the target.
+
+    lenient: it has no key while it lacks a column of that one. Raises Unsupported ADP-162 where
+    that is an error, ADP-165 for a column that may be NULL or is generated.
+    """
+    ours = {column.name: column for column in source.columns}
+    lacking = [name for name in entry.key if name not in ours]
+    if not entry.key:
+        return source
+    if lacking and lenient:
+        return source.without_keys()
+    if lacking:
+        raise _refused(source, "ADP-162", f"`key` in `target_tables` names column {lacking[0]}, which the target's"
+                       " table does not have", "correct the key: it names the source's columns")  # fmt: skip
+    for column in (ours[name] for name in entry.key):
+        if column.nullable or column.generated:
+            why = "may be NULL" if column.nullable else "is generated"
+            raise _refused(source, "ADP-165", f"`key` in `target_tables` names column {column.name}, which {why}",
+                           "make it NOT NULL at the source, or name other columns")  # fmt: skip
+    return source.without_keys().with_(key=Key(tuple(ours[name].id for name in entry.key), "", is_primary=False))
 
 
 def value_of(column: Column) -> str:

@@ -31,8 +31,10 @@ def test_the_first_that_matches_a_table_decides_and_its_text_has_all() -> None:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ({"tables": "t"}, "says nothing: write soft_delete, time_key, extra or coerce_error_policy"),
+        ({"tables": "t"}, "says nothing: write soft_delete, time_key, extra, key or coerce_error_policy"),
         ({"coerce_error_policy": "null"}, "coerce_error_policy"),
+        ({"key": ["a", "a"]}, "key: names a column twice"),
+        ({"key": "a", "soft_delete": "x"}, "says key and time_key or soft_delete"),
         ({"deleted_at": "x"}, "deleted_at is for soft_delete"),
         ({"soft_delete": "ctid"}, "ctid is a system column's name"),
         ({"soft_delete": ""}, "name: '' can be no name"),

@@ -14,7 +14,7 @@ from airflow_ddlrepl.flow.mapping.target_tables import require_target_tables
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Key, Partition, Table
 from airflow_ddlrepl.model.target_columns import deletion_columns
-from airflow_ddlrepl.transform.extra_columns import builtin_type, value_of, with_extra_columns
+from airflow_ddlrepl.transform.extra_columns import builtin_type, value_of, with_extra_columns, with_own_key
 from tests.config.test_restrict import channel
 
 INT, TEXT = builtin_type("integer"), builtin_type("text")
@@ -94,3 +94,18 @@ def test_a_target_of_a_kind_that_has_no_such_tables_refuses() -> None:
     require_target_tables(found, "paris", [T], plain)
     with pytest.raises(Unsupported, match="ADP-164: target berlin"):
         require_target_tables(found, "berlin", [T], plain)
+
+
+def test_another_key_has_columns_that_are_never_null() -> None:
+    found = with_own_key(T, TargetTable(key=("note", "a")))
+    assert found.key == Key((4, 2), "", False) and found.deferrable_key is None
+    assert with_own_key(T, TargetTable(key=("b",)), lenient=True).key is None
+    with pytest.raises(Unsupported, match=r"ADP-162: `key` .* column b"):
+        with_own_key(T, TargetTable(key=("a", "b")))
+    for column, why in (
+        (Column(2, "a", INT), "may be NULL"),
+        (Column(2, "a", INT, False, "1", generated="stored"), "is gen"),
+    ):
+        table = T.with_(columns=(T.columns[0], column))
+        with pytest.raises(Unsupported, match=f"ADP-165: .* column a, which {why}"):
+            with_own_key(table, TargetTable(key=("a",)))

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
-from airflow_ddlrepl.config.sections.target_tables import cuts_texts
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -90,7 +89,7 @@ class Draft:
                 self.discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
             else:
                 settings = table_state.properties
-                restricted = condition_in(settings), known, values_in(settings), cuts_texts(settings)
+                restricted = condition_in(settings), known, values_in(settings), settings
                 self.slices.append(Slice(table_id, low, high, source, table_state.shape, table_state.name, *restricted))
         self.since[table_id] = max(low, high)
 

@@ -23,8 +23,8 @@ from airflow_ddlrepl.rules.decide import ChangeKind
 class Slice:
     """A slice is the rows of one table with low <= key < high; `source` is their shape, `target` the target table's.
      condition: chooses the rows that the target takes, empty for all; it is about `whole`, the source's shape with what
-    the target is not to have. values: the transformation that gives some of the values; empty: none. cuts_texts: those
-    that are longer than the target's column are cut.
+    the target is not to have. values: the transformation that gives some of the values; empty: none. settings: the
+    channel file's for the table, as `Channel.properties_at` returns them.
     """
 
     table_id: int
@@ -36,7 +36,7 @@ class Slice:
     condition: str = ""
     whole: Table | None = None
     values: str = ""
-    cuts_texts: bool = False
+    settings: str = ""
 
 
 @dataclass(frozen=True, slots=True)

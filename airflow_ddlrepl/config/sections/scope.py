@@ -56,7 +56,7 @@ class Scope:
         transformed = [
             Whole(table, column) for one in channel.transform for table in one.tables for column in one.columns
         ]
-        histories = [Whole(table) for one in channel.target_tables if one.time_key for table in one.tables]
+        histories = [Whole(table) for one in channel.target_tables if one.needs_old_rows for table in one.tables]
         return cls(
             channel.source.tables,
             channel.source.exclude,

@@ -11,9 +11,9 @@ from pydantic import Field, field_validator, model_validator
 
 from airflow_ddlrepl.config.base.section import YesNo
 from airflow_ddlrepl.config.condition.parser import expression, spelled
-from airflow_ddlrepl.config.sections.table_mapping import SYSTEM_COLUMNS, Property, possible_name
+from airflow_ddlrepl.config.sections.table_mapping import SYSTEM_COLUMNS, Patterns, Property, possible_name
 
-FIELDS = frozenset({"soft_delete", "deleted_at", "extra", "time_key", "coerce_error_policy"})
+FIELDS = frozenset({"soft_delete", "deleted_at", "extra", "time_key", "coerce_error_policy", "key"})
 """The settings of an entry, beside the tables and targets that it is for."""
 
 
@@ -39,6 +39,7 @@ class TargetTable(Property):
     deleted_at: str | None = Field(
         None, description="name of a column for the moment at which a row of `soft_delete` was deleted"
     )
+    key: Patterns = Field((), description="the source's columns that identify a row at the target")
     time_key: YesNo = Field(False, description="every change is a row of its own, and no row is changed or removed")
     coerce_error_policy: CoerceErrorPolicy = Field(
         CoerceErrorPolicy.FAIL, description="what happens to a text that is longer than the target's column"
@@ -60,8 +61,12 @@ class TargetTable(Property):
 
     @model_validator(mode="after")
     def _columns_are_possible(self) -> TargetTable:
-        if not self.columns and "coerce_error_policy" not in self.model_fields_set:
-            raise ValueError("says nothing: write soft_delete, time_key, extra or coerce_error_policy")
+        if not self.shapes and "coerce_error_policy" not in self.model_fields_set:
+            raise ValueError("says nothing: write soft_delete, time_key, extra, key or coerce_error_policy")
+        if self.key and (self.time_key or self.soft_delete is not None):
+            raise ValueError("says key and time_key or soft_delete: those find rows by the source's key")
+        if len(set(self.key)) < len(self.key):
+            raise ValueError("key: names a column twice")
         if self.time_key and self.soft_delete is not None:
             raise ValueError("says time_key and soft_delete: a deletion is a row of its own already")
         if self.time_key and (lacking := [one for one in _HISTORY if one not in self.extra.values()]):
@@ -76,15 +81,19 @@ class TargetTable(Property):
         return self
 
     @property
+    def shapes(self) -> bool:
+        """Does the entry give the target's table another shape?"""
+        return bool(self.columns or self.key)
+
+    @property
+    def needs_old_rows(self) -> bool:
+        """Must the log have the whole old row of each change?"""
+        return self.time_key or bool(self.key)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Return the names of the columns that the target's table has and the source's has not."""
         return (*(name for name in (self.soft_delete, self.deleted_at) if name is not None), *self.extra)
-
-
-def cuts_texts(properties: str) -> bool:
-    """Are texts cut that are longer than the target's column? properties: a text made by `table_mapping.digest`."""
-    entry = target_table_in(properties)
-    return entry is not None and entry.coerce_error_policy is CoerceErrorPolicy.TRUNCATE
 
 
 @lru_cache(maxsize=4096)
@@ -93,3 +102,15 @@ def target_table_in(properties: str) -> TargetTable | None:
     found = (one for one in json.loads(properties or "[]") if one.keys() & FIELDS)
     one = next(found, None)
     return TargetTable.model_validate(one) if one else None
+
+
+def cuts_texts(properties: str) -> bool:
+    """Are texts cut that are longer than the target's column? properties: a text made by `table_mapping.digest`."""
+    entry = target_table_in(properties)
+    return entry is not None and entry.coerce_error_policy is CoerceErrorPolicy.TRUNCATE
+
+
+def has_own_key(properties: str) -> bool:
+    """Has the target's table another key than the source's? properties: a text made by `table_mapping.digest`."""
+    entry = target_table_in(properties)
+    return entry is not None and bool(entry.key)

@@ -137,7 +137,7 @@ def _tasks(
             transform=transform,
             token=context.token,
             transactions=_transactions(context, ahead, piece),
-            cuts_texts=piece.cuts_texts,
+            settings=piece.settings,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import policy_at
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at, require_one_condition
@@ -21,7 +22,7 @@ from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.transform.columns import target_names, target_shape, without_absent
-from airflow_ddlrepl.transform.extra_columns import with_extra_columns
+from airflow_ddlrepl.transform.extra_columns import with_extra_columns, with_own_key
 
 
 class ShapeAt(Protocol):
@@ -40,9 +41,9 @@ def seen_at(channel: Channel, target: str, table: Table, *, lenient: bool = Fals
 
     lenient: see `with_extra_columns`. Raises what that and `transform.columns.target_shape` raise.
     """
-    properties = channel.columns_at(target, table.name)
+    properties, entry = channel.columns_at(target, table.name), channel.target_table_at(target, table.name)
+    table = with_own_key(table, entry, lenient=lenient) if entry else table
     shape = target_shape(table, properties) if properties else table
-    entry = channel.target_table_at(target, table.name)
     return with_extra_columns(shape, table, entry, lenient=lenient) if entry else shape
 
 
@@ -62,10 +63,14 @@ def read_for(channel: Channel, target: str, table: Table, table_state: TableStat
 
     A table that does not follow, or that does not have the file's present settings yet, takes what it has columns for.
     """
+    now = channel.properties_at(target, table.name)
+    entry = target_table_in(table_state.properties if table_state is not None else now)
+    if entry is not None:
+        table = with_own_key(table, entry, lenient=table_state is not None)
     properties = channel.columns_at(target, table.name)
     if not properties or not policy_at(channel, target, table.name).adapts:
         return table
-    if table_state is not None and table_state.properties != channel.properties_at(target, table.name):
+    if table_state is not None and table_state.properties != now:
         return table
     return without_absent(table, properties)
 

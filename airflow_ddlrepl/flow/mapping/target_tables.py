@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
-_A_ROW_EACH = "a row per change, in which the values of deleted rows and unchanged long ones would be missing"
+_A_ROW_EACH = "a row per change, or a key of its own, and values of deleted or changed rows would be missing"
 
 
 def require_target_tables(channel: Channel, target: str, tables: Iterable[Table], able: Capabilities) -> None:
@@ -31,10 +31,10 @@ def require_target_tables(channel: Channel, target: str, tables: Iterable[Table]
 
 
 def require_old_rows(channel: Channel, target: str, tables: Iterable[Table]) -> None:
-    """Raise Unsupported ADP-154 where the log lacks whole old rows, which `time_key` needs."""
+    """Raise Unsupported ADP-154 where the log lacks whole old rows, which `time_key` and `key` need."""
     client = client_at(channel, target)
     for table in tables:
         is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
         entry = channel.target_table_at(target, table.name) if is_taken else None
-        if entry is not None and entry.time_key:
+        if entry is not None and entry.needs_old_rows:
             require_whole_rows(channel, table, "target_tables", _A_ROW_EACH)

@@ -96,13 +96,16 @@ def one_row_each(changes: pa.Table, names: Sequence[str], key: Sequence[str]) ->
     return pa.concat_tables([changes.filter(pa.array(op != Op.DELETE)), gone])
 
 
-def require_whole_changes(changes: pa.Table, layout: Sequence[str], table: Table) -> None:
-    """Raise TargetError INT-112 where a change lacks its whole old row, or an update a value."""
+def require_old_rows(changes: pa.Table, table: Table, why: str, layout: Sequence[str]) -> None:
+    """Raise TargetError INT-112 where a change lacks its whole old row, or an update a value.
+
+    why: what the table has, in words. layout: every column in the order of the `absent` bitmap.
+    """
     is_old = changes["op"].to_numpy() != Op.INSERT
     lacking = is_old & (changes["before"].to_numpy() != 2)
     if lacking.any() or absent_columns(changes["absent"], layout):
         raise TargetError(
-            "a change of a table with a row per change (`time_key`) came without all of its values",
+            f"a change of a table {why} came without all of its old values",
             code="INT-112",
             table=table.name,
             hint=f"at the source: {full(table.name)}; then `ddlrepl refresh --table` with this table",

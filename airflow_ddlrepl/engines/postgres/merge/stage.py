@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from airflow_ddlrepl.config.condition.parser import condition
+from airflow_ddlrepl.config.sections.target_tables import cuts_texts, has_own_key
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.change_columns import (
@@ -25,7 +26,7 @@ from airflow_ddlrepl.engines.postgres.merge.change_columns import (
     deletes_as_updates,
     is_of_source,
     one_row_each,
-    require_whole_changes,
+    require_old_rows,
     with_change_values,
 )
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import all_names, drop_stages, load, loading, stage_table
@@ -46,7 +47,7 @@ from airflow_ddlrepl.engines.staging import StageTask, bucket_count, buckets_of,
 from airflow_ddlrepl.errors import TargetError, UnreadableRows
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.equality import KeyColumn
-from airflow_ddlrepl.integrate.images import net_images
+from airflow_ddlrepl.integrate.images import SameKey, net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
 from airflow_ddlrepl.model.table import Column, Table
 from airflow_ddlrepl.model.target_columns import deletion_column, history_columns
@@ -111,6 +112,8 @@ class _Stager:
             return plan.staged({}, read)
         plan.require_key()
         plan.require_values()
+        if has_own_key(task.settings):
+            require_old_rows(changes, task.table, "with a key of its own (`key`)", plan.names)
         if plan.is_history:
             changes = plan.one_row_each(changes)
         changes = with_change_values(changes, task.target, lambda: self._trail.transactions_in(task.transactions))
@@ -161,11 +164,12 @@ class _Plan:
         if self.transform is not None:
             computed = dict.fromkeys(self.transform.gives, "text")
             self.columns = staged_columns(task.table, task.target, {**self.encodings, **computed}, self._loose_keys())
-        if task.cuts_texts:
+        if cuts_texts(task.settings):
             self.columns = with_cut_texts(self.columns, task.table, task.target)
         self.columns += change_columns(task.target)
         self.deletion = deletion_column(task.target)
         self.is_history = history_columns(task.target) is not None
+        self._reads_old_rows = self.is_history or has_own_key(task.settings)
 
     def require_key(self) -> None:
         """Raise TargetError INT-103 when key columns are missing in the rows or the target.
@@ -202,7 +206,8 @@ class _Plan:
 
     def reader(self) -> StageReader:
         both = condition(self.task.condition).names() if self.task.condition else ()
-        both = (*both, *(c.source_name for c in self.columns if is_of_source(c))) if self.is_history else both
+        if self._reads_old_rows:
+            both = (*both, *(c.source_name for c in self.columns if is_of_source(c)))
         there = [name for name in both if name in self.names]
         reads = [name for name in (self.transform.reads if self.transform else ()) if name in self.names]
         columns = dict.fromkeys((*(column.source_name for column in self.columns if is_of_source(column)), *reads))
@@ -217,12 +222,12 @@ class _Plan:
         """Return the changes with the values that a function computes."""
         assert self.transform is not None
         name, of = stage_table(self.task.stage_name, "q"), self.task.whole or self.task.table
-        of = of.without_keys() if self.is_history else of  # old rows are wanted, too
+        of = of.without_keys() if self._reads_old_rows else of
         return transformed(cursor, name, changes, self.transform, of, self.encodings)
 
     def one_row_each(self, changes: pa.Table) -> pa.Table:
         """Return a row per change, with the values that a deleted row had."""
-        require_whole_changes(changes, self.names, self.task.table)
+        require_old_rows(changes, self.task.table, "with a row per change (`time_key`)", self.names)
         names = [column.source_name for column in self.columns if is_of_source(column)]
         return one_row_each(changes, names, [key.name for key in self.key])
 
@@ -243,7 +248,17 @@ class _Plan:
             name = stage_table(self.task.stage_name, "k")
             drop_stages(cursor(), [name])
             ids = numbered(cursor(), name, changes, self.names, self.key, self.columns, self.task.table.types)
-        rows: NetRows = net(changes, self.names, self.key, [c.source_name for c in self.columns], ids)
+        names = [c.source_name for c in self.columns]
+        try:
+            rows: NetRows = net(changes, self.names, self.key, names, ids, distinct=has_own_key(self.task.settings))
+        except SameKey:
+            raise TargetError(
+                f"two rows of the source have one key by `target_tables`: {', '.join(key.name for key in self.key)}",
+                code="INT-115",
+                table=self.task.target_name,
+                hint="name columns in `key` that tell the rows apart, or delete one of the two at the source; then"
+                " `ddlrepl refresh --table` with this table",
+            ) from None
         tables = {
             Stage.DELETES: rows.deletes,
             Stage.UPDATES: rows.updates,
