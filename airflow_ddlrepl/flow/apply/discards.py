@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from airflow_ddlrepl.adapt.plan_model import Omission
 from airflow_ddlrepl.adapt.program.program import Discarded, Program
-from airflow_ddlrepl.engines.target_state import RecordAt
+from airflow_ddlrepl.engines.target_state import RecordAt, StagedSlice
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.model.names import TableName
@@ -22,6 +22,7 @@ from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.manifest import RowFile
 
+OUTSIDE = "its row does not meet the condition (restrict)"
 NOT_THERE = "the target has no such table"
 
 
@@ -75,6 +76,16 @@ def discarded(
         if count:
             found.counts[f"{one.name}: {one.why}"] += count
     return found
+
+
+def outside(staged: Sequence[StagedSlice]) -> Counter[str]:
+    """Return how many changes are about rows that the target does not take (`restrict`), by table and reason."""
+    found: Counter[str] = Counter()
+    for one in staged:
+        if one.piece.condition:
+            count = sum(part.outside for parts in one.sections.values() for part in parts)
+            found[f"{one.piece.source.name}: {OUTSIDE}"] += count
+    return +found
 
 
 def _nowhere(

@@ -29,7 +29,7 @@ from airflow_ddlrepl.engines.staging import (
 from airflow_ddlrepl.engines.target_state import TRUNCATED, Applied, RecordAt, StagedSlice
 from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
-from airflow_ddlrepl.flow.apply.discards import discarded
+from airflow_ddlrepl.flow.apply.discards import discarded, outside
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
@@ -54,7 +54,7 @@ def apply(context: RunContext, ahead: PendingLog, program: Program) -> Applied:
     reach("integrate.staged")
     context.check_lock()
     applied = target.apply(program, staged, [*_records(context, program), *left.records], context.fence)
-    applied.discarded += left.counts
+    applied.discarded += left.counts + outside(staged)
     applied.executed = [replace(one, target=ahead.target) for one in applied.executed]
     reach("integrate.committed")
     for one in applied.executed:

@@ -106,10 +106,11 @@ class _Stager:
         read = changes.num_rows
         if read and task.condition:
             changes = plan.restricted(changes, self.cursor())
+        outside = read - changes.num_rows
         if changes.num_rows and plan.transform:
             changes = plan.transformed(changes, self.cursor)
         if not changes.num_rows:
-            return plan.staged({}, read)
+            return replace(plan.staged({}, read), outside=outside)
         plan.require_key()
         plan.require_values()
         if has_own_key(task.settings):
@@ -123,7 +124,7 @@ class _Stager:
         inline = self._inline(plan, rows)
         if inline is None:
             self._load(plan, rows)
-        return plan.staged(rows, read, inline or {})
+        return replace(plan.staged(rows, read, inline or {}), outside=outside)
 
     def _inline(self, plan: _Plan, rows: Mapping[Stage, pa.Table]) -> dict[Stage, InlineRows] | None:
         """Return all of the task's rows as inline rows, or None: either all fit or none is sent so."""

@@ -87,8 +87,9 @@ class Staged:
     tables: staging table and row count per kind; only those that hold rows. inline: of these kinds the rows are
     here, and no such table was made. held: ids of the columns that have an `h` flag, per kind. fills: SQL of target
     columns that the rows do not know, for inserts. replaces: updates must delete and insert (they set a column that
-    UPDATE can't set). changes: rows read from the trail. deletion: the target's column that says whether a row was
-    deleted, where deleted rows stay; "": they don't.
+    UPDATE can't set). changes: rows read from the trail. outside: how many of them are about rows that the target does
+    not take (`restrict`). deletion: the target's column that says whether a row was deleted, where deleted rows stay;
+    "": they don't.
     """
 
     table_id: int
@@ -101,6 +102,7 @@ class Staged:
     fills: tuple[tuple[str, str], ...] = ()
     replaces: bool = False
     changes: int = 0
+    outside: int = 0
     deletion: str = ""
 
     @property
