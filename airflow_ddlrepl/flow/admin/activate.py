@@ -12,6 +12,7 @@ from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.ddl_replay import require_one_way
 from airflow_ddlrepl.flow.capture.capture import capture
+from airflow_ddlrepl.flow.capture.dropped_tables import require_tables
 from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, start_over
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
@@ -55,6 +56,8 @@ def activate(
     """
     if start != "now":
         require_held(run, start)
+    if enrollment != "keep":
+        require_tables(run)
     if enrollment == "only":
         return Activated(run.captured(), contradicted=_regenerated(run), reread=_start_again(run, start))
     run.targets.require_own_databases()

@@ -14,6 +14,7 @@ from airflow_ddlrepl.capture.drift import unexplained
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.drift_check import INSPECTED, explain, inspect_source
+from airflow_ddlrepl.flow.capture.dropped_tables import has_lost_all, require_a_table
 from airflow_ddlrepl.flow.capture.left_out import left_out, warn_of_left_out
 from airflow_ddlrepl.flow.capture.log_continuity import follow, is_followed, require_source
 from airflow_ddlrepl.flow.capture.log_retention import hold
@@ -28,7 +29,10 @@ from airflow_ddlrepl.model.position import Position
 
 @stage("capture")
 def capture(run: RunContext) -> Captured:
-    """Capture everything that was committed before the call."""
+    """Capture everything that was committed before the call.
+
+    Raises SourceError SRC-182, once all of it is captured, when an HVR channel has lost its last table.
+    """
     started = time.monotonic()
     low = first = run.captured()
     follow(run)
@@ -57,6 +61,7 @@ def capture(run: RunContext) -> Captured:
     run.source.membership.forget_late(tally.filled)
     missing = left_out(run)
     warn_of_left_out(missing)
+    require_a_table(run)
     result = tally.result(first, low, time.monotonic() - started)
     return replace(result, left_out={str(one.name): str(one) for one in missing})
 
@@ -82,7 +87,7 @@ def has_new_log(run: RunContext) -> bool:
     if not is_followed(run):
         return True
     require_source(run, low)
-    if run.source.membership.has_late():
+    if run.source.membership.has_late() or has_lost_all(run):
         return True
     inspection = inspect_source(run)
     end = run.source.stable_end()

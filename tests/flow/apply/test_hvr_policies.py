@@ -181,8 +181,8 @@ def test_a_table_without_a_key_is_refreshed_for_a_column_that_comes_or_goes(begi
 @pytest.mark.req("HVR-P-93")
 def test_a_table_is_dropped_where_the_target_follows(begin: Begin, databases: Any) -> None:
     second = databases._create("second")
-    replica = begin(source={"on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}, second=second)
-    replica.at_source("DROP TABLE t")
+    replica = begin(source={**NEW, "on_drop_table": "DROP_FROM_CHANNEL_AND_TARGET"}, second=second)
+    replica.at_source("DROP TABLE t", "CREATE TABLE other (id int PRIMARY KEY)")
     replica.replicate()
     assert replica.rows("SELECT to_regclass('t')") == [(None,)]
     stays = Replica(replica.source, second, replica.file)

@@ -12,6 +12,7 @@ from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.file.warnings import warnings
 from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.flow.capture.capture import has_new_log
 from airflow_ddlrepl.ports.work import InProcess
 from tests.conftest import Databases
 from tests.support.replayable import HORIZON
@@ -22,6 +23,12 @@ NEW = {"add_table_pattern": "*"}
 ENOUGH = {"on_enroll_break": "REFRESH"}
 START = ("CREATE TABLE t (id int PRIMARY KEY, a int, b varchar(5), c int)", "INSERT INTO t VALUES (1, 1, 'one', 1)")
 T = "public.t"
+UNMANAGED = "no AdaptDDL action on both sides"
+KEPT = [
+    pytest.param("KEEP", "DROP TABLE t", "stays in the channel", id="keep"),
+    pytest.param(None, "DROP TABLE t", UNMANAGED, id="dropped without an action"),
+    pytest.param(None, "ALTER TABLE t RENAME TO s", UNMANAGED, id="renamed without an action"),
+]
 TABLE = "SELECT to_jsonb(t) FROM t ORDER BY id"
 
 
@@ -297,3 +304,43 @@ def test_a_target_that_does_not_follow_gets_no_column_by_going_back(
     with pytest.raises(DdlReplError, match=r"REW-108: public\.t .*other columns.*(?s:.*)nothing was changed"):
         replica.rewind(now, "warehouse")
     assert replica.rows(TABLE) == before
+
+
+@pytest.mark.req("HVR-P-88", "HVR-D-09", "HVR-D-71")
+@pytest.mark.parametrize(("policy", "statement", "told"), KEPT)
+def test_a_table_that_stays_in_the_channel_is_not_found(
+    databases: Databases, tmp_path: Path, policy: str | None, statement: str, told: str
+) -> None:
+    """The cycle warns, the target keeps the rows, and an activation that inspects again names the table."""
+    action = {"source": {**NEW, "on_drop_table": policy}, "target": ENOUGH} if policy else {}
+    replica = begun(sided(databases, tmp_path, **action))
+    replica.at_source("CREATE TABLE other (id int PRIMARY KEY)")
+    replica.activate()
+    replica.at_source("INSERT INTO t VALUES (2, 2, 'two', 2)", statement)
+    assert told in "".join(replica.replicate().adapt.warnings)
+    assert [row["id"] for (row,) in replica.rows(TABLE)] == [1, 2]
+    for enrollment in ("regenerate", "only"):
+        with pytest.raises(DdlReplError, match=r"table not found: public\.t\n") as error:
+            replica.activate(enrollment)
+        assert error.value.code == "SRC-181"
+    replica.file.write_text(replica.file.read_text().replace("  tables:", "  exclude: [public.t]\n  tables:", 1))
+    replica.activate("only")
+
+
+@pytest.mark.req("HVR-P-91")
+@pytest.mark.parametrize("policy", ["DROP_FROM_CHANNEL_ONLY", "DROP_FROM_CHANNEL_AND_TARGET"])
+def test_the_last_table_is_not_removed(databases: Databases, tmp_path: Path, policy: str) -> None:
+    """Capture fails in every cycle, what it captured stays; once there is another table, the drop is handled."""
+    replica = begun(sided(databases, tmp_path, source={**NEW, "on_drop_table": policy}, target=ENOUGH))
+    replica.at_source("DROP TABLE t")
+    for _ in range(2):
+        with pytest.raises(DdlReplError, match=r"last table was dropped at the source: public\.t") as error:
+            replica.replicate()
+        assert error.value.code == "SRC-182"
+        assert len(replica.rows(TABLE)) == 1
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert has_new_log(run)
+    replica.at_source("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (1)")
+    replica.replicate()
+    assert replica.rows("SELECT id FROM u") == [(1,)]
+    assert replica.rows("SELECT to_regclass('t') IS NULL") == [(policy == "DROP_FROM_CHANNEL_AND_TARGET",)]

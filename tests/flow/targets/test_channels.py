@@ -291,7 +291,7 @@ def test_keep_existing_structure(databases: Databases, tmp_path: Path, ddl: str)
     assert sorted(replica.rows(widths)) == [("n", 12), ("v", 12), ("w", 12)]
 
 
-@pytest.mark.req("HVR-P-89", "HVR-P-90", "HVR-P-92")
+@pytest.mark.req("HVR-P-87", "HVR-P-89", "HVR-P-90", "HVR-P-92")
 @pytest.mark.parametrize("ddl", ["triggers", "relations"])
 @pytest.mark.parametrize("policy", ["KEEP", "DROP_FROM_CHANNEL_ONLY", "DROP_FROM_CHANNEL_AND_TARGET", None])
 def test_on_drop_table(databases: Databases, tmp_path: Path, ddl: str, policy: str | None) -> None:
