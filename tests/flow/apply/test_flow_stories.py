@@ -322,7 +322,7 @@ def test_a_new_table_joins_with_all_its_rows_loaded_only_when_it_is_born_with_so
     assert replica.settle().refresh.tables == {"public.copied": 3}
 
 
-@pytest.mark.req("HVR-D-59", "HVR-D-61")
+@pytest.mark.req("HVR-D-59", "HVR-D-61", "HVR-D-63")
 @BOTH
 def test_truncate_stands_at_its_place_among_the_rows(make: Make) -> None:
     replica = make("CREATE TABLE t(id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")

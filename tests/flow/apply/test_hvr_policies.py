@@ -69,6 +69,32 @@ def test_a_warning_instead_of_a_refresh_but_for_a_new_table(begin: Begin) -> Non
     assert replica.compare().differences == 2
 
 
+@pytest.mark.req("HVR-D-100")
+def test_a_warning_instead_of_every_refresh_of_an_existing_table(begin: Begin) -> None:
+    """Each of these changes is a refresh with HVR's defaults; with WARNING the target's layout alone follows."""
+    replica = begin(
+        "CREATE TABLE t (id int PRIMARY KEY, v varchar(12), o int, w text)",
+        "CREATE TABLE k (id int, gone int)",
+        "CREATE TABLE again (id int PRIMARY KEY)",
+        "INSERT INTO t VALUES (1, 'one', 1, 'x')",
+        "INSERT INTO k VALUES (1, 1)",
+        target={"on_enroll_break": "WARNING"},
+    )
+    changes = ("ALTER v TYPE varchar(5)", "ALTER o TYPE text", "RENAME w TO renamed")
+    replica.at_source(
+        *(f"ALTER TABLE t {change}" for change in changes),
+        "ALTER TABLE k ADD n int",
+        "ALTER TABLE k DROP gone",
+        "DROP TABLE again",
+        "CREATE TABLE again (id int PRIMARY KEY, v int)",
+        "INSERT INTO again VALUES (1, 1)",
+    )
+    assert replica.replicate().refresh.tables == {}
+    assert replica.rows("SELECT to_jsonb(t) FROM t") == [({"id": 1, "v": "one", "o": "1", "renamed": "x"},)]
+    assert replica.rows("SELECT to_jsonb(k) FROM k") == [({"id": 1, "n": None},)]
+    assert replica.rows("SELECT to_jsonb(again) FROM again") == [({"id": 1, "v": 1},)]
+
+
 @pytest.mark.req("HVR-P-40")
 @pytest.mark.parametrize(
     ("policy", "change"), [("on_enroll_break", OTHER_VALUES), ("on_add_column_with_default", WITH_DEFAULT)]

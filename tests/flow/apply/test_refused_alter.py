@@ -76,7 +76,7 @@ def test_what_no_refresh_would_mend_stops_the_target_before_it(begin: Begin) -> 
     assert replica.settle().refresh.tables == {}
 
 
-@pytest.mark.req("HVR-P-55", "HVR-P-37", "HVR-P-38")
+@pytest.mark.req("HVR-P-53", "HVR-P-55", "HVR-P-37", "HVR-P-38")
 @pytest.mark.parametrize("mended", [True, False])
 def test_a_breakpoint(begin: Begin, capsys: pytest.CaptureFixture[str], mended: bool) -> None:
     """Mended by hand it is made then; else the control's removal says to go on without it."""
@@ -98,7 +98,7 @@ def test_a_breakpoint(begin: Begin, capsys: pytest.CaptureFixture[str], mended: 
     assert warned == ([] if mended else [told.adapt.warnings[-1]])
 
 
-@pytest.mark.req("HVR-P-56", "HVR-P-57")
+@pytest.mark.req("HVR-P-53", "HVR-P-56", "HVR-P-57")
 def test_a_warning_leaves_the_table_as_it_is(begin: Begin, caplog: pytest.LogCaptureFixture) -> None:
     replica = begin("WARNING")
     replica.at_target("UPDATE t SET w = NULL WHERE id = 2")
@@ -141,7 +141,7 @@ def test_the_rows_move_into_a_new_table(begin: Begin) -> None:
     replica.settle()
 
 
-@pytest.mark.req("HVR-P-54", "HVR-D-45")
+@pytest.mark.req("HVR-P-53", "HVR-P-54", "HVR-D-45")
 def test_hvrs_default_takes_a_new_table(begin: Begin) -> None:
     """A value that no longer fits is in nobody's way: a refresh follows a narrowing there."""
     replica = begin(defaults="hvr")

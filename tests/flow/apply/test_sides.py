@@ -344,3 +344,17 @@ def test_the_last_table_is_not_removed(databases: Databases, tmp_path: Path, pol
     replica.replicate()
     assert replica.rows("SELECT id FROM u") == [(1,)]
     assert replica.rows("SELECT to_regclass('t') IS NULL") == [(policy == "DROP_FROM_CHANNEL_AND_TARGET",)]
+
+
+@pytest.mark.req("HVR-D-01")
+def test_without_an_action_a_new_table_waits_for_a_person(databases: Databases, tmp_path: Path) -> None:
+    """It is ignored, with its rows, until somebody activates again: it is loaded then, and its changes flow."""
+    replica = begun(sided(databases, tmp_path))
+    replica.at_source("CREATE TABLE u (id int PRIMARY KEY)", "INSERT INTO u VALUES (1)")
+    told = replica.replicate()
+    assert (told.adapt.changes, told.refresh.tables) == ({}, {})
+    assert replica.rows("SELECT to_regclass('u')::text") == [(None,)]
+    replica.activate()
+    replica.at_source("INSERT INTO u VALUES (2)")
+    replica.settle()
+    assert replica.rows("SELECT id FROM u ORDER BY 1") == [(1,), (2,)]

@@ -182,7 +182,7 @@ def test_without_a_pattern_new_tables_stay_out(databases: Databases, tmp_path: P
     assert tables(databases.target) == {"renamed"}
 
 
-@pytest.mark.req("HVR-P-01", "HVR-P-09", "HVR-P-12", "HVR-P-14", "HVR-P-15")
+@pytest.mark.req("HVR-P-01", "HVR-P-08", "HVR-P-09", "HVR-P-12", "HVR-P-14", "HVR-P-15", "HVR-P-23")
 @pytest.mark.parametrize("ddl", ["triggers", "relations"])
 def test_patterns_decide_which_new_tables_join(databases: Databases, tmp_path: Path, ddl: str) -> None:
     actions = [
@@ -199,6 +199,7 @@ def test_patterns_decide_which_new_tables_join(databases: Databases, tmp_path: P
     replica.at_source("create table other.tab (i int)")
     replica.settle()
     assert tables(databases.target) == {"start", "tab_1", "tmp_x", "temp_x", "tx"}
+    assert replica.rows("select to_regclass('other.tab')") == [(None,)]
     for name in new:
         replica.at_source(f"insert into {name} values (2)", f"alter table {name} add column j int default 3")
     replica.settle()
@@ -208,7 +209,7 @@ def test_patterns_decide_which_new_tables_join(databases: Databases, tmp_path: P
     assert replica.rows("select count(*) from t_now") == [(2,)]
 
 
-@pytest.mark.req("HVR-P-22", "HVR-P-27", "HVR-P-28")
+@pytest.mark.req("HVR-P-22", "HVR-P-27", "HVR-P-28", "HVR-P-33")
 @pytest.mark.parametrize("ddl", ["triggers", "relations"])
 def test_new_tables_of_two_schemas_go_into_two_others(
     databases: Databases, tmp_path: Path, ddl: str, caplog: pytest.LogCaptureFixture
@@ -291,7 +292,7 @@ def test_keep_existing_structure(databases: Databases, tmp_path: Path, ddl: str)
     assert sorted(replica.rows(widths)) == [("n", 12), ("v", 12), ("w", 12)]
 
 
-@pytest.mark.req("HVR-P-87", "HVR-P-89", "HVR-P-90", "HVR-P-92")
+@pytest.mark.req("HVR-P-87", "HVR-P-89", "HVR-P-90", "HVR-P-92", "HVR-D-19")
 @pytest.mark.parametrize("ddl", ["triggers", "relations"])
 @pytest.mark.parametrize("policy", ["KEEP", "DROP_FROM_CHANNEL_ONLY", "DROP_FROM_CHANNEL_AND_TARGET", None])
 def test_on_drop_table(databases: Databases, tmp_path: Path, ddl: str, policy: str | None) -> None:
