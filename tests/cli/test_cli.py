@@ -160,6 +160,27 @@ def test_check_refuses_a_database_that_we_cant_replicate_from(run: Run, file: Pa
     assert run("check", file).code == Exit.DONE
 
 
+@pytest.mark.parametrize(
+    "action",
+    [
+        pytest.param("{add_table_pattern: t*}", marks=pytest.mark.req("HVR-P-11")),
+        pytest.param("{add_table_pattern: t*, ignore_table_pattern: tmp*}", marks=pytest.mark.req("HVR-P-17")),
+        pytest.param("{add_table_pattern: t*, capture_schema: a}", marks=pytest.mark.req("HVR-P-26")),
+        pytest.param(
+            "{add_table_pattern: t*, capture_schema: a, integrate_schema: b}", marks=pytest.mark.req("HVR-P-31")
+        ),
+    ],
+)
+def test_check_refuses_patterns_and_schemas_for_a_source_whose_type_has_none(run: Run, file: Path, action: str) -> None:
+    source = "postgresql://app:geheim@127.0.0.1:1/shop"
+    text = f"{CHANNEL}adapt_ddl: [{action}]\n"
+    file.write_text(text)
+    assert run("check", file).code == Exit.DONE
+    file.write_text(text.replace(source, "hana://app:geheim@there/shop"))
+    outcome = run("check", file)
+    assert outcome.code == Exit.USAGE and "source: the location is of type 'hana'" in outcome.err
+
+
 def test_a_mistake_in_the_file_is_exit_2_with_file_and_line(run: Run, file: Path) -> None:
     file.write_text(CHANNEL + "tarlets: 1\nlock: {lease_seconds: soon}\n")
     for command in (["check"], ["replicate"], ["status"], ["controls"], ["controls", "remove"], ["doctor"]):

@@ -83,6 +83,7 @@ def test_settings_that_a_database_does_not_have() -> None:
     assert oracle.with_defaults({"capture_method": "logminer"}) == {
         "capture_method": "logminer",
         "version": "11 or newer",
+        "hvr_version": "6.2.5/2",
     }
     for settings in ({"capture_method": "telepathy"}, {"node": "primary"}):
         with pytest.raises(ConfigError, match="Oracle has no setting") as caught:

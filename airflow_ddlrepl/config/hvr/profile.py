@@ -22,6 +22,11 @@ FACTS = {
     "in_transaction": ("alone", "several"),
     "partitioning": ("other", "single, without OTHERS"),
 }
+HVR_VERSION = "hvr_version"
+HVR_VERSIONS = ("6.2.5/2", "6.2.5/0", "6.2.0/0")
+"""The versions of HVR that a decision can be for, newest first: AdaptDDL has changed with them."""
+SINCE = {"on_add_column_with_default": "6.2.5/2"}
+"""The version of HVR that a policy came with."""
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -99,11 +104,17 @@ class Profile(Section):
 
     def with_defaults(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Return every setting with its value. Raises ConfigError CFG-140 for one that the database lacks."""
+        possible = self.settings if self.is_ours else {**self.settings, HVR_VERSION: HVR_VERSIONS}
         for key, value in settings.items():
-            if value not in self.settings.get(key, ()):
-                known = "; ".join(f"{k}: {', '.join(v)}" for k, v in self.settings.items()) or "none"
+            if value not in possible.get(key, ()):
+                known = "; ".join(f"{k}: {', '.join(v)}" for k, v in possible.items()) or "none"
                 raise ConfigError(f"{self.title} has no setting {key}: {value}", code="CFG-140", hint=f"known: {known}")
-        return {key: settings.get(key, values[0]) for key, values in self.settings.items()}
+        return {key: settings.get(key, values[0]) for key, values in possible.items()}
+
+    def lacks(self, policy: str, known: Mapping[str, str]) -> bool:
+        """Return whether HVR's version, one of the settings, is older than a policy."""
+        version = known.get(HVR_VERSION, HVR_VERSIONS[0])
+        return policy in SINCE and HVR_VERSIONS.index(version) > HVR_VERSIONS.index(SINCE[policy])
 
     def refusal(self, known: Mapping[str, str]) -> Note | None:
         """Return the note why AdaptDDL can't be used at all with these settings; None: it can."""

@@ -17,7 +17,7 @@ from airflow_ddlrepl.adapt.plan_model import Step, StepKind, TablePlan
 from airflow_ddlrepl.adapt.policy import Policy
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.hvr.ddl_table import ROWS, Ddl, Outcome
-from airflow_ddlrepl.config.hvr.profile import Effect, Profile
+from airflow_ddlrepl.config.hvr.profile import HVR_VERSION, SINCE, Effect, Profile
 from airflow_ddlrepl.config.sections.policies import OnAddColumnWithDefault
 from airflow_ddlrepl.ddl.diff import diff
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
@@ -77,7 +77,7 @@ def decide(
     for note in notes:
         if note is not None:
             return Decision(_ENDS[note.effect], note.text, is_late=_is_late(what, profile, known))
-    policy, told = _told(what, profile, policy)
+    policy, told = _told(what, profile, policy, known)
     made = _adapting(what, profile, policy, known)
     return replace(made, warnings=(*told, *made.warnings), is_late=_is_late(what, profile, known))
 
@@ -111,11 +111,22 @@ def _without(what: Occurrence) -> Decision:
     return Decision(outcome)
 
 
-def _told(what: Occurrence, profile: Profile, policy: Policy) -> tuple[Policy, tuple[str, ...]]:
-    """A database that does not tell of defaults leaves HVR's on_add_column_with_default nothing to rule over."""
+def _told(
+    what: Occurrence, profile: Profile, policy: Policy, known: Mapping[str, str]
+) -> tuple[Policy, tuple[str, ...]]:
+    """A database that does not tell of defaults leaves HVR's on_add_column_with_default nothing to rule over.
+
+    Neither does a version of HVR that does not have the policy yet.
+    """
     empty = OnAddColumnWithDefault.ADD_COLUMN_WITH_EMPTY_DEFAULT
     said = policy.on_add_column_with_default
-    if profile.shows_defaults or not policy.is_hvr or said is empty or Ddl.ADD_COLUMN_DEFAULT not in what.rows:
+    name = "on_add_column_with_default"
+    if not policy.is_hvr or said is empty or Ddl.ADD_COLUMN_DEFAULT not in what.rows:
+        return policy, ()
+    if profile.lacks(name, known):
+        why = f"HVR {known[HVR_VERSION]} has no {name}, it came with {SINCE[name]}: {name}={said} does nothing"
+        return replace(policy, on_add_column_with_default=empty), (why,)
+    if profile.shows_defaults:
         return policy, ()
     why = f"{profile.title} does not tell of a new column's default: on_add_column_with_default={said} does nothing"
     return replace(policy, on_add_column_with_default=empty), (why,)
