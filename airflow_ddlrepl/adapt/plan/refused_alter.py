@@ -22,8 +22,9 @@ MEND = "remove what is in the way at the target and run again, or refresh this t
 def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
     """Return the step that answers a refused ALTER; none when the rows move into a new table (`rendered`).
 
-    waits: a refresh brings the new shape anyway. Refused again: what neither that nor a new table would mend, or where
-    no row is against the ALTER, and a partitioned table or a partition, whose columns go together.
+    waits: a refresh brings the new shape anyway. A partitioned table and its partitions, whose columns go together, are
+    loaded again as a whole. Refused again: what neither a refresh nor a new table would mend, or where no row is
+    against the ALTER.
     """
     refusal, policy = case.facts.refusal, _answered(case)
     if refusal is None:
@@ -34,8 +35,8 @@ def answer_refusal(case: Case, waits: bool) -> tuple[Step, ...]:
     if policy is OnPreserveAlterTableFail.WARNING:
         left = "the target's table is not changed, and its rows may differ from the source"
         return (Step(StepKind.WARN, f"{refusal.why}: {left}", policy=policy_text, omits=Omission.ROWS),)
-    if not case.is_in_tree and not waits:
-        if policy is OnPreserveAlterTableFail.CREATE_AS_SELECT:
+    if not waits:
+        if policy is OnPreserveAlterTableFail.CREATE_AS_SELECT and not case.is_in_tree:
             return ()
         if refusal.by_rows:
             return (Step(StepKind.REFRESH, refusal.why, policy=policy_text),)
@@ -55,7 +56,7 @@ def is_left(case: Case) -> bool:
 
 def rendered(rendering: Rendering) -> tuple[tuple[Step, ...], Table]:
     """Return the steps that change the target's table, and the shape that it has after them."""
-    if is_left(rendering.case):
+    if is_left(rendering.case) or (rendering.case.facts.refusal is not None and rendering.case.is_in_tree):
         return (), rendering.table_state
     if _answered(rendering.case) is OnPreserveAlterTableFail.CREATE_AS_SELECT:
         return _copied(rendering)

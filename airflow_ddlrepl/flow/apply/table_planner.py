@@ -196,7 +196,8 @@ class _Planner:
 
     def _refusal(self, table_id: int, event: Event) -> Refusal | None:
         """Return what the target refused of the change in this run, or in an earlier one that left a breakpoint."""
-        return self.refused.get((table_id, event.key)) or self._stopped.get(event.key.lsn)
+        own = self.refused.get((table_id, event.key)) or self._stopped.get(event.key.lsn)
+        return own or of_tree(self.refused, table_id, event, self.shape_at)
 
     @cached_property
     def _stopped(self) -> dict[int, Refusal]:
@@ -260,6 +261,17 @@ class _Planner:
         ours = {table_state.name for table_state in self.now.values()}
         shape = None if name in ours else self.present.table(name)
         return TableState(shape.id, name, shape) if shape else None
+
+
+def of_tree(
+    refused: Refusals, table_id: int, event: Event, shape_at: Callable[[int, LogKey], Table | None]
+) -> Refusal | None:
+    """Return what the target refused of a change of the partitioned tables above a partition, because of rows."""
+    known = shape_before(shape_at, table_id, event) if refused else None
+    if known is None or known.partition is None:
+        return None
+    above = refused.get((known.partition.of, event.key))
+    return above if above and above.by_rows else of_tree(refused, known.partition.of, event, shape_at)
 
 
 def _settings(

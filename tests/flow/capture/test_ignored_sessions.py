@@ -13,7 +13,7 @@ from airflow_ddlrepl.config.sections.ignored_sessions import IgnoredSessions, Kn
 from airflow_ddlrepl.engines.postgres.source.session_triggers import require_all
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.ports.work import InProcess
-from tests.support.replayable import HORIZON
+from tests.support.replayable import HORIZON, read
 from tests.support.replica import Replica, channel_file, may_differ
 
 NAMED = "SELECT pg_logical_emit_message(true, 'ddlrepl.session', current_setting('application_name'))"
@@ -125,9 +125,12 @@ def test_what_a_target_was_given_does_not_come_back_from_there(databases: Any, t
     assert there.compare().differences == 0
 
 
-def test_a_replication_origin_is_ignored_wherever_the_log_is_read_again(databases: Any, tmp_path: Path) -> None:
-    """Whatever the file says by then: a segment of the trail that is lost is captured as it was."""
-    more = {"rewind_horizon": {**HORIZON, "hold_log": {"age": "1h"}}}
+def test_a_replication_origin_is_ignored_wherever_the_log_is_read_again(
+    databases: Any, tmp_path: Path, past: str
+) -> None:
+    """Whatever the file says by then: a segment that is lost is captured as it was, and a rewind shows the same."""
+    replays = [{"name": "past", "location": past}]
+    more = {"rewind_horizon": {**HORIZON, "hold_log": {"age": "1h"}}, "replays": replays}
     replica = replica_of(databases, tmp_path, {"origins": ["feed_*"]}, **more)
     name = f"feed_{databases.source.rpartition('/')[2].partition('?')[0]}"
     replica.at_source(f"SELECT pg_replication_origin_create('{name}')")
@@ -139,8 +142,10 @@ def test_a_replication_origin_is_ignored_wherever_the_log_is_read_again(database
         replica.file.write_text(replica.file.read_text().replace("feed_*", "other"))
         for file in (tmp_path / "trail").glob("**/data/**/*.parquet"):
             file.unlink()
-        replica.replicate()
+        told = replica.replicate()
         assert replica.rows("SELECT id FROM t WHERE id < 4 ORDER BY id") == [(1,), (3,)]
         assert replica.rows("SELECT to_regclass('fed')") == [(None,)]
+        replica.rewind(str(told.capture.high), tables=["public.t"])
+        assert read(past, "SELECT * FROM t ORDER BY id") == replica.rows("SELECT * FROM t ORDER BY id")
     finally:
         replica.at_source(f"SELECT pg_replication_origin_drop('{name}')")
