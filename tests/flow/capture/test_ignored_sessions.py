@@ -147,5 +147,10 @@ def test_a_replication_origin_is_ignored_wherever_the_log_is_read_again(
         assert replica.rows("SELECT to_regclass('fed')") == [(None,)]
         replica.rewind(str(told.capture.high), tables=["public.t"])
         assert read(past, "SELECT * FROM t ORDER BY id") == replica.rows("SELECT * FROM t ORDER BY id")
+        replica.at_source(
+            "INSERT INTO fed VALUES (1)", "ALTER TABLE fed ADD COLUMN x int", "INSERT INTO fed VALUES (2, 3)"
+        )
+        replica.replicate()
+        assert replica.rows("SELECT * FROM fed ORDER BY id") == [(1, None), (2, 3)]
     finally:
         replica.at_source(f"SELECT pg_replication_origin_drop('{name}')")
