@@ -358,3 +358,17 @@ def test_without_an_action_a_new_table_waits_for_a_person(databases: Databases, 
     replica.at_source("INSERT INTO u VALUES (2)")
     replica.settle()
     assert replica.rows("SELECT id FROM u ORDER BY 1") == [(1,), (2,)]
+
+
+@pytest.mark.req("HVR-D-87")
+def test_a_move_into_another_tablespace_is_ignored(databases: Databases, tmp_path: Path) -> None:
+    replica = begun(sided(databases, tmp_path, both=NEW))
+    replica.at_source("SET allow_in_place_tablespaces = on", "CREATE TABLESPACE elsewhere LOCATION ''")
+    try:
+        replica.at_source("ALTER TABLE t SET TABLESPACE elsewhere", "INSERT INTO t VALUES (2, 2, 'two', 2)")
+        told = replica.settle()
+        assert (told.adapt.changes, told.adapt.statements, told.refresh.tables) == ({}, 0, {})
+        moved = "SELECT spcname::text FROM pg_class c JOIN pg_tablespace s ON s.oid = reltablespace WHERE relname = 't'"
+        assert (at_source(replica, moved), replica.rows(moved)) == ([("elsewhere",)], [])
+    finally:
+        replica.at_source("DROP TABLE t", "DROP TABLESPACE elsewhere")
