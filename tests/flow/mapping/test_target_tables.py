@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -250,43 +249,6 @@ def test_an_expression_follows_its_columns_by_the_file(databases: Any, tmp_path:
     replica.at_source("DELETE FROM t")
     replica.settle()
     assert replica.rows("SELECT * FROM t") == []
-
-
-def test_random_deletes_stay_whatever_a_cycle_holds(databases: Any, tmp_path: Path) -> None:
-    """What is deleted stays as it was last; a row that comes to a deleted one's key takes its place.
-
-    One that came and went on to another key in the same cycle may leave it there.
-    """
-    entry = {"tables": "t", "soft_delete": "gone"}
-    replica = active(databases, tmp_path, ("CREATE TABLE t (id int PRIMARY KEY, n int)",), target_tables=[entry])
-    chance = random.Random(25)
-    alive: dict[int, int] = {}
-    dead: dict[int, int] = {}
-    for cycle in range(6):
-        done = [_work(chance, alive, dead, number) for number in range(cycle * 100, cycle * 100 + 60)]
-        replica.at_source("; ".join(done))
-        replica.settle()
-        assert dict(replica.rows("SELECT id, n FROM t WHERE NOT gone")) == alive, done
-        assert dead.items() <= dict(replica.rows("SELECT id, n FROM t WHERE gone")).items(), done
-
-
-def _work(chance: random.Random, alive: dict[int, int], dead: dict[int, int], n: int) -> str:
-    """One statement, done to what is alive and dead."""
-    one, other = chance.sample(range(9), 2)
-    if one not in alive:
-        alive[one] = n
-        dead.pop(one, None)
-        return f"INSERT INTO t VALUES ({one}, {n})"
-    kind = chance.choice(["update", "delete", "move", "delete"])
-    if kind == "update":
-        alive[one] = n
-        return f"UPDATE t SET n = {n} WHERE id = {one}"
-    if kind == "move" and other not in alive:
-        alive[other] = alive.pop(one)
-        dead.pop(other, None)
-        return f"UPDATE t SET id = {other} WHERE id = {one}"
-    dead[one] = alive.pop(one)
-    return f"DELETE FROM t WHERE id = {one}"
 
 
 def test_a_target_has_a_key_of_its_own(databases: Any, tmp_path: Path, past: str) -> None:
