@@ -195,6 +195,11 @@ def test_what_has_no_counterpart_is_listed_with_its_line(tmp_path: Path, line: s
         ("<hvr_export/>", "crm.txt:1: this is HVR 5's XML"),
         ('{"changes": [\n{"add_channel": }]}', "crm.txt:2: not valid JSON"),
         ('{"changes": []}', "crm.txt:1: no channel is defined here"),
+        ("[" * 100_000, "crm.txt:1: too deeply nested"),
+        (
+            '{"channel": null, "loc_groups": [], "tables": 1,\n"actions": [{"type": "Nothing"}]}',
+            "crm.txt:2: HVR has no action",
+        ),
         (
             '{"actions": [\n  {"type": "AdaptDDL",\n "params": {"KeepOldRow": true}}]}',
             "crm.txt:2: AdaptDDL has no parameter",

@@ -49,7 +49,7 @@ class Imported:
             found = [one for one in self.findings if one.fate is fate]
             lines += [f"{fate}: {len(found) or 'nothing'}"]
             lines += [f"  {self.file}:{one.line}: {one.what}: {one.why}" for one in found]
-        return "\n".join(lines)
+        return "\n".join(lines).encode(errors="backslashreplace").decode()
 
     def yaml(self) -> str:
         """Return the text of the channel file; the report stands at its head."""

@@ -18,6 +18,8 @@ def read_json(text: str) -> list[HvrDefinition]:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise Problems([(error.lineno, f"not valid JSON: {error.msg}")]) from None
+    except RecursionError:
+        raise Problems([(1, "too deeply nested for a definition")]) from None
     reader = _Reader(lines_of(text))
     if isinstance(data, dict) and "changes" in data:
         places = [("changes", number) for number in range(len(_list(data["changes"])))]
@@ -49,6 +51,10 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 class _Reader:
     """This reader turns parts of the data into values and collects what is wrong with them."""
 
@@ -73,19 +79,19 @@ class _Reader:
         actions = _list(data.get("actions"))
         where = place if key is None else (*place, key)
         groups = {
-            str(name): tuple(str(m) for m in _list(group.get("members") if isinstance(group, dict) else None))
-            for name, group in (data.get("loc_groups") or {}).items()
+            str(name): tuple(str(m) for m in _list(_dict(group).get("members")))
+            for name, group in _dict(data.get("loc_groups")).items()
         }
-        tables = {str(name): self._table(str(name), table) for name, table in (data.get("tables") or {}).items()}
+        tables = {str(name): self._table(str(name), table) for name, table in _dict(data.get("tables")).items()}
         return HvrDefinition(
-            str(data.get("channel", "")),
+            str(data.get("channel") or ""),
             tuple(filter(None, (self._action(one, (*where, number)) for number, one in enumerate(actions)))),
             groups,
             tables or None,
         )
 
     def _table(self, name: str, data: Any) -> HvrTable:
-        data = data if isinstance(data, dict) else {}
+        data = _dict(data)
         return HvrTable(str(data.get("base_name") or name), str(data.get("table_group") or data.get("group") or ""))
 
     def _action(self, data: Any, place: Place) -> HvrAction | None:

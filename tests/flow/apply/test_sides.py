@@ -372,3 +372,17 @@ def test_a_move_into_another_tablespace_is_ignored(databases: Databases, tmp_pat
         assert (at_source(replica, moved), replica.rows(moved)) == ([("elsewhere",)], [])
     finally:
         replica.at_source("DROP TABLE t", "DROP TABLESPACE elsewhere")
+
+
+@pytest.mark.req("HVR-D-18")
+def test_a_table_made_again_before_the_drop_is_captured_is_refreshed_once(databases: Databases, tmp_path: Path) -> None:
+    """Its rows are not in the log; how often it was dropped and made again meanwhile does not matter."""
+    replica = begun(sided(databases, tmp_path, both=NEW))
+    replica.at_source("CREATE TABLE u AS SELECT 1 AS id")
+    replica.settle()
+    for number in (2, 3):
+        replica.at_source("DROP TABLE u", f"CREATE TABLE u AS SELECT {number} AS id, {number} AS more{number}")
+    assert replica.settle().refresh.tables == {"public.u": 1}
+    replica.at_source("INSERT INTO u VALUES (4, 4)")
+    assert replica.settle().refresh.tables == {}
+    assert replica.rows("SELECT id, more3 FROM u ORDER BY 1") == [(3, 3), (4, 4)]
