@@ -136,7 +136,11 @@ def test_an_export_with_tables_groups_and_names(tmp_path: Path) -> None:
     assert found.channel["column_properties"] == [
         {"tables": both, "columns": "note", "name": "remark", "targets": ["dw"]}
     ]
-    assert listed(found) == [(1, "refused", "TableProperties Schema")]  # lake: one table of two goes to mart
+    assert [one[1:] for one in listed(found)] == [
+        ("needs attention", "AdaptDDL AddTablePattern"),
+        ("refused", "TableProperties Schema"),  # lake: one table of two goes to mart
+    ]
+    assert "new tables of app join" in found.text()
 
 
 @pytest.mark.parametrize(

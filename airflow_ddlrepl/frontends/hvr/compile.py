@@ -144,6 +144,10 @@ class _Compiler:
         if patterns is None:
             self._no_table(action)
             return
+        schemas = sorted({self._names.source_name(name)[0] for name in self._names.tables})
+        if "add_table_pattern" in data and "capture_schema" not in data and schemas not in ([], [CURRENT_SCHEMA]):
+            why = f"HVR looks at the current schema, here new tables of {', '.join(schemas)} join: set capture_schema"
+            self._find(action.line, Fate.ATTENTION, "AdaptDDL AddTablePattern", why)
         for pattern in patterns:
             one = data if pattern == ALL else {"table": pattern, **data}
             for place in self._places(action.locations):
