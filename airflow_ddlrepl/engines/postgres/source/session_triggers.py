@@ -7,6 +7,7 @@ runs once for each statement, and its condition is false for all other sessions:
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.sections.ignored_sessions import IgnoredSessions
@@ -48,12 +49,14 @@ def missing(connection: Connection[Any], channel: str, sessions: IgnoredSessions
 
 
 def make(connection: Connection[Any], channel: str, sessions: IgnoredSessions) -> list[TableName]:
-    """Make the triggers that are missing; return the tables for which that was not possible now."""
+    """Make the triggers that are missing; return the tables for which that was not possible now.
+
+    No application waits long behind it: a table that others write to may have to wait for the next call.
+    """
     for table_id in missing(connection, channel, sessions):
-        try:
+        with suppress(errors().InsufficientPrivilege, errors().LockNotAvailable), connection.transaction():
+            connection.execute("SELECT set_config('lock_timeout', '500ms', true)")
             connection.execute("SELECT ddlrepl.name_sessions(%s, %s::bigint::oid)", [channel, table_id])
-        except (errors().InsufficientPrivilege, errors().LockNotAvailable, errors().UndefinedFunction):
-            break
     return list(missing(connection, channel, sessions).values())
 
 
