@@ -12,7 +12,7 @@ from airflow_ddlrepl.channel_dags.compare import compare_dag
 from airflow_ddlrepl.channel_dags.controls import controls_dag
 from airflow_ddlrepl.channel_dags.enroll import enroll_dag
 from airflow_ddlrepl.channel_dags.plan import plan_dag
-from airflow_ddlrepl.channel_dags.refresh import refresh_dag
+from airflow_ddlrepl.channel_dags.refresh import isolated_refresh_dag, isolates, refresh_dag
 from airflow_ddlrepl.channel_dags.replay import replay_dag
 from airflow_ddlrepl.channel_dags.replicate import replicate_dag
 from airflow_ddlrepl.channel_dags.rewind import rewind_dag
@@ -108,6 +108,8 @@ def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator
     yield replicate_dag(channel, file, **defaults)
     for build in (enroll_dag, plan_dag, refresh_dag, compare_dag):
         yield build(channel, file, **defaults)
+    if isolates(channel):
+        yield isolated_refresh_dag(channel, file, **defaults)
     if channel.replays:
         yield rewind_dag(channel, file, **defaults)
     if channel.replays and channel.schedule:

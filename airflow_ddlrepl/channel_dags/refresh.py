@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, CronTriggerTimetable
 
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params, text
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 
 TABLES = "schema.table, one per line; *.* for all; empty: those that wait for a refresh"
@@ -29,6 +30,27 @@ def refresh_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     ) as dag:
         RefreshOperator(task_id="refresh", channel=str(file.absolute()), **params("tables", "options"))
     return dag
+
+
+def isolated_refresh_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
+    """Return the DAG that loads the tables which the channel file isolates, while `replicate` goes on."""
+    with channel_dag(
+        channel,
+        "isolated_refresh",
+        defaults,
+        description=f"Loads tables of {channel.name} while the others go on",
+        doc_md=f"Loads the tables of **{channel.name}** that wait for a refresh and that `-inow` isolates, beside"
+        f" `ddlrepl__{channel.name}__replicate`. It takes no slot of the channel's pool, as it waits for nobody.",
+        schedule=CronTriggerTimetable(channel.schedule, timezone="UTC") if channel.schedule else None,
+    ) as dag:
+        RefreshOperator(task_id="refresh", channel=str(file.absolute()), options="-inow", pool="default_pool")
+    return dag
+
+
+def isolates(channel: Channel) -> bool:
+    """Does an action isolate the tables that a schema change lets wait for a refresh?"""
+    actions = [*channel.adapt_ddl, *(action for target in channel.targets for action in target.adapt_ddl)]
+    return any(read_options(action.refresh_options or "").isolates for action in actions)
 
 
 def _about(channel: Channel, file: Path) -> str:

@@ -66,9 +66,14 @@ def activate(
 
 def replicate(path: Path, spark: str = "", until: str = "") -> Result:
     """Run one cycle up to now, or up to `until` (a moment or a position)."""
-    return _with_flow(
-        path, lambda flow, run: flow.replicate(run, parse_until(until, run.positions) if until else None), spark
-    )
+
+    def act(flow: ModuleType, run: Any) -> Result:
+        result = flow.replicate(run, parse_until(until, run.positions) if until else None)
+        if not until and flow.has_isolated(run):
+            flow.refresh_isolated(run)
+        return cast(Result, result)
+
+    return _with_flow(path, act, spark)
 
 
 def rewind(
@@ -99,7 +104,8 @@ def plan(path: Path) -> Result:
 def refresh(path: Path, tables: Sequence[str], options: str = "", spark: str = "") -> Result:
     """Load the tables that the patterns name again, and those that wait for a refresh."""
     wanted, how = table_patterns(tables), options_for(tables, options)
-    return _with_flow(path, lambda flow, run: flow.refresh(run, wanted, how), spark)
+    stage = "refresh_isolated" if how.isolates else "refresh"
+    return _with_flow(path, lambda flow, run: getattr(flow, stage)(run, wanted, how), spark)
 
 
 def compare(path: Path, tables: Sequence[str], repairs: bool = False, spark: str = "") -> Result:

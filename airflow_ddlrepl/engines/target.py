@@ -304,6 +304,10 @@ class Target(Protocol):
         """Open a session that loads tables; `claim` of a later run ends it."""
         ...
 
+    def loading_isolated(self, mark: int) -> AbstractContextManager[Loader]:
+        """Open a session that loads tables while other runs write; what loads of lower marks have left is removed."""
+        ...
+
     def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[SourceSnapshot]:
         """Export a snapshot of these tables at the target, to read them as those of a source are read."""
         ...

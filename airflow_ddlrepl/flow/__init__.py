@@ -18,6 +18,7 @@ from airflow_ddlrepl.flow.admin.activate import activate, deactivate
 from airflow_ddlrepl.flow.admin.asset_events import news
 from airflow_ddlrepl.flow.admin.compare import compare, repair
 from airflow_ddlrepl.flow.admin.controls import held_controls, remove_seen
+from airflow_ddlrepl.flow.admin.isolated_refresh import has_isolated, refresh_isolated
 from airflow_ddlrepl.flow.admin.plan import plan
 from airflow_ddlrepl.flow.admin.status import status
 from airflow_ddlrepl.flow.admin.suspended import give_up, retry
@@ -114,6 +115,7 @@ __all__ = [
     "compare",
     "deactivate",
     "give_up",
+    "has_isolated",
     "has_work",
     "held_controls",
     "integrate",
@@ -122,6 +124,7 @@ __all__ = [
     "plan",
     "plan_rewind",
     "refresh",
+    "refresh_isolated",
     "remove_seen",
     "repair",
     "replicate",

@@ -27,6 +27,9 @@ class TableStatus(StrEnum):
     SUSPENDED = "suspended"
 
 
+ISOLATED = "isolated"
+
+
 @dataclass(frozen=True, slots=True)
 class Suspension:
     """A suspension says why, and at which place in the log, one table stopped while the others of its target went on.
@@ -43,7 +46,12 @@ class Suspension:
     status: TableStatus = TableStatus.LIVE
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.why}"
+        return self.why if self.is_isolation else f"{self.code}: {self.why}"
+
+    @property
+    def is_isolation(self) -> bool:
+        """Is the table only isolated, while a refresh loads it? Its changes come after that."""
+        return self.code == ISOLATED
 
     def to_json(self) -> dict[str, Any]:
         """Return the suspension as a JSON object."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.rewind import lines_of
-from airflow_ddlrepl.ports.work import Runner
+from airflow_ddlrepl.ports.work import InProcess, Runner
 
 
 class RefreshOperator(DdlReplSparkOperator):
@@ -17,7 +17,8 @@ class RefreshOperator(DdlReplSparkOperator):
     XCom: tables (rows by table), reasons.
 
     :param tables: patterns `schema.table` of tables to load, one per line; none: only tables that wait. (templated)
-    :param options: for the tables named, as `ddlrepl refresh --options` takes them: `-gr -v`. (templated)
+    :param options: for the tables named, as `ddlrepl refresh --options` takes them: `-gr -v`. `-inow` without tables:
+        for those that the channel file has isolated. (templated)
     """
 
     stage: ClassVar[str] = "refresh"
@@ -30,6 +31,11 @@ class RefreshOperator(DdlReplSparkOperator):
         self.tables, self.options = tables, options
 
     def _has_work(self, channel: Channel, run_id: str) -> bool:
+        from airflow_ddlrepl import flow
+
+        if self.options.strip() == "-inow" and not lines_of(self.tables):
+            with flow.RunContext(channel, InProcess(), run_id) as run:
+                return flow.has_isolated(run)
         return bool(lines_of(self.tables) or self.options.strip()) or super()._has_work(channel, run_id)
 
     def arguments(self) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from airflow_ddlrepl import build_channel_dags
@@ -19,6 +20,7 @@ from airflow_ddlrepl.operators.approve import ApproveWhenOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
 from airflow_ddlrepl.operators.plan import PlanOperator
+from airflow_ddlrepl.operators.refresh import RefreshOperator
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
@@ -154,6 +156,16 @@ def test_adapt_says_each_statement_with_its_target(
     assert (one["target"], one["table"]) == ("warehouse", "public.orders")
     assert one["sql"] == 'ALTER TABLE "public"."orders" ADD COLUMN "price" numeric(10,2)'
     assert f"target warehouse: public.orders at {one['at']}: {one['sql']}" in caplog.text
+
+
+def test_tables_that_the_file_isolates_have_a_dag_of_their_own(file: Path) -> None:
+    assert "ddlrepl__shop__isolated_refresh" not in build_channel_dags(file)
+    data = yaml.safe_load(file.read_text())
+    data["adapt_ddl"] = [{"add_table_pattern": "*", "refresh_options": "-inow"}]
+    file.write_text(yaml.safe_dump(data))
+    task = build_channel_dags(file)["ddlrepl__shop__isolated_refresh"].get_task("refresh")
+    assert (task.arguments(), task.pool) == (["--options=-inow"], "default_pool")
+    assert run(RefreshOperator, file, options="-inow")[0]["worked"] is False
 
 
 def test_the_forms_reach_the_tasks(file: Path) -> None:

@@ -84,11 +84,25 @@ def test_what_it_may_not_say(text: str, says: str) -> None:
         read_options(text)
 
 
-def test_isolation_is_refused_out_loud() -> None:
-    for text in ("-inow", "-i", "-gr -inow"):
-        with pytest.raises(ValueError, match=r"-inow is not supported: .* catch up"):
-            read_options(text)
-    with pytest.raises(ValueError, match="there is no option -ilater"):
+@pytest.mark.req("HVR-P-84")
+def test_isolation_does_nothing_at_the_source(tmp_path: Path) -> None:
+    text = f"""
+channel: shop
+source: {{location: "postgresql://h/a", tables: ["*.*"], adapt_ddl: [{{refresh_options: "-inow"}}]}}
+targets: [{{name: w, location: "postgresql://h/b"}}]
+repository: "sqlite:///{tmp_path}/r.db"
+trail: {tmp_path}
+"""
+    (tmp_path / "c.yml").write_text(text)
+    told = warnings(load_channel(tmp_path / "c.yml"))
+    assert any("refresh_options does nothing at the source" in line for line in told), told
+
+
+@pytest.mark.req("HVR-P-83")
+def test_isolation_begins_now_or_is_refused() -> None:
+    assert read_options("-inow") == read_options("-i") == RefreshOptions(isolates=True)
+    assert str(read_options("-gr -i")) == "-gr -inow"
+    with pytest.raises(ValueError, match="-ilater is no time to isolate a table at"):
         read_options("-ilater")
 
 

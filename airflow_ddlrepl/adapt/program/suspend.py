@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
@@ -104,3 +104,28 @@ def family(table_states: Iterable[TableState], ids: Iterable[int]) -> set[int]:
     while more := {i for link in links if found & link for i in link} - found:
         found |= more
     return found & {s.table_id for s in known}
+
+
+def behind(table_states: Mapping[int, TableState]) -> list[TableState]:
+    """Return the tables that are suspended, or isolated by a refresh, in the order of the log."""
+    found = [s for s in table_states.values() if s.state is TableStatus.SUSPENDED and s.suspension is not None]
+    return sorted(found, key=lambda s: (s.suspension.at if s.suspension else LogKey(0, 0), s.table_id))
+
+
+def suspended(table_states: Mapping[int, TableState]) -> list[TableState]:
+    """Return the suspended tables, in the order of the log."""
+    return [s for s in behind(table_states) if s.suspension and not s.suspension.is_isolation]
+
+
+def isolated(table_states: Mapping[int, TableState]) -> list[TableState]:
+    """Return the tables that a refresh has isolated, in the order of the log."""
+    return [s for s in behind(table_states) if s.suspension and s.suspension.is_isolation]
+
+
+def families(late: Sequence[TableState]) -> list[set[int]]:
+    """Return the ids of suspended tables: those of one partitioned table together."""
+    found: list[set[int]] = []
+    for one in late:
+        if not any(one.table_id in other for other in found):
+            found.append(family(late, [one.table_id]))
+    return found

@@ -31,7 +31,8 @@ class RefreshOptions:
     """Refresh options say how a refresh loads tables.
 
     is_verbose: each difference is logged as SQL. fires: the target's own triggers and rules fire. mask: kinds of
-    difference that are not repaired. targets: how many targets are loaded at a time.
+    difference that are not repaired. targets: how many targets are loaded at a time. isolates: capture, and the changes
+    of other tables, go on meanwhile.
     """
 
     granularity: Granularity = Granularity.BULK
@@ -39,6 +40,7 @@ class RefreshOptions:
     fires: bool = False
     mask: frozenset[Difference] = frozenset()
     targets: int = 1
+    isolates: bool = False
 
     @property
     def is_by_row(self) -> bool:
@@ -49,17 +51,14 @@ class RefreshOptions:
         """Return the options as text that `read_options` reads."""
         words = [f"-g{self.granularity}", "-v" if self.is_verbose else "", "-f" if self.fires else ""]
         words += ["-m" + "".join(kind for kind in Difference if kind in self.mask) if self.mask else ""]
-        words += [f"-p{self.targets}" if self.targets > 1 else ""]
+        words += [f"-p{self.targets}" if self.targets > 1 else "", "-inow" if self.isolates else ""]
         return " ".join(word for word in words if word)
 
 
 BULK = RefreshOptions()
+ISOLATING = RefreshOptions(isolates=True)
 BY_ROW = RefreshOptions(Granularity.ROW)
-_KNOWN = "-gb, -gr, -v, -f, -m with letters of diu, -p with a number"
-_ISOLATES = (
-    "-inow is not supported: a refresh isolates its tables by being a stage of its own. Capture and"
-    " the integration of other tables wait for it in this cycle and catch up in the same one; leave the option out"
-)
+_KNOWN = "-gb, -gr, -v, -f, -m with letters of diu, -p with a number, -inow"
 
 
 def read_options(text: str) -> RefreshOptions:
@@ -92,7 +91,7 @@ def options_for(tables: Sequence[str], text: str) -> RefreshOptions:
         options = read_options(text)
     except ValueError as error:
         raise ConfigError(str(error), code="CFG-136", hint='write them as one text: --options "-gr -v"') from None
-    if text.strip() and not tables:
+    if text.strip() and not tables and options != ISOLATING:
         raise ConfigError(
             "refresh options hold for the tables that are named, and none is",
             code="CFG-137",
@@ -125,8 +124,10 @@ def _targets(word: str, value: str) -> int:
     return int(value)
 
 
-def _isolate(word: str, value: str) -> None:
-    raise ValueError(_ISOLATES if value in ("", "now") else f"there is no option {word}. {_ISOLATES}")
+def _isolate(word: str, value: str) -> bool:
+    if value not in ("", "now"):
+        raise ValueError(f"{word} is no time to isolate a table at: -inow, or -i, is the only one")
+    return True
 
 
 _READ = {
@@ -135,5 +136,5 @@ _READ = {
     "-f": ("fires", _flag),
     "-m": ("mask", _mask),
     "-p": ("targets", _targets),
-    "-i": ("", _isolate),
+    "-i": ("isolates", _isolate),
 }

@@ -162,6 +162,16 @@ class PostgresTarget(Target):
             yield PostgresLoader(self.location, self.holder, connection, f"{_shadow_stem(self.holder)}{token}_")
 
     @contextmanager
+    def loading_isolated(self, mark: int) -> Iterator[PostgresLoader]:
+        from airflow_ddlrepl.engines.postgres.load.loader import PostgresLoader
+
+        stem = _shadow_stem(self.holder).replace("r_", "i_", 1)
+        with session(self.location, application_name=f"ddlrepl refresh {self.holder[:30]} isolated") as connection:
+            limit(connection, self.lock_timeout)
+            sweep(connection, stem, mark)
+            yield PostgresLoader(self.location, self.holder, connection, f"{stem}{mark}_")
+
+    @contextmanager
     def writing(self, token: int) -> Iterator[Connection[Any]]:
         """Open a session that changes tables.
 

@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from airflow_ddlrepl.adapt.program.suspend import suspended
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.engines.target_state import Applied
 from airflow_ddlrepl.errors import ConfigError
 from airflow_ddlrepl.flow.apply.catch_up import catch_up, wait_for_refresh
-from airflow_ddlrepl.flow.apply.suspension import suspended, suspended_error
+from airflow_ddlrepl.flow.apply.suspension import suspended_error
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Printable

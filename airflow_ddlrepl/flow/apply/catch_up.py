@@ -6,12 +6,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-from airflow_ddlrepl.adapt.program.suspend import OUTSIDE, CatchUp, family
+from airflow_ddlrepl.adapt.program.suspend import OUTSIDE, CatchUp, behind, families, family, suspended
 from airflow_ddlrepl.engines.target_state import Applied, StateChange, TargetState
 from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, ServerRefusal, TargetError, UnreadableRows
 from airflow_ddlrepl.flow.apply.advance import FOREIGN_KEY_BROKEN, bring_on, to_the_end
-from airflow_ddlrepl.flow.apply.pending_log import Attempt
-from airflow_ddlrepl.flow.apply.suspension import families, suspended
+from airflow_ddlrepl.flow.apply.pending_log import Attempt, starting_points
 from airflow_ddlrepl.flow.apply.transaction import raise_stop
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
@@ -25,7 +24,7 @@ def catch_up(run: RunContext, target: str, total: Applied, ids: Collection[int] 
     """Bring suspended tables up to the position of their target; one that is refused again stays as it is.
 
     A table may need rows of another one: those that a foreign key stops are tried again after the others, and at last
-    together. ids: of the tables to try; None: all.
+    together. ids: of the tables to try; None: all but those that a refresh has isolated.
     """
     todo = _suspended_families(run, target, ids)
     if not todo:
@@ -43,8 +42,10 @@ def catch_up(run: RunContext, target: str, total: Applied, ids: Collection[int] 
 
 
 def _suspended_families(run: RunContext, target: str, ids: Collection[int] | None) -> list[set[int]]:
-    found = families(run.target(target).state().table_states)
-    return [one for one in found if ids is None or one & set(ids)]
+    states = run.target(target).state().table_states
+    if ids is None:
+        return families(suspended(states))
+    return [one for one in families(behind(states)) if one & set(ids)]
 
 
 def _is_stopped_by_key(run: RunContext, target: str, ids: Collection[int]) -> bool:
@@ -62,6 +63,8 @@ def _is_brought_up(run: RunContext, target: str, ids: set[int], total: Applied) 
     catch = CatchUp(ids | _new_partitions(run, now, ids), now.lsn)
     refused_until = max(s.suspension.until for i, s in now.table_states.items() if i in ids and s.suspension)
     for limit in sorted({min(refused_until, now.lsn), now.lsn}):
+        if not starting_points(run.target(target).state(), catch):
+            break  # what came first has brought it up, or lets it wait for a refresh
         try:
             attempt = partial(Attempt, catch_up=catch)
             program = bring_on(run, target, to_the_end, total, attempt, (limit, None))
@@ -88,7 +91,7 @@ def _new_partitions(run: RunContext, now: TargetState, ids: set[int]) -> set[int
 
 def _stay(run: RunContext, target: str, ids: Collection[int], limit: Position, error: DdlReplError) -> None:
     now = run.target(target).state()
-    late = [s for s in suspended(now.table_states) if s.table_id in ids]
+    late = [s for s in behind(now.table_states) if s.table_id in ids]
     log.warning("target %s: %s stay suspended: %s", target, ", ".join(str(s.name) for s in late), error)
     if error.code == OUTSIDE:
         wait_for_refresh(run, target, late, error.message)
@@ -145,5 +148,5 @@ def retained_from(run: RunContext, target: str, passed: Position) -> Position:
     if too_far:
         why = f"it was suspended, and the trail holds more than {limit} bytes from its place on (suspended_log)"
         wait_for_refresh(run, target, too_far, why)
-        late = suspended(run.target(target).state().table_states)
+    late = behind(run.target(target).state().table_states)
     return min([passed, *(Position(one.suspension.at.lsn) for one in late if one.suspension)])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
+from airflow_ddlrepl.adapt.program.suspend import suspended
 from airflow_ddlrepl.engines.target_state import Applied
 from airflow_ddlrepl.flow.apply.advance import bring, pending_logs, to_the_end
 from airflow_ddlrepl.flow.apply.catch_up import catch_up, retained_from
-from airflow_ddlrepl.flow.apply.suspension import suspended, suspended_error
+from airflow_ddlrepl.flow.apply.suspension import suspended_error
 from airflow_ddlrepl.flow.apply.transaction import raise_stop
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from airflow_ddlrepl.adapt.program.program import Program
-from airflow_ddlrepl.adapt.program.suspend import Suspensions, family
+from airflow_ddlrepl.adapt.program.suspend import Suspensions, suspended
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.policies import OnError
 from airflow_ddlrepl.errors import AlterRefused, DdlReplError, TargetError
@@ -13,7 +11,7 @@ from airflow_ddlrepl.flow.apply.pending_log import PendingLog
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.remedies import remedy_for
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import TableStatus
 
 SUSPENDED = "INT-123"
 _ABOUT_A_TABLE = ("INT-", "ADP-", "SQL-")
@@ -57,22 +55,6 @@ def _table_of(run: RunContext, ahead: PendingLog, error: DdlReplError) -> int | 
         if error.table in (str(state.name), str(table.name) if table else None):
             return table_id
     return None
-
-
-def suspended(table_states: Mapping[int, TableState]) -> list[TableState]:
-    """Return the suspended tables, in the order in which they were."""
-    found = [s for s in table_states.values() if s.state is TableStatus.SUSPENDED and s.suspension is not None]
-    return sorted(found, key=lambda s: (s.suspension.at if s.suspension else LogKey(0, 0), s.table_id))
-
-
-def families(table_states: Mapping[int, TableState]) -> list[set[int]]:
-    """Return the ids of suspended tables: those of one partitioned table together, in the order of the log."""
-    found: list[set[int]] = []
-    late = suspended(table_states)
-    for one in late:
-        if not any(one.table_id in other for other in found):
-            found.append(family(late, [one.table_id]))
-    return found
 
 
 def suspended_error(run: RunContext, target: str) -> TargetError | None:

@@ -17,7 +17,14 @@ from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
 from airflow_ddlrepl.flow.refresh.periodic_reload import ask_for_reload, is_reload_due
 from airflow_ddlrepl.flow.refresh.readiness import in_step
-from airflow_ddlrepl.flow.refresh.requests import ask, options_of, targets_at_once
+from airflow_ddlrepl.flow.refresh.requests import (
+    ask,
+    isolate,
+    isolation_lock,
+    options_of,
+    release_isolated,
+    targets_at_once,
+)
 from airflow_ddlrepl.flow.refresh.row_origin import ShapesAtTarget
 from airflow_ddlrepl.flow.refresh.source_rows import SourceRows
 from airflow_ddlrepl.flow.refresh.table_loader import TableLoader
@@ -55,6 +62,10 @@ def refresh(context: RunContext, patterns: Sequence[str] = (), options: RefreshO
             ask_for_reload(context, target.name)
             waiting = context.repository.pending_refreshes(context.channel.name, target.name)
             asked[target.name] = {row.table_id: row for row in waiting}
+            now = context.target(target.name).state()
+            if context.repository.holder(isolation_lock(context)) is None:
+                release_isolated(context, target.name, now)
+            isolate(context, target.name, context.target(target.name).state())
     for name, loaded in _each(context, asked):
         with isolation.one(name):
             done, refused = loaded()

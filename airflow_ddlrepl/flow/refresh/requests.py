@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from airflow_ddlrepl.adapt.policy import policy_at
+from airflow_ddlrepl.adapt.program.suspend import isolated
 from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.sections.refresh_options import BULK, Difference, RefreshOptions, read_options
-from airflow_ddlrepl.engines.target_state import WAITING, StateChange
+from airflow_ddlrepl.engines.target_state import WAITING, StateChange, TargetState
 from airflow_ddlrepl.errors import ConfigError, UnreadableRows
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
 from airflow_ddlrepl.model.record import BY_HAND, FIRST_LOAD, RELOAD, UNREADABLE, RefreshRequested
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import ISOLATED, Suspension, TableState, TableStatus
 from airflow_ddlrepl.repository.rows import RefreshRow
 
+LOADED_ALONE = "a refresh loads it, while the other tables go on"
 _LOADED = (TableStatus.LIVE, TableStatus.SUSPENDED)
 """A table in one of these states has rows of the source, and a refresh replaces them."""
 
@@ -68,6 +72,46 @@ def suspend_unreadable(run: RunContext, target: str, error: UnreadableRows) -> b
     suspend(run, target, waits, [RefreshRequested(i, UNREADABLE, now.lsn) for i in waits])
     record(run, target)
     return bool(waits)
+
+
+def isolation_lock(run: RunContext) -> str:
+    """Return the name of the lock that one isolated refresh of the channel holds at a time."""
+    return f"{run.channel.name}#isolated"
+
+
+def isolate(
+    run: RunContext, target: str, now: TargetState, asked: Mapping[int, RefreshRow] = MappingProxyType({})
+) -> list[TableState]:
+    """Isolate the tables that wait, as the options asked for, or those of their actions, say; return all isolated ones.
+
+    A partitioned table, and a partition, is loaded with the others: its tree changes as a whole.
+    """
+    latest = run.repository.latest_revisions(run.channel.name)
+    at = LogKey(now.lsn, START_OF_TRANSACTION)
+    found: dict[int, TableState] = {}
+    for table_id, one in now.table_states.items():
+        table = latest[table_id].table if table_id in latest else None
+        if one.state is not TableStatus.PENDING or table is None or table.partition or table.is_partitioned:
+            continue
+        if options_of(run, target, table.name, asked.get(table_id)).isolates:
+            why = Suspension(at, now.lsn, ISOLATED, LOADED_ALONE, status=one.state)
+            found[table_id] = replace(one, state=TableStatus.SUSPENDED, suspension=why)
+    if found:
+        run.target(target).change_state(StateChange(states=found), run.fence)
+    return isolated({**now.table_states, **found})
+
+
+def release_isolated(run: RunContext, target: str, now: TargetState) -> None:
+    """Let tables wait as others do that a person isolated, and whose load has ended without them."""
+    latest = run.repository.latest_revisions(run.channel.name)
+    waits: dict[int, TableState] = {}
+    for one in isolated(now.table_states):
+        table = latest[one.table_id].table if one.table_id in latest else None
+        by_actions = table is not None and policy_at(run.channel, target, table.name).refresh.isolates
+        if one.suspension is not None and not by_actions:
+            waits[one.table_id] = replace(one, state=one.suspension.status, suspension=None)
+    if waits:
+        run.target(target).change_state(StateChange(states=waits), run.fence)
 
 
 def _is_suspended_alone(state: TableState) -> bool:

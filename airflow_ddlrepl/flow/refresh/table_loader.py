@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
 from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
@@ -32,8 +33,13 @@ from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 
 
-def load_tasks(context: RunContext, into: str, chunks: Sequence[tuple[Chunk, TableName]]) -> list[LoadTask]:
-    """Return the tasks that load each chunk into its shadow table. into: the name of the target."""
+def load_tasks(
+    context: RunContext, into: str, chunks: Sequence[tuple[Chunk, TableName]], mark: str = ""
+) -> list[LoadTask]:
+    """Return the tasks that load each chunk into its shadow table. into: the name of the target.
+
+    mark: of this load, unlike that of any other; empty: the token of the run's lock.
+    """
     numbers = Counter[int]()
     found = []
     for chunk, shadow in chunks:
@@ -45,7 +51,7 @@ def load_tasks(context: RunContext, into: str, chunks: Sequence[tuple[Chunk, Tab
                 table=table.name,
                 shadow=shadow,
                 columns=tuple(ours.name for _, ours in chunk.columns),
-                token=str(context.token),
+                token=mark or str(context.token),
                 chunk=f"{context.channel.holder(into)}/{table.id}/{numbers[table.id]}",
                 is_alike=all(theirs.type.text == ours.type.text for theirs, ours in chunk.columns),
             )
@@ -54,13 +60,26 @@ def load_tasks(context: RunContext, into: str, chunks: Sequence[tuple[Chunk, Tab
     return found
 
 
+@dataclass(frozen=True)
+class Isolation:
+    """An isolation lets tables be loaded while other runs work on the channel.
+
+    placed: returns the state of a table in its place, from that of a table that follows the source. placing: holds the
+    channel while the tables are put in their places. mark: unlike that of every run; for names of shadow tables.
+    """
+
+    placed: Callable[[TableState], TableState]
+    placing: Callable[[], AbstractContextManager[Any]]
+    mark: int
+
+
 @dataclass
 class TableLoader:
     """A table loader fills one target's tables with the rows of one origin.
 
     table_states: the channel's tables at the target now. options: by table; a bulk load where there are none.
     refused: takes by id the errors of tables that the target can't load, while the others go on; None: the first is
-    raised.
+    raised. isolation: None where this run holds the channel.
     """
 
     context: RunContext
@@ -70,6 +89,7 @@ class TableLoader:
     table_states: Mapping[int, TableState]
     options: Mapping[int, RefreshOptions] = field(default_factory=dict, kw_only=True)
     refused: dict[int, DdlReplError] | None = field(default=None, kw_only=True)
+    isolation: Isolation | None = field(default=None, kw_only=True)
 
     def run(self) -> list[tuple[TableState, int]]:
         """Load all tables and put them in their places; return the state and the number of rows of each."""
@@ -77,6 +97,8 @@ class TableLoader:
         for table in self.origin.tables:
             with self._alone(table):
                 load = self.origin.load_of(table)
+                if self.isolation is not None:
+                    load = replace(load, after=self.isolation.placed(load.after))
                 self._refuse_foreign(load)
                 loads[table.id] = load
         self.context.target(self.into).sweep(self.context.token)
@@ -86,7 +108,8 @@ class TableLoader:
         counts = self._load(leaves)
         reach("refresh.loaded")
         loaded = [load for load in leaves if load.table.id in counts]
-        placed = self._place(loaded, counts)
+        with self.isolation.placing() if self.isolation else nullcontext():
+            placed = self._place(loaded, counts)
         self.loader.end()
         return done + [(load.after, counts[load.table.id]) for load in loaded if load.table.id in placed]
 
@@ -185,7 +208,8 @@ class TableLoader:
         size = sum(sizes[load.table.id] for load in loads)
         loading = needing(size, f"of the source's tables are loaded into target {self.into}")
         with loading, self.origin.chunks(loads) as chunks:
-            tasks = load_tasks(self.context, self.into, [(chunk, self._shadow(chunk.load)) for chunk in chunks])
+            mark = f"i{self.isolation.mark}" if self.isolation else ""
+            tasks = load_tasks(self.context, self.into, [(chunk, self._shadow(chunk.load)) for chunk in chunks], mark)
             work = [(chunk.load.table, task) for chunk, task in zip(chunks, tasks, strict=True)]
             found = load_tables(self.context.runner, work, finishing, size)
         if self.refused is None:

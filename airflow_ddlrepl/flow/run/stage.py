@@ -45,7 +45,7 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
                 return result
 
             alone = _old_objects_left_alone() if is_outermost else nullcontext()
-            with _errors_recorded(context, name), context.locked(name), alone:
+            with errors_recorded(context, name), context.locked(name), alone:
                 return _recorded(context, name, whole)
 
         update_wrapper(run, work)
@@ -81,7 +81,7 @@ def _recorded(context: RunContext, name: str, work: Callable[[], Result]) -> Res
 
 
 @contextmanager
-def _errors_recorded(context: RunContext, name: str) -> Iterator[None]:
+def errors_recorded(context: RunContext, name: str) -> Iterator[None]:
     """Record what ends the stage for `ddlrepl errors`; a driver's error is explained first."""
     try:
         yield

@@ -18,4 +18,5 @@ def run(
 
     Raises ConfigError CFG-136 or CFG-137 when the options can't be parsed, or no table is named for them.
     """
-    return run_stage("refresh", channel, run_id, runner, tables, options_for(tables, options))
+    how = options_for(tables, options)
+    return run_stage("refresh_isolated" if how.isolates else "refresh", channel, run_id, runner, tables, how)

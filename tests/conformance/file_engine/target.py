@@ -258,6 +258,10 @@ class FileTarget(Target, PiecewiseTarget):
     def loading(self, token: int) -> Iterator[Loader]:
         yield FileLoader(self, token)
 
+    @contextmanager
+    def loading_isolated(self, mark: int) -> Iterator[Loader]:
+        yield FileLoader(self, mark)
+
     def snapshot(self, names: Sequence[TableName], token: int) -> AbstractContextManager[Any]:
         raise Unsupported("files are no source", code="REW-104", hint="rewind into PostgreSQL")
 
