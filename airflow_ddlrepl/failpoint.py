@@ -46,7 +46,7 @@ FAIL_POINTS = {
     "refresh.chunk": "one chunk is in the shadow table",
     "refresh.loaded": "every shadow table is loaded, none is in its place",
     "isolated.snapshot": "an isolated refresh has a snapshot of the source, and has loaded nothing",
-    "isolated.loaded": "an isolated refresh has loaded its tables, and waits for the channel to put them in their places",
+    "isolated.loaded": "an isolated refresh has loaded its tables, and waits for the channel to place them",
     "refresh.transaction": "a shadow table is in its place, the transaction is not committed",
     "refresh.placed": "tables are refreshed at the target, the repository still has them waiting",
     "reread.files": "a lost segment is read again from the source's log, its manifest still names the lost files",
