@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
 
-OUTSIDE = "ADP-155"
+OUTSIDE = "ADP-158"
 
 
 @dataclass
@@ -75,13 +75,13 @@ class CatchUp:
         return replace(after, state=TableStatus.SUSPENDED, suspension=here)
 
     def require_free(self, name: TableName, by: TableState, table_states: Mapping[int, TableState]) -> None:
-        """Raise CannotAdapt ADP-155 when a table that is further has the name that a table is to get."""
+        """Raise CannotAdapt ADP-158 when a table that is further has the name that a table is to get."""
         for other in table_states.values():
             if other.name == name and other.state is TableStatus.LIVE:
                 self.require_own(other, by)
 
     def require_own(self, other: TableState, by: TableState) -> None:
-        """Raise CannotAdapt ADP-155 when a change of a table that comes after would change one that is further."""
+        """Raise CannotAdapt ADP-158 when a change of a table that comes after would change one that is further."""
         if other.table_id not in self.only and other.state is not TableStatus.PENDING:
             raise CannotAdapt(
                 f"{by.name} can't be brought up from the log: it had a name, or a type, that {other.name} has now",

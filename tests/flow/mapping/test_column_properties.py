@@ -11,7 +11,7 @@ import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.config.file.load import load_channel
-from airflow_ddlrepl.errors import CannotAdapt, ConfigError
+from airflow_ddlrepl.errors import CannotAdapt, ConfigError, DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.replica import Replica, channel_file
 
@@ -209,7 +209,7 @@ def test_a_name_that_is_taken_by_peoples_own_stops_until_it_is_free(begin: Begin
     now(replica, column_properties=[NOTE])
     replica.at_source("INSERT INTO t VALUES (2, 'two')")
     for _ in range(2):
-        with pytest.raises(CannotAdapt, match="ADP-130"):
+        with pytest.raises(DdlReplError, match="ADP-130"):
             replica.replicate()
     replica.at_target("ALTER TABLE t DROP comment")
     replica.settle()
@@ -272,9 +272,9 @@ def test_what_can_not_be_is_refused_right_before_the_change(
     replica = begin(properties, statements=(table, "INSERT INTO t VALUES (1, 'one', 1)"))
     replica.at_source("INSERT INTO t VALUES (2, 'two', 2)", change)
     for _ in range(2):
-        with pytest.raises(CannotAdapt) as caught:
+        with pytest.raises(DdlReplError) as caught:
             replica.replicate()
-        assert (caught.value.code, caught.value.table) == (code, "public.t") and said in caught.value.message
+        assert code in caught.value.message and caught.value.table == "public.t" and said in caught.value.message
     assert replica.rows("SELECT count(*) FROM t") == [(2,)]
     now(replica, column_properties=[])
     replica.settle()
@@ -285,7 +285,7 @@ def test_a_file_that_asks_what_can_not_be_stops_until_it_says_otherwise(begin: B
     now(replica, column_properties=[{"columns": "id", "absent": True}])
     replica.at_source("INSERT INTO t VALUES (2, 'two')")
     for _ in range(2):
-        with pytest.raises(CannotAdapt, match="ADP-141"):
+        with pytest.raises(DdlReplError, match="ADP-141"):
             replica.replicate()
     now(replica, column_properties=[NOTE])
     replica.settle()

@@ -1,0 +1,28 @@
+"""A catch-up changes no table that is further than those it is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_ddlrepl.adapt.program.suspend import CatchUp, family
+from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
+
+
+def state(table_id: int, name: str, status: TableStatus = TableStatus.LIVE) -> TableState:
+    return TableState(table_id, TableName("public", name), Table(table_id, TableName("public", name), ()), status)
+
+
+def test_a_name_that_another_table_has_now_is_refused() -> None:
+    catch_up, late, other = CatchUp({1}, Position(100)), state(1, "late"), state(2, "taken")
+    with pytest.raises(CannotAdapt, match="public.taken has now") as caught:
+        catch_up.require_free(TableName("public", "taken"), late, {1: late, 2: other})
+    assert (caught.value.code, caught.value.table) == ("ADP-158", "public.late")
+    catch_up.require_free(TableName("public", "free"), late, {1: late, 2: other})
+
+
+def test_a_table_of_its_own_is_its_family() -> None:
+    assert family([state(1, "a"), state(2, "b")], [1]) == {1}
