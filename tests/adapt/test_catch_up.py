@@ -18,7 +18,7 @@ def state(table_id: int, name: str, status: TableStatus = TableStatus.LIVE) -> T
 
 def test_a_name_that_another_table_has_now_is_refused() -> None:
     catch_up, late, other = CatchUp({1}, Position(100)), state(1, "late"), state(2, "taken")
-    with pytest.raises(CannotAdapt, match="public.taken has now") as caught:
+    with pytest.raises(CannotAdapt, match=r"public\.taken has now") as caught:
         catch_up.require_free(TableName("public", "taken"), late, {1: late, 2: other})
     assert (caught.value.code, caught.value.table) == ("ADP-158", "public.late")
     catch_up.require_free(TableName("public", "free"), late, {1: late, 2: other})

@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import DdlReplError
 from tests.histories import histories
 from tests.histories.player import Player
+from tests.support.refusing import reason
 
 REFUSED = ("ADP-150", "ADP-151", "ADP-152", "ADP-153")
 
@@ -29,8 +30,8 @@ class Replaying(Player):
     def _act(self, what: str) -> None:
         try:
             super()._act(what)
-        except CannotAdapt as error:
-            if error.code not in REFUSED:
+        except DdlReplError as error:
+            if reason(error) not in REFUSED:
                 raise
             self._replay(False)
             super()._act(what)

@@ -21,6 +21,7 @@ from tests.histories.equality import Name, contents
 from tests.histories.restrictions import Restricting, Said
 from tests.histories.rewinds import Memory, Rememberer
 from tests.histories.transformations import Transforming
+from tests.support.refusing import reason
 
 WHOLE_ROWS = """
 CREATE SCHEMA habits;
@@ -69,7 +70,7 @@ class RestrictingRememberer(Restricting, Rememberer):
         try:
             work()
         except DdlReplError as error:
-            if error.code not in self.impossible:
+            if reason(error) not in self.impossible:
                 raise
             return False
         return True

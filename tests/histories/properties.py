@@ -14,10 +14,11 @@ from typing import Any
 
 import yaml
 
-from airflow_ddlrepl.errors import CannotAdapt
+from airflow_ddlrepl.errors import DdlReplError
 from tests.histories import histories
 from tests.histories.player import Player
 from tests.histories.rewinds import Memory, Rememberer
+from tests.support.refusing import reason
 
 SWAPPED = {"a": "b", "b": "a", "x y": "order", "id": "nr"}
 ABSENT: dict[str, str | None] = {"a": "A b", "c": None, "Ä%s": None, 'q"t': "c"}
@@ -44,8 +45,8 @@ class Renaming(Player):
             self._say_of_columns(self.acts // 2 % len(SAID))
         try:
             super()._act(what)
-        except CannotAdapt as error:
-            if error.code not in IMPOSSIBLE:
+        except DdlReplError as error:
+            if reason(error) not in IMPOSSIBLE:
                 raise
             self._say_of_columns(0)
             super()._act(what)
@@ -68,8 +69,8 @@ class RenamingRememberer(Renaming, Rememberer):
     def possible(self, memory: Memory, into: str) -> set[str]:
         try:
             return super().possible(memory, into)
-        except CannotAdapt as error:
-            if error.code not in IMPOSSIBLE:
+        except DdlReplError as error:
+            if reason(error) not in IMPOSSIBLE:
                 raise
             self._say_of_columns(0)
             return super().possible(memory, into)

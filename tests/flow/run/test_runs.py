@@ -49,7 +49,8 @@ def test_an_error_is_recorded_once_where_it_happened(replica: Replica) -> None:
     with pytest.raises(DdlReplError) as caught:
         replica.replicate()
     runs, errors = recorded(replica)
-    assert [(e.stage, e.code, e.table) for e in errors] == [("integrate", "INT-102", "public.t")]
+    assert [(e.stage, e.code, e.table) for e in errors] == [("integrate", "INT-123", "public.t")]
+    assert "INT-102: rows are in the target already" in errors[0].message
     assert errors[0].hint == caught.value.hint
     failed = {run.stage for run in runs if run.status is RunStatus.FAILED}
     assert failed == {"replicate", "integrate"}
