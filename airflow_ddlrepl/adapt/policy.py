@@ -125,3 +125,9 @@ def _refresh(actions: Sequence[AdaptAction], name: TableName) -> RefreshOptions:
 def _first(actions: Iterable[AdaptAction], name: TableName, parameter: str, default: Any) -> Any:
     values = (getattr(action, parameter) for action in actions if action.is_for(name))
     return next((value for value in values if value is not None), default)
+
+
+def isolates(channel: Channel) -> bool:
+    """Does an action isolate the tables that a schema change lets wait for a refresh?"""
+    actions = [*channel.adapt_ddl, *(action for target in channel.targets for action in target.adapt_ddl)]
+    return any(read_options(action.refresh_options or "").isolates for action in actions)

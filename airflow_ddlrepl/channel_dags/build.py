@@ -8,11 +8,12 @@ from typing import Any
 
 from airflow.sdk import DAG, get_parsing_context
 
+from airflow_ddlrepl.adapt.policy import isolates
 from airflow_ddlrepl.channel_dags.compare import compare_dag
 from airflow_ddlrepl.channel_dags.controls import controls_dag
 from airflow_ddlrepl.channel_dags.enroll import enroll_dag
 from airflow_ddlrepl.channel_dags.plan import plan_dag
-from airflow_ddlrepl.channel_dags.refresh import isolated_refresh_dag, isolates, refresh_dag
+from airflow_ddlrepl.channel_dags.refresh import isolated_refresh_dag, refresh_dag
 from airflow_ddlrepl.channel_dags.replay import replay_dag
 from airflow_ddlrepl.channel_dags.replicate import replicate_dag
 from airflow_ddlrepl.channel_dags.rewind import rewind_dag

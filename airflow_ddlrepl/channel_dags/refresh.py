@@ -9,7 +9,6 @@ from airflow.sdk import DAG, CronTriggerTimetable
 
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params, text
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.refresh_options import read_options
 from airflow_ddlrepl.operators.refresh import RefreshOperator
 
 TABLES = "schema.table, one per line; *.* for all; empty: those that wait for a refresh"
@@ -45,12 +44,6 @@ def isolated_refresh_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
     ) as dag:
         RefreshOperator(task_id="refresh", channel=str(file.absolute()), options="-inow", pool="default_pool")
     return dag
-
-
-def isolates(channel: Channel) -> bool:
-    """Does an action isolate the tables that a schema change lets wait for a refresh?"""
-    actions = [*channel.adapt_ddl, *(action for target in channel.targets for action in target.adapt_ddl)]
-    return any(read_options(action.refresh_options or "").isolates for action in actions)
 
 
 def _about(channel: Channel, file: Path) -> str:

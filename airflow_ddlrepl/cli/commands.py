@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from airflow_ddlrepl.adapt.policy import isolates
 from airflow_ddlrepl.cli.open_channel import opened
 from airflow_ddlrepl.cli.shape_diff import parse_span, shape_diff
 from airflow_ddlrepl.cli.terminal import Result, Table, TextResult
@@ -69,7 +70,7 @@ def replicate(path: Path, spark: str = "", until: str = "") -> Result:
 
     def act(flow: ModuleType, run: Any) -> Result:
         result = flow.replicate(run, parse_until(until, run.positions) if until else None)
-        if not until and flow.has_isolated(run):
+        if not until and isolates(run.channel) and flow.has_isolated(run):
             flow.refresh_isolated(run)
         return cast(Result, result)
 
