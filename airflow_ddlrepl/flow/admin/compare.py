@@ -48,7 +48,9 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
             missing = _missing(table_state, target.name)
             if missing or table_state is None:
                 name = run.channel.target_name(target.name, table.name)
-                reports.append(TableReport(table.name, name, structure=(missing,), waits=True))
+                reports.append(
+                    TableReport(table.name, name, structure=(missing,), waits=not _is_suspended(table_state))
+                )
                 continue
             tasks.append(_task(run, target.name, table, table_state))
             known.append(differs.get(table.id, ()))
@@ -123,6 +125,11 @@ def _tables(run: RunContext, patterns: Sequence[str]) -> list[Table]:
         and belongs(table, known, run.joins)
         and is_selected(table.name, patterns)
     ]
+
+
+def _is_suspended(table_state: TableState | None) -> bool:
+    """Is the table suspended? A repair loads it, as it loads what differs."""
+    return table_state is not None and table_state.state is TableStatus.SUSPENDED
 
 
 def _missing(table_state: TableState | None, target: str) -> str:
