@@ -36,6 +36,10 @@ class Replica:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.activate(cycle, enrollment=enrollment, start=parse_start(start, cycle.positions), trail=trail)
 
+    def begin(self) -> None:
+        """The first activation: what exists is loaded."""
+        self.activate()
+
     def replicate(self, until: str = "") -> Any:
         with flow.open_channel(self.file, InProcess()) as cycle:
             return flow.replicate(cycle, parse_until(until, cycle.positions) if until else None)

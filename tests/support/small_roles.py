@@ -26,12 +26,21 @@ class SmallReplica(Replica):
 
     def activate(self, enrollment: Any = "keep", start: str = "now", trail: Any = "keep") -> Any:
         """As the page says: a superuser activates without loading, then the reading role takes over."""
+        self._activate_as_superuser()
+        return super().activate(enrollment, start, trail)
+
+    def begin(self) -> None:
+        """The same, and the reading role loads what exists, as its first cycle would: it does not activate again."""
+        self._activate_as_superuser()
+        with flow.open_channel(self.file, InProcess()) as cycle:
+            flow.refresh(cycle)
+
+    def _activate_as_superuser(self) -> None:
         text = self.file.read_text()
         self.file.write_text(text.replace(self.small, self.source))
         with flow.open_channel(self.file, InProcess()) as cycle:
             flow.activate(cycle, load=False)
         self.file.write_text(text)
-        return super().activate(enrollment, start, trail)
 
 
 def small_replica(databases: Databases, folder: Path, **more: Any) -> SmallReplica:

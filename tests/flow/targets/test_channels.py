@@ -56,7 +56,8 @@ def test_a_target_that_is_down_catches_up(databases: Databases, second: str, tmp
     replica.activate()
     replica.at_source("update t set v = 'b' where id < 5", "alter table t add column c int default 3")
     name = second.rsplit("/", 1)[1]
-    run(databases.server.dsn(), f"alter database {name} allow_connections false")
+    ends = f"select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '{name}'"
+    run(databases.server.dsn(), f"alter database {name} allow_connections false", ends)
     for number in range(2):
         with pytest.raises(DdlReplError, match="CON-10"):
             replica.replicate()
