@@ -20,7 +20,7 @@ REFUSED = ("ADP-150", "ADP-151", "ADP-152", "ADP-153")
 
 
 class Replaying(Player):
-    """Every table is replayed, but in a run after a refusal."""
+    """Every table is replayed, but in a run after a refusal: it stops the target, whose tables are all adapted then."""
 
     def __init__(self, urls: list[str], folder: Path, options: dict[str, Any]) -> None:
         super().__init__(urls, folder, options)
@@ -40,6 +40,7 @@ class Replaying(Player):
     def _replay(self, is_replayed: bool) -> None:
         data = yaml.safe_load(self.replica.file.read_text())
         data["replay_ddl"] = [{"tables": ["*.*"]}] if is_replayed else []
+        data["targets"] = [{**target, "on_error": "stop"} for target in data["targets"]]
         data["adapt_ddl"] = [] if is_replayed else self.adapting
         self.replica.file.write_text(yaml.safe_dump(data))
 
