@@ -9,7 +9,7 @@ from airflow.sdk import DAG, CronTriggerTimetable
 
 from airflow_ddlrepl.channel_dags.dag import channel_dag, params, text
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.operators.refresh import RefreshOperator
+from airflow_ddlrepl.operators.refresh import IsolatedRefreshOperator, RefreshOperator
 
 TABLES = "schema.table, one per line; *.* for all; empty: those that wait for a refresh"
 OPTIONS = (
@@ -42,7 +42,7 @@ def isolated_refresh_dag(channel: Channel, file: Path, **defaults: Any) -> DAG:
         f" `ddlrepl__{channel.name}__replicate`. It takes no slot of the channel's pool, as it waits for nobody.",
         schedule=CronTriggerTimetable(channel.schedule, timezone="UTC") if channel.schedule else None,
     ) as dag:
-        RefreshOperator(task_id="refresh", channel=str(file.absolute()), options="-inow", pool="default_pool")
+        IsolatedRefreshOperator(task_id="refresh", channel=str(file.absolute()), pool="default_pool")
     return dag
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -71,7 +71,7 @@ def replicate(path: Path, spark: str = "", until: str = "") -> Result:
     def act(flow: ModuleType, run: Any) -> Result:
         result = flow.replicate(run, parse_until(until, run.positions) if until else None)
         if not until and isolates(run.channel) and flow.has_isolated(run):
-            flow.refresh_isolated(run)
+            result = replace(result, refresh=result.refresh.and_then(flow.refresh_isolated(run)))
         return cast(Result, result)
 
     return _with_flow(path, act, spark)

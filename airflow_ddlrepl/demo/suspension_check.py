@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from airflow_ddlrepl.demo.airflow_run import DagRunResult
 from airflow_ddlrepl.engines.postgres.connection.connect import connect
@@ -22,7 +22,7 @@ class SuspensionCheck:
     """A suspension check says what a cycle said of a refused table, and what was not as it should be."""
 
     said: str
-    differences: tuple[str, ...] = field(default=())
+    differences: tuple[str, ...] = ()
 
     def line(self) -> str:
         """Return the check as one line of text."""

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from airflow_ddlrepl.config.sections.location import SCHEMES, resolve
-from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.errors import ConfigError, DdlReplError
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.compare.report import TableReport
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from airflow_ddlrepl.engines.source import Source
     from airflow_ddlrepl.engines.staging import StageTask
     from airflow_ddlrepl.engines.target import Target
-    from airflow_ddlrepl.errors import DdlReplError
     from airflow_ddlrepl.model.table import Table
     from airflow_ddlrepl.ports.positions import Positions
     from airflow_ddlrepl.ports.types import TypeSystem
@@ -142,5 +141,7 @@ def reusing_sessions() -> Iterator[None]:
 
 
 def explained(error: BaseException) -> DdlReplError | None:
-    """Return a driver's error, of any engine, as an error that says what to do; None when it is no driver's."""
+    """Return an error of ours as it is, and a driver's, of any engine, as one that says what to do; None for others."""
+    if isinstance(error, DdlReplError):
+        return error
     return next((found for one in engines() if (found := one.explained(error)) is not None), None)

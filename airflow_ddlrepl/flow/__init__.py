@@ -36,11 +36,18 @@ from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.ports.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
 
-HAS_WORK = {"capture": has_new_log, "adapt": has_changes, "refresh": has_loads, "integrate": has_rows}
+HAS_WORK = {
+    "capture": has_new_log,
+    "adapt": has_changes,
+    "refresh": has_loads,
+    "refresh_isolated": has_isolated,
+    "integrate": has_rows,
+}
 STAGES: dict[str, Callable[[RunContext], Any]] = {
     "capture": capture,
     "adapt": adapt,
     "refresh": refresh,
+    "refresh_isolated": refresh_isolated,
     "integrate": integrate,
 }
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.rewind import lines_of
-from airflow_ddlrepl.ports.work import InProcess, Runner
+from airflow_ddlrepl.ports.work import Runner
 
 
 class RefreshOperator(DdlReplSparkOperator):
@@ -17,8 +17,7 @@ class RefreshOperator(DdlReplSparkOperator):
     XCom: tables (rows by table), reasons.
 
     :param tables: patterns `schema.table` of tables to load, one per line; none: only tables that wait. (templated)
-    :param options: for the tables named, as `ddlrepl refresh --options` takes them: `-gr -v`. `-inow` without tables:
-        for those that the channel file has isolated. (templated)
+    :param options: for the tables named, as `ddlrepl refresh --options` takes them: `-gr -v`. (templated)
     """
 
     stage: ClassVar[str] = "refresh"
@@ -31,11 +30,6 @@ class RefreshOperator(DdlReplSparkOperator):
         self.tables, self.options = tables, options
 
     def _has_work(self, channel: Channel, run_id: str) -> bool:
-        from airflow_ddlrepl import flow
-
-        if self.options.strip() == "-inow" and not lines_of(self.tables):
-            with flow.RunContext(channel, InProcess(), run_id) as run:
-                return flow.has_isolated(run)
         return bool(lines_of(self.tables) or self.options.strip()) or super()._has_work(channel, run_id)
 
     def arguments(self) -> list[str]:
@@ -48,3 +42,18 @@ class RefreshOperator(DdlReplSparkOperator):
         from airflow_ddlrepl.spark.jobs import refresh
 
         return refresh.run(channel, run_id, runner, tables=lines_of(self.tables), options=self.options)
+
+
+class IsolatedRefreshOperator(RefreshOperator):
+    """Load the tables that the channel file isolates (`-inow`), while other runs work on the channel.
+
+    XCom: tables (rows by table).
+    """
+
+    stage: ClassVar[str] = "refresh_isolated"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(options="-inow", **kwargs)
+
+    def _has_work(self, channel: Channel, run_id: str) -> bool:
+        return DdlReplSparkOperator._has_work(self, channel, run_id)

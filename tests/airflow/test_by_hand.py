@@ -20,7 +20,7 @@ from airflow_ddlrepl.operators.approve import ApproveWhenOperator
 from airflow_ddlrepl.operators.base import DdlReplSparkOperator
 from airflow_ddlrepl.operators.compare import CompareOperator, RepairOperator
 from airflow_ddlrepl.operators.plan import PlanOperator
-from airflow_ddlrepl.operators.refresh import RefreshOperator
+from airflow_ddlrepl.operators.refresh import IsolatedRefreshOperator
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.spark.jobs.result_file import Outcome
 from airflow_ddlrepl.spark.jobs.run_stage import run_stage
@@ -165,7 +165,7 @@ def test_tables_that_the_file_isolates_have_a_dag_of_their_own(file: Path) -> No
     file.write_text(yaml.safe_dump(data))
     task = build_channel_dags(file)["ddlrepl__shop__isolated_refresh"].get_task("refresh")
     assert (task.arguments(), task.pool) == (["--options=-inow"], "default_pool")
-    assert run(RefreshOperator, file, options="-inow")[0]["worked"] is False
+    assert run(IsolatedRefreshOperator, file)[0]["worked"] is False
 
 
 def test_the_forms_reach_the_tasks(file: Path) -> None:

@@ -76,13 +76,13 @@ class ProgramBuilder:
     def _suspend_due(self, before: LogKey) -> None:
         """Suspend the tables that are to be suspended before a place in the log, and those that belong to them."""
         for after in self.suspensions.due(self._draft.states, before):
-            assert after.suspension is not None
-            self._draft.suspend(after, after.suspension.at)
+            if after.suspension is not None and after.table_id not in self._draft.ends_as:  # each once
+                self._draft.suspend(after, after.suspension.at)
 
     def _is_to_suspend(self, stop: TablePlan, event: Event) -> bool:
         """Note the table of a refused change as one to suspend; False: the change stops the target."""
         refusal, table_id = stop.refusal(), self._stopped_at
-        if not self.suspensions.is_on or refusal is None or table_id in self.suspensions.found:
+        if not self.suspensions.is_on or refusal is None or table_id in self.suspensions:
             return False
         self.suspensions.add(table_id, refusal, event.key, event.end)
         return True
@@ -95,7 +95,7 @@ class ProgramBuilder:
         elif event.kind is EventKind.IGNORED:
             self._draft.leave_out(event, [i for i, _ in event.dropped if self._live(event, i)])
         elif event.kind is EventKind.RELATION and event.layout:
-            self._suspend(event, event.layout)
+            self._await_reload(event, event.layout)
         elif event.kind in (EventKind.DDL, EventKind.PROPERTIES):
             for table_id, _ in event.dropped:
                 if not self._is_applied(event, table_id) and (stop := self._change(event, table_id, None)):
@@ -125,7 +125,7 @@ class ProgramBuilder:
         else:
             self._draft.change(event, table_state)
 
-    def _suspend(self, event: Event, layout: Mapping[str, Any]) -> None:
+    def _await_reload(self, event: Event, layout: Mapping[str, Any]) -> None:
         """Let a table wait for a refresh whose rows no shape explains, unless a refresh has seen the last of them."""
         table_id = int(layout["table_id"])
         table_state = self._draft.states.get(table_id)

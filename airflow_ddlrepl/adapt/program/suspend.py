@@ -19,25 +19,42 @@ OUTSIDE = "ADP-158"
 class Suspensions:
     """These are the tables that a program suspends, by id; the program is built again when it finds another one.
 
-    is_on: a refused change suspends its table; else it stops the target. remedies: by id, what helps besides the hint.
+    is_on: a refused change suspends its table; else it stops the target. found: why, of tables that the target has.
+    not_created: why, of new tables that it can't create. remedies: by id, what helps besides the hint.
     """
 
     is_on: bool = False
     found: dict[int, Suspension] = field(default_factory=dict)
+    not_created: dict[int, Suspension] = field(default_factory=dict)
     remedies: dict[int, str] = field(default_factory=dict)
+
+    def __contains__(self, table_id: int) -> bool:
+        """Is the table suspended, or known not to be created?"""
+        return table_id in self.found or table_id in self.not_created
+
+    def help(self, table_id: int, remedy: str) -> None:
+        """Note what helps a table besides the hint of its error; empty: nothing."""
+        if remedy:
+            self.remedies[table_id] = remedy
 
     def add(self, table_id: int, error: DdlReplError, at: LogKey, until: Position) -> None:
         """Note a table to suspend before a place in the log. until: the end of what could not be applied."""
+        self.found[table_id] = self._why(table_id, error, at, until)
+
+    def add_new(self, table_id: int, error: DdlReplError, at: LogKey, until: Position) -> None:
+        """Note a table that the target does not have, and can't have as it is: it waits for its first rows."""
+        self.not_created[table_id] = replace(self._why(table_id, error, at, until), status=TableStatus.NEW)
+
+    def _why(self, table_id: int, error: DdlReplError, at: LogKey, until: Position) -> Suspension:
         hint = "; ".join(filter(None, (error.hint, self.remedies.get(table_id))))
-        self.found[table_id] = Suspension(at, until, error.code, error.message, hint)
+        return Suspension(at, until, error.code, error.message, hint)
 
     def refusal(self, table_id: int, plan: TablePlan, event: Event) -> Suspension | None:
         """Return why a new table can't be created at the target: it waits for a refresh then; None: it can be."""
         error = plan.refusal() if self.is_on else None
-        if error is not None and table_id not in self.found:
-            self.add(table_id, error, event.key, event.end)
-        known = self.found.get(table_id)
-        return replace(known, status=TableStatus.NEW) if known else None
+        if error is not None and table_id not in self.not_created:
+            self.add_new(table_id, error, event.key, event.end)
+        return self.not_created.get(table_id)
 
     def due(self, table_states: Mapping[int, TableState], before: LogKey) -> Iterator[TableState]:
         """Yield the tables to suspend now, each with the partitioned tables and partitions that it belongs to."""
@@ -67,8 +84,8 @@ class CatchUp:
 
     def ended(self, before: Mapping[int, TableState], after: TableState, high: Position) -> TableState:
         """Return a table's state at the end of a program up to `high`: suspended still, where that is not the end."""
-        known = before.get(after.table_id)
-        suspension = known.suspension if known else next(s.suspension for s in before.values() if s.suspension)
+        known = before.get(after.table_id) or next(s for i, s in before.items() if i in self.only and s.suspension)
+        suspension = known.suspension
         if high >= self.to or suspension is None:
             return after
         here = replace(suspension, at=LogKey(high, START_OF_TRANSACTION), status=after.state)

@@ -118,7 +118,7 @@ def _load(run: RunContext, target: str, mark: int) -> dict[str, int]:
     with run.locked("refresh", PATIENCE):
         claim(run, target)
         record(run, target)
-        catch_up(run, target, Applied(), [state.table_id for state, _ in done])
+        catch_up(run, target, Applied(), ids)  # those that are not loaded are gone by now, or wait for a refresh again
         error = next(iter(refused.values()), None) or suspended_error(run, target)
     if error is not None:
         raise error

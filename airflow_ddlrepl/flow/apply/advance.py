@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container
 from dataclasses import replace
-from functools import partial
 
 from airflow_ddlrepl.adapt.plan_model import Executed
 from airflow_ddlrepl.adapt.program.program import Program
@@ -27,7 +26,7 @@ from airflow_ddlrepl.flow.apply.pending_log import Attempt, PendingLog, pending_
 from airflow_ddlrepl.flow.apply.suspension import suspend_for, suspends
 from airflow_ddlrepl.flow.apply.transaction import apply, raise_stop, reason
 from airflow_ddlrepl.flow.capture.recapture import reread_where_lost
-from airflow_ddlrepl.flow.refresh.requests import suspend_unreadable
+from airflow_ddlrepl.flow.refresh.requests import reload_unreadable
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import claim
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
@@ -102,7 +101,7 @@ def bring(
     claim(run, target)
     record(run, target)
     is_on = only is None and suspends(run.channel, target)
-    return bring_on(run, target, wanted, total, partial(Attempt, suspensions=Suspensions(is_on)), (until, only))
+    return bring_on(run, target, wanted, total, lambda: Attempt(until, only, suspensions=Suspensions(is_on)))
 
 
 def bring_on(
@@ -111,14 +110,13 @@ def bring_on(
     wanted: Callable[[PendingLog], Program],
     total: Applied,
     attempt: Callable[[], Attempt],
-    limits: tuple[Position | None, Container[int] | None] = (None, None),
 ) -> Program:
     """Apply the wanted program at a target that this run has claimed.
 
-    attempt: returns a new attempt; each commit begins with one. limits: see `until` and `only` of `bring`.
+    attempt: returns a new attempt; each commit begins with one.
     """
     while True:
-        program, is_whole, applied = reread_where_lost(run, lambda: _advance(run, target, wanted, attempt(), limits))
+        program, is_whole, applied = reread_where_lost(run, lambda: _advance(run, target, wanted, attempt()))
         _add(total, applied, target)
         if is_whole:
             return program
@@ -130,7 +128,6 @@ def _advance(
     target: str,
     wanted: Callable[[PendingLog], Program],
     attempt: Attempt,
-    limits: tuple[Position | None, Container[int] | None],
 ) -> tuple[Program, bool, Applied]:
     """Run one transaction at the target; return its program, whether it is all that is wanted, and what was applied.
 
@@ -141,49 +138,44 @@ def _advance(
 
     A table that the target refuses all the same is suspended, where the channel file says so.
     """
-    nearest: Position | None = None
     while True:
-        ahead = pending_log(run, target, until=limits[0], only=limits[1], attempt=attempt)
+        ahead = pending_log(run, target, attempt=attempt)
         program = wanted(ahead)
-        first = program.first_commit if nearest is None else min(nearest, program.first_commit)
+        first = program.first_commit if attempt.nearest is None else min(attempt.nearest, program.first_commit)
         is_whole = first >= program.high
         if not is_whole:
             program = ahead.program(first)
         try:
             return program, is_whole, apply(run, ahead, program) if program.does_anything else Applied()
-        except (AlterRefused, UnreadableRows, TargetError, CannotAdapt, ServerRefusal) as error:
-            again, nearest = _again(run, ahead, program, attempt, error, nearest)
-            if not again and not suspend_for(run, ahead, program, attempt.suspensions, error):
+        except (TargetError, CannotAdapt, ServerRefusal) as error:
+            if not _is_worth_another_try(run, ahead, program, attempt, error) and not suspend_for(
+                run, ahead, program, attempt.suspensions, error
+            ):
                 raise
 
 
-def _again(
-    run: RunContext,
-    ahead: PendingLog,
-    program: Program,
-    attempt: Attempt,
-    error: DdlReplError,
-    nearest: Position | None,
-) -> tuple[bool, Position | None]:
-    """Return whether a program that was refused is worth another try, and the position to stop at first."""
+def _is_worth_another_try(
+    run: RunContext, ahead: PendingLog, program: Program, attempt: Attempt, error: DdlReplError
+) -> bool:
+    """Note in the attempt what the target has refused; return whether it may take the program with that."""
     if isinstance(error, AlterRefused):
-        at = Position(error.on[1].lsn)
         if error.on in attempt.refused:
-            return False, nearest
-        if error.is_text and program.low < at and (nearest is None or at < nearest):
-            return True, at
+            return False
+        at = Position(error.on[1].lsn)
+        if error.is_text and program.low < at and (attempt.nearest is None or at < attempt.nearest):
+            attempt.nearest = at
+            return True
         log.warning("%s: %s", error.table, error.message)
-        if remedy := remedy_for(run, error):
-            attempt.suspensions.remedies[error.on[0]] = remedy
+        attempt.suspensions.help(error.on[0], remedy_for(run, error))
         attempt.refused[error.on] = Refusal(error.message, error.by_rows)
-        return True, nearest
-    if isinstance(error, UnreadableRows) and suspend_unreadable(run, ahead.target, error):
+        return True
+    if isinstance(error, UnreadableRows) and reload_unreadable(run, ahead.target, error):
         log.warning("%s waits to be loaded again: %s: %s", error.table, error.code, error.message)
-        return True, nearest
+        return True
     if isinstance(error, UnreadableRows) or error.code == FOREIGN_KEY_BROKEN:
-        edge = _nearest_change(program)
-        return edge is not None, edge
-    return False, nearest
+        attempt.nearest = _nearest_change(program)
+        return attempt.nearest is not None
+    return False
 
 
 def _nearest_change(program: Program) -> Position | None:

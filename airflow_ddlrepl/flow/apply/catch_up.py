@@ -8,7 +8,7 @@ from functools import partial
 
 from airflow_ddlrepl.adapt.program.suspend import OUTSIDE, CatchUp, behind, families, family, suspended
 from airflow_ddlrepl.engines.target_state import Applied, StateChange, TargetState
-from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, ServerRefusal, TargetError, UnreadableRows
+from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, ServerRefusal, TargetError
 from airflow_ddlrepl.flow.apply.advance import FOREIGN_KEY_BROKEN, bring_on, to_the_end
 from airflow_ddlrepl.flow.apply.pending_log import Attempt, starting_points
 from airflow_ddlrepl.flow.apply.transaction import raise_stop
@@ -66,10 +66,9 @@ def _is_brought_up(run: RunContext, target: str, ids: set[int], total: Applied) 
         if not starting_points(run.target(target).state(), catch):
             break  # what came first has brought it up, or lets it wait for a refresh
         try:
-            attempt = partial(Attempt, catch_up=catch)
-            program = bring_on(run, target, to_the_end, total, attempt, (limit, None))
+            program = bring_on(run, target, to_the_end, total, partial(Attempt, limit, catch_up=catch))
             raise_stop(run, target, program)
-        except (TargetError, CannotAdapt, ServerRefusal, UnreadableRows, ControlStop) as error:
+        except (TargetError, CannotAdapt, ServerRefusal, ControlStop) as error:
             _stay(run, target, ids, limit, error)
             return False
     log.info("target %s: %s caught up", target, ", ".join(str(s.name) for i, s in now.table_states.items() if i in ids))
@@ -137,16 +136,17 @@ def retained_from(run: RunContext, target: str, passed: Position) -> Position:
 
     A table that would hold more of it than `suspended_log` allows waits for a refresh from here on.
     """
+    late = behind(run.target(target).state().table_states)
+    if not late:
+        return passed
     limit, live = run.channel.target(target).suspended_log, run.live_segments()
-    late = suspended(run.target(target).state().table_states)
-    too_far = []
-    for one in late:
-        assert one.suspension is not None
-        held = sum(row.bytes for row in live if row.high > one.suspension.at.lsn and row.low < passed)
-        if held > limit:
-            too_far.append(one)
-    if too_far:
+
+    def held(one: TableState) -> int:
+        since = one.suspension.at.lsn if one.suspension else passed
+        return sum(row.bytes for row in live if row.high > since and row.low < passed)
+
+    if too_far := [one for one in suspended({s.table_id: s for s in late}) if held(one) > limit]:
         why = f"it was suspended, and the trail holds more than {limit} bytes from its place on (suspended_log)"
         wait_for_refresh(run, target, too_far, why)
-    late = behind(run.target(target).state().table_states)
+        late = behind(run.target(target).state().table_states)
     return min([passed, *(Position(one.suspension.at.lsn) for one in late if one.suspension)])

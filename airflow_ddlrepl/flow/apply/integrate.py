@@ -16,7 +16,7 @@ from airflow_ddlrepl.flow.run.results import Integrated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.snapshots.archive import renew
 from airflow_ddlrepl.flow.snapshots.retention import expire
-from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
+from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets
 from airflow_ddlrepl.model.position import Position
 
 
@@ -51,12 +51,15 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
 def has_rows(run: RunContext) -> bool:
     """Does a target lack rows or events that are captured, or is one new? An idle one is just moved up."""
     run.captured()
-    if has_new_target(run) or any(suspended(run.target(t.name).state().table_states) for t in ready_targets(run)):
+    if has_new_target(run):
         return True
-    for ahead in pending_logs(run):
+    logs = pending_logs(run)
+    if any(suspended(ahead.table_states) for ahead in logs):
+        return True
+    for ahead in logs:
         segments = run.repository.segments(run.channel.name, ahead.low)
         if any(segment.rows or segment.events for segment in segments):
             return True
-    if not run.targets.failed and any(ahead.low < ahead.high for ahead in pending_logs(run)):
+    if not run.targets.failed and any(ahead.low < ahead.high for ahead in logs):
         integrate(run)
     return False

@@ -31,13 +31,17 @@ from airflow_ddlrepl.rules.client import client_at
 class Attempt:
     """An attempt is what a run knows of a target's refusals while it looks for a program that the target takes.
 
-    refused: changes that it has refused so far. suspensions: tables to suspend. catch_up: the suspended tables that
-    the program is about; None: it is about the others.
+    until: not beyond it. only: ids of the tables that the program is about; None: all of the channel.
+    refused: changes that the target has refused so far. suspensions: tables to suspend. catch_up: the suspended tables
+    that the program is about; None: it is about the others. nearest: the position to stop at first.
     """
 
+    until: Position | None = None
+    only: Container[int] | None = None
     refused: dict[tuple[int, LogKey], Refusal] = field(default_factory=dict)
     suspensions: Suspensions = field(default_factory=Suspensions)
     catch_up: CatchUp | None = None
+    nearest: Position | None = None
 
 
 @dataclass
@@ -79,14 +83,11 @@ def pending_log(
     context: RunContext,
     target: str,
     ahead: UncapturedLog = UncapturedLog(),
-    until: Position | None = None,
-    only: Container[int] | None = None,
     attempt: Attempt | None = None,
 ) -> PendingLog:
-    """Return the captured log that a target has not applied, up to `until` at most.
+    """Return the captured log that a target has not applied, as far as an attempt wants it.
 
-    Reads control records and their manifests, no rows. only: ids of the tables that it is about; None: all of the
-    channel. attempt: what the target has refused so far.
+    Reads control records and their manifests, no rows. attempt: None: all of the log, for all tables.
     """
     place = context.target(target)
     now = place.state()
@@ -94,7 +95,7 @@ def pending_log(
     if attempt is not None and attempt.catch_up is not None:
         starts = starting_points(now, attempt.catch_up)
         at = at._replace(low=Position(min(starts.values()).lsn), table_positions=starts)
-    return pending_log_at(context, target, at, ahead, until, only, attempt)
+    return pending_log_at(context, target, at, ahead, attempt)
 
 
 def pending_log_at(
@@ -102,13 +103,11 @@ def pending_log_at(
     target: str,
     at: TargetAt,
     ahead: UncapturedLog = UncapturedLog(),
-    until: Position | None = None,
-    only: Container[int] | None = None,
     attempt: Attempt | None = None,
 ) -> PendingLog:
     """Return the captured log that a target lacks which is, or will be, at a position with these tables."""
     attempt = attempt or Attempt()
-    low, table_states, catch_up = at.low, at.table_states, attempt.catch_up
+    low, table_states, until, catch_up = at.low, at.table_states, attempt.until, attempt.catch_up
     captured = Position(max(context.captured(), ahead.high))
     rows = context.repository.segments_with_events(context.channel.name, low, until)
     segments = [context.trail.segment(row.epoch, row.low) for row in rows]
@@ -121,8 +120,7 @@ def pending_log_at(
     settings = changed(context.channel, target, low, about, shape_at)
     events = sorted((e for e in [*events, *([settings] if settings else [])] if e.key.lsn >= low), key=_by_key)
     plan = planner(context, target, at.facts, shape_at, table_states, attempt.refused)
-    if catch_up is not None:
-        only = catch_up.only
+    only = attempt.only if catch_up is None else catch_up.only
     enrolled = frozenset(table_id for table_id in history if only is None or table_id in only)
     client = client_at(context.channel, target)
     read = partial(read_for, context.channel, target) if context.channel.has_properties else whole

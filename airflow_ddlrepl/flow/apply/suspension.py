@@ -26,31 +26,29 @@ def suspend_for(
     run: RunContext, ahead: PendingLog, program: Program, suspensions: Suspensions, error: DdlReplError
 ) -> bool:
     """Note the table that an error of the target is about as one to suspend; False: the error stops the target."""
-    table_id = _table_of(run, ahead, error) if suspensions.is_on else None
-    if table_id is None or table_id in suspensions.found:
+    table_id = _table_of(ahead, program, error) if suspensions.is_on else None
+    if table_id is None or table_id in suspensions:
         return False
     state = ahead.table_states.get(table_id)
     if state is not None and state.state is TableStatus.SUSPENDED:
         return False
     start = LogKey(program.low, START_OF_TRANSACTION)
     at = max(start, ahead.timeline.positions.get(table_id, start))
-    if isinstance(error, AlterRefused) and state is None:
-        at = error.on[1]
-    if remedy := remedy_for(run, error):
-        suspensions.remedies[table_id] = remedy
-    suspensions.add(table_id, error, at, program.high)
+    suspensions.help(table_id, remedy_for(run, error))
+    note = suspensions.add_new if state is None or state.state is TableStatus.ORPHANED else suspensions.add
+    note(table_id, error, at, program.high)
     log.error("target %s suspends %s at %s: %s", ahead.target, error.table, at, error)
     return True
 
 
-def _table_of(run: RunContext, ahead: PendingLog, error: DdlReplError) -> int | None:
+def _table_of(ahead: PendingLog, program: Program, error: DdlReplError) -> int | None:
     """Return the id of the table that an error is about; None: it is not about one, or passes by itself."""
     if isinstance(error, AlterRefused):
         return error.on[0]
     if error.retryable or error.table is None or not error.code.startswith(_ABOUT_A_TABLE):
         return None
     end = LogKey.last_before(ahead.high)
-    for table_id, state in ahead.table_states.items():
+    for table_id, state in {**program.table_states, **ahead.table_states}.items():
         table = ahead.timeline.shape_at(table_id, end)
         if error.table in (str(state.name), str(table.name) if table else None):
             return table_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from airflow_ddlrepl.flow.refresh.requests import suspend
+from airflow_ddlrepl.flow.refresh.requests import let_wait
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.targets.readiness import ready_targets
@@ -20,7 +20,7 @@ def ask_for_reload(run: RunContext, target: str) -> None:
     now = run.target(target).state()
     live = {i: s for i, s in now.table_states.items() if i in due and s.state is TableStatus.LIVE}
     waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
-    suspend(run, target, waits, [RefreshRequested(i, RELOADED, now.lsn, how=RELOAD) for i in waits])
+    let_wait(run, target, waits, [RefreshRequested(i, RELOADED, now.lsn, how=RELOAD) for i in waits])
     record(run, target)
 
 

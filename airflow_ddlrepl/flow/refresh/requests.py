@@ -48,7 +48,7 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
             code="CFG-131",
             hint="`ddlrepl status` lists the channel's tables; names are schema.table of the source",
         )
-    suspend(run, target, asked, [RefreshRequested(i, reason, now.lsn, True, how) for i in asked])
+    let_wait(run, target, asked, [RefreshRequested(i, reason, now.lsn, True, how) for i in asked])
     record(run, target)
 
 
@@ -60,7 +60,7 @@ def _and_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[in
     return found
 
 
-def suspend_unreadable(run: RunContext, target: str, error: UnreadableRows) -> bool:
+def reload_unreadable(run: RunContext, target: str, error: UnreadableRows) -> bool:
     """Let the table that the error names wait to be loaded again. False: there is no such live table.
 
     A transaction that was open while a label of an enum was renamed wrote rows that the log shows with the former one.
@@ -69,7 +69,7 @@ def suspend_unreadable(run: RunContext, target: str, error: UnreadableRows) -> b
     named = {i: s for i, s in now.table_states.items() if str(s.name) == error.table}
     live = {i: s for i, s in named.items() if s.state is TableStatus.LIVE or _is_suspended_alone(s)}
     waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
-    suspend(run, target, waits, [RefreshRequested(i, UNREADABLE, now.lsn) for i in waits])
+    let_wait(run, target, waits, [RefreshRequested(i, UNREADABLE, now.lsn) for i in waits])
     record(run, target)
     return bool(waits)
 
@@ -119,7 +119,7 @@ def _is_suspended_alone(state: TableState) -> bool:
     return state.state is TableStatus.SUSPENDED and state.shape.partition is None
 
 
-def suspend(run: RunContext, target: str, waits: Mapping[int, TableState], asked: Sequence[RefreshRequested]) -> None:
+def let_wait(run: RunContext, target: str, waits: Mapping[int, TableState], asked: Sequence[RefreshRequested]) -> None:
     """Let these tables wait for a refresh, in one transaction with the records of it for the repository."""
     run.target(target).change_state(StateChange(states=waits, records=asked), run.fence)
 

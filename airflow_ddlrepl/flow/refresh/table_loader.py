@@ -156,10 +156,9 @@ class TableLoader:
         try:
             yield
         except Exception as error:
-            known = error if isinstance(error, DdlReplError) else explained(error)
-            if self.refused is None or not isinstance(known, TargetError | CannotAdapt | ServerRefusal):
-                raise
-            if known.retryable:
+            known = explained(error)
+            is_of_table = isinstance(known, TargetError | CannotAdapt | ServerRefusal) and not known.retryable
+            if self.refused is None or known is None or not is_of_table:
                 raise
             known.table = known.table or str(table.name)
             log.warning("%s is not loaded: %s: %s", table.name, known.code, known.message)

@@ -10,7 +10,7 @@ from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.engines.target import Names, Obstacles, ServerFacts
 from airflow_ddlrepl.errors import DdlReplError, TargetError
-from airflow_ddlrepl.flow.apply.pending_log import TargetAt, pending_log_at
+from airflow_ddlrepl.flow.apply.pending_log import Attempt, TargetAt, pending_log_at
 from airflow_ddlrepl.flow.apply.transaction import reason
 from airflow_ddlrepl.flow.capture.left_out import why_not_in_the_log
 from airflow_ddlrepl.flow.mapping.initial_state import waiting
@@ -123,7 +123,7 @@ def preview_rewind(run: RunContext, into: str, way: RewindRoute) -> RewindPrevie
     for stop in (*way.stops, None):
         high = way.high if stop is None else stop.load.position
         at = TargetAt(present, low, table_states)
-        program = pending_log_at(run, into, at, until=high, only=way.wanted).program(high)
+        program = pending_log_at(run, into, at, attempt=Attempt(high, way.wanted)).program(high)
         steps += program.steps
         _explain(program, why)
         if program.stop is not None:

@@ -26,7 +26,7 @@ class FailureIsolation:
         try:
             yield
         except Exception as error:
-            known = error if isinstance(error, DdlReplError) else explained(error)
+            known = explained(error)
             if known is None or not known.is_local:
                 raise
             known.target = known.target or target

@@ -86,7 +86,7 @@ def errors_recorded(context: RunContext, name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        known = error if isinstance(error, DdlReplError) else explained(error)
+        known = explained(error)
         with _never_in_the_way():
             context.keep_error(name, known or error, known or _unexpected(error))
         if known is None or known is error:

@@ -134,3 +134,15 @@ def test_without_it_all_changes_wait(make: Make, monkeypatch: pytest.MonkeyPatch
     replica.refresh("public.a")
     assert not todo and replica.rows("SELECT count(*) FROM b") == [(1,)]
     replica.settle()
+
+
+def test_a_table_that_is_dropped_while_it_is_isolated(make: Make) -> None:
+    replica = make(*START, adapt_ddl=[{"add_table_pattern": "*", "refresh_options": "-inow"}])
+    replica.at_source("ALTER TABLE a ALTER v TYPE int USING length(v)")
+    replica.replicate()
+    replica.at_source("DROP TABLE a")
+    replica.replicate()
+    with flow.open_channel(replica.file, InProcess()) as run:
+        assert flow.refresh_isolated(run).tables == {}
+        assert not flow.has_isolated(run)
+    replica.settle()
