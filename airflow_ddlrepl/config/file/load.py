@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from airflow_ddlrepl.config.base.environment import expand, problems
+from airflow_ddlrepl.config.base.suggestion import nearest
 from airflow_ddlrepl.config.file.yaml_document import Document, NotYaml, Place, parse
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
@@ -102,8 +102,8 @@ def _problem(detail: ErrorDetails, document: Document) -> tuple[int, str]:
 
 
 def _suggestion(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]}?" if close else ""
+    found = nearest(word, known)
+    return f"; {found}" if found else ""
 
 
 def _path_text(place: Place) -> str:

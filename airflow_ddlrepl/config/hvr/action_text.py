@@ -5,11 +5,11 @@ HVR 5's notation is read, too: `/AddTablePattern="t*" /KeepExistingStructure`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from airflow_ddlrepl.config.base.suggestion import suggestion
 from airflow_ddlrepl.config.hvr.transforms import NOT_TOGETHER, SAP_UNPACK
 
 PARAMETERS = {
@@ -64,9 +64,7 @@ def read_parameters(values: Mapping[str, str | None], parameters: Parameters = P
         if name == SAP_UNPACK and parameters is PARAMETERS:
             raise ValueError(NOT_TOGETHER)
         if name not in parameters:
-            close = difflib.get_close_matches(name, parameters, n=1)
-            known = f"did you mean {close[0]}?" if close else f"known: {', '.join(parameters)}"
-            raise ValueError(f"there is no parameter {name}; {known}")
+            raise ValueError(f"there is no parameter {name}; {suggestion(name, parameters)}")
         found[parameters[name]] = _flag(name, value) if name in FLAGS else _value(name, value)
     return found
 

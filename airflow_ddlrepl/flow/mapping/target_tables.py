@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.config.sections.target_tables import TargetTable
 from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.flow.mapping.row_filters import require_whole_rows
@@ -17,24 +18,26 @@ _A_ROW_EACH = "a row per change, or a key of its own, and values of deleted or c
 
 def require_target_tables(channel: Channel, target: str, tables: Iterable[Table], able: Capabilities) -> None:
     """Raise Unsupported ADP-164 where the target can't have one of these tables as `target_tables` says."""
-    client = client_at(channel, target)
-    for table in tables:
-        is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
-        entry = channel.target_table_at(target, table.name) if is_taken else None
-        if entry is not None and not able.target_tables:
-            raise Unsupported(
-                f"target {target} is of a kind that has no tables with deleted rows or columns of its own",
-                code="ADP-164",
-                table=table.name,
-                hint="take the table, or the target, out of `target_tables`",
-            )
+    for table, _ in () if able.target_tables else _with_entries(channel, target, tables):
+        raise Unsupported(
+            f"target {target} is of a kind that has no tables with deleted rows or columns of its own",
+            code="ADP-164",
+            table=table.name,
+            hint="take the table, or the target, out of `target_tables`",
+        )
 
 
 def require_old_rows(channel: Channel, target: str, tables: Iterable[Table]) -> None:
     """Raise Unsupported ADP-154 where the log lacks whole old rows, which `time_key` and `key` need."""
+    for table, entry in _with_entries(channel, target, tables):
+        if entry.needs_old_rows:
+            require_whole_rows(channel, table, "target_tables", _A_ROW_EACH)
+
+
+def _with_entries(channel: Channel, target: str, tables: Iterable[Table]) -> Iterator[tuple[Table, TargetTable]]:
+    """Yield the tables that the target takes and that `target_tables` has an entry for, each with that."""
     client = client_at(channel, target)
     for table in tables:
-        is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
-        entry = channel.target_table_at(target, table.name) if is_taken else None
-        if entry is not None and entry.needs_old_rows:
-            require_whole_rows(channel, table, "target_tables", _A_ROW_EACH)
+        entry = channel.target_table_at(target, table.name)
+        if entry is not None and decide(client, table.name, ChangeKind.TABLE).is_taken:
+            yield table, entry

@@ -8,11 +8,11 @@ SOURCE | * | AdaptDDL | AddTablePattern=t*            a row of a table, also wit
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from airflow_ddlrepl.config.base.suggestion import suggestion
 from airflow_ddlrepl.config.hvr.action_text import split_parameters
 from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems
 from airflow_ddlrepl.frontends.hvr.vocabulary import ACTIONS
@@ -125,8 +125,7 @@ def _scopes(names: Sequence[str], headings: Sequence[str]) -> dict[str, str]:
 
 def unknown_action(name: str) -> str:
     """Return the sentence for a name that is no action of HVR."""
-    close = difflib.get_close_matches(name, ACTIONS, n=1)
-    return f"HVR has no action {name}; " + (f"did you mean {close[0]}?" if close else f"known: {', '.join(ACTIONS)}")
+    return f"HVR has no action {name}; {suggestion(name, ACTIONS)}"
 
 
 def unknown_parameters(action: HvrAction) -> Iterator[str]:
@@ -134,6 +133,4 @@ def unknown_parameters(action: HvrAction) -> Iterator[str]:
     known = ACTIONS[action.name]
     for name in action.values:
         if name not in known and ALL not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            other = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
-            yield f"{action.name} has no parameter {name}; {other}"
+            yield f"{action.name} has no parameter {name}; {suggestion(name, known)}"
