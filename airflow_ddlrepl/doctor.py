@@ -145,6 +145,8 @@ def _preparation(channel: Channel) -> Iterator[Finding]:
     if not Repository.is_there(channel.repository):
         return
     with RunContext(channel, InProcess()) as run:
+        if found := run.repository.cut_over_at(channel.name):
+            yield Finding(True, f"channel {channel.name}", f"cut over since {found[1]}, at {found[0]}: no run writes")
         for target in run.targets.answering() if run.is_active() else ():
             if missing := what_is_missing(run, target.name):
                 is_coming = readiness(run, target.name) in (Readiness.NEW, Readiness.OUTDATED)

@@ -158,6 +158,10 @@ class ControlStop(DdlReplError):
     is_local = True
 
 
+class CannotCutOver(DdlReplError):
+    """The channel is cut over already, or can't be: applications do, or may, write where a run writes (CUT-…)."""
+
+
 class LockHeld(DdlReplError):
     """Another run holds the channel (LCK-…)."""
 

@@ -17,7 +17,7 @@ from airflow_ddlrepl.cli import commands
 from airflow_ddlrepl.cli.open_channel import Connections, connections_of, environment_alone
 from airflow_ddlrepl.cli.terminal import Result, always_done, perform, start_logging
 from airflow_ddlrepl.config.sections.policies import Enrollment, TrailChoice
-from airflow_ddlrepl.errors import Exit
+from airflow_ddlrepl.errors import ConfigError, Exit
 
 
 class ListFirst(TyperGroup):
@@ -264,6 +264,25 @@ def retry(channel: ChannelFile, table: Tables = None, master: Spark = "") -> Res
 def give_up(channel: ChannelFile, table: Annotated[list[str], typer.Option("--table", metavar="TABLE")]) -> Result:
     """Give up the changes that suspended tables wait with: they are loaded again instead."""
     return commands.give_up(channel, table)
+
+
+@_command(app, judge=commands.judge_cutover)
+def cutover(
+    channel: ChannelFile,
+    do: Annotated[bool, typer.Option("--do", help="Switch over: a last cycle, then the channel stops.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Let a channel that is cut over go on.")] = False,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CODE", help="Go on although this is missing; repeat it for more."),
+    ] = None,
+    master: Spark = "",
+) -> Result:
+    """Say what is missing for switching applications over to the targets (exit code 1), or switch over."""
+    if do and undo:
+        raise ConfigError("--do and --undo exclude each other", code="CUT-106", hint="choose one of them")
+    if undo:
+        return commands.undo_cutover(channel)
+    return commands.cut_over(channel, accept or [], master) if do else commands.check_cutover(channel)
 
 
 @_command(app)

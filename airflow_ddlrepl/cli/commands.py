@@ -134,6 +134,26 @@ def judge_status(result: Any) -> Exit:
     return Exit.UNREACHABLE if is_away else Exit.DONE
 
 
+def check_cutover(path: Path) -> Result:
+    """Return what is missing for switching applications over to the targets."""
+    return _with_flow(path, lambda flow, run: flow.check_cut_over(run))
+
+
+def cut_over(path: Path, accepted: Sequence[str], spark: str = "") -> Result:
+    """Bring the targets to the end of the source's log and stop the channel. accepted: codes of conditions."""
+    return _with_flow(path, lambda flow, run: flow.cut_over(run, accepted), spark)
+
+
+def undo_cutover(path: Path) -> Result:
+    """Let a channel that is cut over go on."""
+    return _with_flow(path, lambda flow, run: flow.reopen(run))
+
+
+def judge_cutover(result: Any) -> Exit:
+    """Return FAILED when a check found something missing for a cut-over."""
+    return Exit.DONE if getattr(result, "is_ready", True) else Exit.FAILED
+
+
 def deactivate(path: Path) -> Result:
     """Remove everything of ours from the source and forget the channel."""
     return _with_flow(path, lambda flow, run: flow.deactivate(run))

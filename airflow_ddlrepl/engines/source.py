@@ -51,6 +51,22 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Writer:
+    """A writer is a session, or a prepared transaction, that has written at the source and may commit, or just did.
+
+    who: process, user, application, and since when, in words. query: its last statement; empty: not known.
+    end: the statement that ends it.
+    """
+
+    who: str
+    query: str
+    end: str
+
+    def __str__(self) -> str:
+        return f"{self.who}: {self.query}" if self.query else self.who
+
+
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     """A table that is left out is a table of the channel whose rows are not in the log.
 
@@ -314,6 +330,13 @@ class Source(Protocol):
         """Return the transactions that an activation would wait for, each with how to end it.
 
         seconds: only those that have been open for so long already.
+        """
+        ...
+
+    def writers(self, seconds: float = 0) -> list[Writer]:
+        """Return who has written in this database and has not committed yet.
+
+        seconds: also the sessions that ran a statement in the last so many seconds, which may have written.
         """
         ...
 

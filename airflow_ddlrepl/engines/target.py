@@ -13,6 +13,7 @@ from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
 from airflow_ddlrepl.engines.target_state import (
     Applied,
     Capabilities,
+    CutOver,
     Fence,
     Placing,
     RecordAt,
@@ -273,6 +274,17 @@ class Target(Protocol):
         """Stop every earlier run of the channel from writing here: its open changes are rolled back, or finished.
 
         Raises Fenced LCK-102 when a newer run has been here, TargetError TGT-101 when it knows no such channel.
+        """
+        ...
+
+    def cut_over(self) -> CutOver | None:
+        """Return the mark that applications use this target instead of the source; None: there is none."""
+        ...
+
+    def mark_cut_over(self, mark: CutOver | None, fence: Fence) -> None:
+        """Store, durably, that applications use this target, or with None that the channel goes on.
+
+        Raises Fenced LCK-102 when another run has been here.
         """
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
@@ -60,6 +61,17 @@ class TargetPosition:
     lsn: Position
     epoch: int
     token: int
+
+
+@dataclass(frozen=True, slots=True)
+class CutOver:
+    """A cut-over is the mark that applications use the target instead of the source: no run writes there.
+
+    position: up to there the target has the source's log. since: when it was stored.
+    """
+
+    position: Position
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,12 @@ from airflow_ddlrepl.flow.admin.suspended import give_up, retry
 from airflow_ddlrepl.flow.apply.advance import adapt, has_changes
 from airflow_ddlrepl.flow.apply.integrate import has_rows, integrate
 from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
-from airflow_ddlrepl.flow.refresh.refresh import has_loads, is_waiting, refresh
+from airflow_ddlrepl.flow.cutover.check import check as check_cut_over
+from airflow_ddlrepl.flow.cutover.cut_over import cut_over, reopen
+from airflow_ddlrepl.flow.cycle.replicate import replicate
+from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
-from airflow_ddlrepl.flow.run.context import RunContext, log
-from airflow_ddlrepl.flow.run.isolation import FailureIsolation
-from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
-from airflow_ddlrepl.flow.run.stage import stage
-from airflow_ddlrepl.flow.targets.stop_position import Until, limit, require_past
-from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.ports.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
 
@@ -55,40 +53,6 @@ STAGES: dict[str, Callable[[RunContext], Any]] = {
 def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> RunContext:
     """Return the channel of a file, ready for work; `with` closes it. runner: who runs the tasks."""
     return RunContext(load_channel(Path(path)), runner, run_id)
-
-
-@stage("replicate")
-def replicate(run: RunContext, until: Until | None = None) -> Replicated:
-    """Run one cycle: everything that was committed before the call is in every target afterwards.
-
-    until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
-    would show what is later. Raises DdlReplError CTL-110 or CTL-111 when the source is not there yet, or a target
-    past it. Where a target waits for a person (ControlStop, CannotAdapt) or does not take what comes, all that need not
-    wait for it goes on; then the error is raised.
-    """
-    if until is not None:
-        require_past(run, until)
-    captured = capture(run)
-    high = None if until is None else limit(run, until)
-    isolation = FailureIsolation()
-    with isolation.one():
-        adapted = adapt(run, high)
-    with isolation.one():
-        refreshed = _refresh(run, high)
-    with isolation.one():
-        integrated = integrate(run, high)
-    isolation.end()
-    if high is None and is_waiting(run):  # rows came that a target can't read
-        return Replicated(captured, adapted, refreshed.and_then(refresh(run)), integrated.and_then(integrate(run)))
-    return Replicated(captured, adapted, refreshed, integrated)
-
-
-def _refresh(run: RunContext, high: Position | None) -> Refreshed:
-    if high is None:
-        return refresh(run)
-    if is_waiting(run):
-        log.warning("tables that wait for a refresh go on waiting: it would show what is later than %s", high)
-    return Refreshed()
 
 
 def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
@@ -119,7 +83,9 @@ __all__ = [
     "activate",
     "adapt",
     "capture",
+    "check_cut_over",
     "compare",
+    "cut_over",
     "deactivate",
     "give_up",
     "has_isolated",
@@ -133,6 +99,7 @@ __all__ = [
     "refresh",
     "refresh_isolated",
     "remove_seen",
+    "reopen",
     "repair",
     "replicate",
     "retry",

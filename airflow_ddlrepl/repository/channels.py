@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select, update
@@ -14,7 +15,7 @@ from airflow_ddlrepl.repository.base import Base, insert_new, upsert
 from airflow_ddlrepl.repository.rows import ChannelRow, ChannelState, EnrolledState, TableRow
 from airflow_ddlrepl.repository.tables import OF_A_CHANNEL, channels, locks, positions, tables
 
-CAPTURED = "captured"
+CAPTURED, CUT_OVER = "captured", "cut over"
 _CHANNEL = select(channels).where(channels.c.name == bindparam("name"))
 _POSITION = select(positions.c.lsn).where(
     positions.c.channel == bindparam("channel"), positions.c.kind == bindparam("kind")
@@ -65,6 +66,23 @@ class Channels(Base):
             if fingerprint is not None:
                 values["fingerprint"] = fingerprint
             connection.execute(update(channels).where(channels.c.name == channel).values(**values))
+
+    def cut_over(self, channel: str, token: int, position: Position) -> None:
+        """Store that applications use the targets, which have the source's log up to a position."""
+        with self._fenced(channel, token) as connection:
+            now = self._database.now(connection)
+            key = {"channel": channel, "kind": CUT_OVER}
+            upsert(connection, positions, key, {"lsn": int(position), "updated": now})
+            values = {"state": ChannelState.CUT_OVER, "updated": now}
+            connection.execute(update(channels).where(channels.c.name == channel).values(**values))
+
+    def cut_over_at(self, channel: str) -> tuple[Position, datetime] | None:
+        """Return where in the log and when the channel was cut over; None: it is not."""
+        query = select(positions.c.lsn, positions.c.updated).join(channels, channels.c.name == positions.c.channel)
+        query = query.where(channels.c.name == channel, channels.c.state == ChannelState.CUT_OVER)
+        with self._database.read() as connection:
+            row = connection.execute(query.where(positions.c.kind == CUT_OVER)).first()
+            return (Position(row.lsn), row.updated) if row else None
 
     def claim_source(self, channel: str, token: int, source: str) -> None:
         """Bind the channel to the source database that it reads.

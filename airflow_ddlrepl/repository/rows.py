@@ -15,11 +15,13 @@ from airflow_ddlrepl.model.position import LogKey, Position
 class ChannelState(StrEnum):
     """A channel's state says whether the channel replicates.
 
-    NEW: known, the source is not prepared. ACTIVE: replicates. INACTIVE: deactivated, its history stays.
+    NEW: known, the source is not prepared. ACTIVE: replicates. CUT_OVER: applications use the targets, and no run
+    writes there. INACTIVE: deactivated, its history stays.
     """
 
     NEW = "new"
     ACTIVE = "active"
+    CUT_OVER = "cut over"
     INACTIVE = "inactive"
 
 
@@ -73,6 +75,11 @@ class ChannelRow:
     server: str | None = None
     lineage: Lineage | None = None
     publication: int | None = None
+
+    @property
+    def is_activated(self) -> bool:
+        """Is the channel activated, whether it replicates or is cut over?"""
+        return self.state in (ChannelState.ACTIVE, ChannelState.CUT_OVER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,7 @@ def test_background_renewal_notices_that_the_lock_is_lost(repository: Repository
 
 Write = Callable[[Repository, int], Any]
 WRITES: dict[str, Write] = {
+    "cut_over": lambda r, t: r.cut_over("shop", t, Position(9)),
     "set_state": lambda r, t: r.set_state("shop", t, ChannelState.ACTIVE),
     "set_explained_catalog": lambda r, t: r.set_explained_catalog("shop", t, "what"),
     "claim_source": lambda r, t: r.claim_source("shop", t, "1/2"),

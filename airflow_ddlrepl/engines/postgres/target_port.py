@@ -16,13 +16,14 @@ from airflow_ddlrepl.engines.postgres.connection.connect import running, session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
-from airflow_ddlrepl.engines.postgres.target import outbox, state
+from airflow_ddlrepl.engines.postgres.target import cut_over, outbox, state
 from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
 from airflow_ddlrepl.engines.postgres.target.rewind import PostgresRewindArea
 from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import (
     Applied,
     Capabilities,
+    CutOver,
     Fence,
     Move,
     RecordAt,
@@ -123,6 +124,15 @@ class PostgresTarget(Target):
         limit(self.connection, self.lock_timeout)
         known = {"epoch": fence.epoch, "token": fence.token}
         self.patiently(partial(state.claim, self.connection, self.holder, **known), self.connection)
+
+    def cut_over(self) -> CutOver | None:
+        return cut_over.find(self.connection, self.holder)
+
+    def mark_cut_over(self, mark: CutOver | None, fence: Fence) -> None:
+        with session(self.location) as connection, connection.transaction(), connection.cursor() as cursor:
+            if mark is not None:  # a mark is also removed for a repository that the target does not know
+                state.hold(cursor, self.holder, epoch=fence.epoch, token=fence.token)
+            cut_over.store(cursor, self.holder, mark)
 
     def change_state(self, change: StateChange, fence: Fence) -> None:
         with session(self.location) as connection, connection.transaction(), connection.cursor() as cursor:

@@ -18,6 +18,7 @@ from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.stage import stage
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
@@ -206,5 +207,6 @@ def _takes_over(run: RunContext, target: str, position: Position) -> bool:
     if found is Readiness.FOREIGN:
         if run.channel.target(target).existing_tables is not ExistingTables.REPLACE:
             raise foreign(target, run.channel.name)
+        require_target_not_cut_over(run, target)
         run.target(target).take_over(position, run.fence)
     return found in (Readiness.FOREIGN, Readiness.OUTDATED)

@@ -51,7 +51,8 @@ class Status:
     A target's lag_seconds: the age, by the source's clock, of the oldest captured transaction that it does not have;
     0 when it has all of them, None when the trail can't answer that.
     unreachable: why a target does not answer; missing: why it is not prepared for the channel; then nothing else of it
-    is known. source_unreachable: why the source does not answer.
+    is known. source_unreachable: why the source does not answer. cut_over: where in the log and since when applications
+    use the targets; None: they do not.
     """
 
     channel: str
@@ -65,6 +66,7 @@ class Status:
     errors: int
     runs: list[dict[str, Any]]
     left_out: list[dict[str, Any]] = field(default_factory=list)
+    cut_over: dict[str, str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the status for XCom and --json."""
@@ -80,6 +82,7 @@ class Status:
             "errors": self.errors,
             "runs": self.runs,
             "left_out": self.left_out,
+            "cut_over": self.cut_over,
         }
 
     def text(self) -> str:
@@ -93,6 +96,8 @@ class Status:
             *(["      {segments} more are retained, {bytes} bytes".format(**more)] if more["segments"] else []),
             *(f"trail damaged: {why}" for why in trail["damaged"]),
         ]
+        if self.cut_over:
+            lines.append("cut over since {since}, at {at}: no run writes at a target".format(**self.cut_over))
         if trail["horizon"]:
             lines.append(f"rewind: back to {trail['horizon']} ({trail['horizon_since']})")
         if trail["held_from"]:
@@ -173,7 +178,13 @@ def status(context: RunContext) -> Status:
             for one in source.not_in_the_log
             if not one.is_reloaded
         ],
+        _cut_over(context),
     )
+
+
+def _cut_over(context: RunContext) -> dict[str, str] | None:
+    found = context.repository.cut_over_at(context.channel.name)
+    return {"at": str(found[0]), "since": found[1].isoformat(timespec="seconds")} if found else None
 
 
 @dataclass(frozen=True)

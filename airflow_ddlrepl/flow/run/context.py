@@ -29,7 +29,7 @@ from airflow_ddlrepl.ports.work import Runner
 from airflow_ddlrepl.repository.lock import ChannelLock
 from airflow_ddlrepl.repository.process import this_holder
 from airflow_ddlrepl.repository.repository import Repository
-from airflow_ddlrepl.repository.rows import ChannelState, SegmentRow
+from airflow_ddlrepl.repository.rows import SegmentRow
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 from airflow_ddlrepl.trail.store import Trail
@@ -190,12 +190,12 @@ class RunContext:
     def is_active(self) -> bool:
         """Is the channel activated?"""
         row, position = self.repository.channel_and_position(self.channel.name)
-        return row is not None and row.state is ChannelState.ACTIVE and position is not None
+        return row is not None and row.is_activated and position is not None
 
     def captured(self) -> Position:
         """Return the captured position. Raises ConfigError CFG-130 when the channel is not active."""
         row, position = self.repository.channel_and_position(self.channel.name)
-        if row is None or row.state is not ChannelState.ACTIVE or position is None:
+        if row is None or not row.is_activated or position is None:
             raise ConfigError(
                 f"channel {self.channel.name} is not activated in repository {redact(self.channel.repository)}",
                 code="CFG-130",

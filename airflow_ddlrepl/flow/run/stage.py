@@ -12,12 +12,15 @@ from airflow_ddlrepl.config.sections.location import redact
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.repository.rows import RunStatus
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result", bound=Printable)
 Work = Callable[Concatenate[RunContext, Given], Result]
+WHEN_CUT_OVER = frozenset(("cutover", "reopen", "deactivate"))
+"""These stages run although applications use the targets; each other one raises CannotCutOver CUT-101."""
 
 
 def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
@@ -36,6 +39,8 @@ def stage(name: str) -> Callable[[Work[Given, Result]], Work[Given, Result]]:
                 if not is_outermost:
                     return work(context, *args, **kwargs)
                 context.stage = name
+                if name not in WHEN_CUT_OVER:
+                    require_not_cut_over(context)
                 try:
                     result = work(context, *args, **kwargs)
                 finally:

@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.sections.policies import ExistingTables, NewTargets
 from airflow_ddlrepl.engines.target_state import forgotten
 from airflow_ddlrepl.errors import DdlReplError, TargetError
 from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.targets import about_target
 from airflow_ddlrepl.flow.targets.preparation import Beginning, prepare_target, require_preparable
@@ -133,6 +134,7 @@ def _prepared(run: RunContext, target: str, found: Readiness) -> str:
     tables, position = _tables(run), run.captured()
     require_preparable(run, target, tables)
     if found is Readiness.FOREIGN:
+        require_target_not_cut_over(run, target)
         run.target(target).take_over(position, run.fence)
     starts_over = found is not Readiness.NEW
     count = prepare_target(run, target, Beginning(position, tables, run.epoch, starts_over=starts_over))

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from airflow_ddlrepl.engines.target_state import (
     WAITING,
     Applied,
     Capabilities,
+    CutOver,
     Fence,
     Placing,
     RecordAt,
@@ -196,6 +198,15 @@ class FileTarget(Target, PiecewiseTarget):
         with self.files.writing(fence):
             pass
         finish_begun(self.ledger, fence)
+
+    def cut_over(self) -> CutOver | None:
+        state = self.files.state()
+        found = state.data.get("cut_over") if state else None
+        return CutOver(Position(found[0]), datetime.fromisoformat(found[1])) if found else None
+
+    def mark_cut_over(self, mark: CutOver | None, fence: Fence) -> None:
+        with self.files.writing(fence) as state:
+            state.data["cut_over"] = [int(mark.position), mark.since.isoformat()] if mark else None
 
     def change_state(self, change: StateChange, fence: Fence) -> None:
         """What a run that was killed in it had begun is done by `claim`, which the next run begins with."""

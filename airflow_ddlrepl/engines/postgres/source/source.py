@@ -32,7 +32,8 @@ from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
 from airflow_ddlrepl.engines.postgres.source.exported_snapshot import ExportedSnapshot, source_snapshot
 from airflow_ddlrepl.engines.postgres.source.members import PostgresMembership
 from airflow_ddlrepl.engines.postgres.source.privileges import missing_rights
-from airflow_ddlrepl.engines.source import Activation, LogWindow, Problem, RowSelection
+from airflow_ddlrepl.engines.postgres.source.writers import writers
+from airflow_ddlrepl.engines.source import Activation, LogWindow, Problem, RowSelection, Writer
 from airflow_ddlrepl.errors import SourceError
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.position import Position
@@ -147,6 +148,10 @@ class PostgresSource:
         if slots.state(self.connection, self.slot) is not None:
             return []
         return [Problem(what, end) for what, end in slots.blockers(self.connection, seconds)]
+
+    def writers(self, seconds: float = 0) -> list[Writer]:
+        """Return who has written and not committed yet, as `writers.writers` does."""
+        return writers(self.connection, seconds)
 
     @property
     def catalog(self) -> PostgresCatalog:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier
-from airflow_ddlrepl.engines.postgres.target import outbox, rewind_area
+from airflow_ddlrepl.engines.postgres.target import cut_over, outbox, rewind_area
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
@@ -48,7 +48,7 @@ DELETE FROM ddlrepl.tables k USING ddlrepl.tables l
 WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state IN ('live', 'pending')
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
-TABLES = ("position", "tables", "chunks", "unrecorded", *rewind_area.TABLES)
+TABLES = ("position", "tables", "chunks", "unrecorded", cut_over.TABLE, *rewind_area.TABLES)
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
 
 
@@ -236,6 +236,7 @@ def forget(connection: Connection[Any], channel: str) -> None:
         connection.execute("DELETE FROM ddlrepl.position WHERE channel = %s", [channel])
         connection.execute("DELETE FROM ddlrepl.tables WHERE channel = %s", [channel])
         connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
+        cut_over.forget(connection, channel)
         rewind_area.forget(connection, channel)
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"

@@ -1,0 +1,1 @@
+"""A cut-over: applications switch from the source to the targets."""

@@ -1,0 +1,172 @@
+"""The check of a cut-over looks at source and targets and finds what is missing; it changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.compute as pc
+
+from airflow_ddlrepl.adapt.program.suspend import isolated, suspended
+from airflow_ddlrepl.config.sections.channel import Target
+from airflow_ddlrepl.engines.source import Writer
+from airflow_ddlrepl.engines.target_state import WAITING, CutOver, TargetState
+from airflow_ddlrepl.errors import ConfigError, Unreachable
+from airflow_ddlrepl.flow.capture.capture import has_new_log
+from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
+from airflow_ddlrepl.flow.cutover.condition import DONE_BY_CUT_OVER, Code, Condition, unmet
+from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.targets.readiness import what_is_missing
+from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table_state import TableState
+
+RECENT_SECONDS = 10.0
+"""A session that ran a statement in this time may be the one that wrote."""
+
+SEE_MORE = "With pg_read_all_stats the channel's role also sees since when, and the statement"
+NOT_READY = "`ddlrepl doctor CHANNEL.yaml` says what is wrong; a target that nobody wants leaves the channel file"
+
+
+@dataclass(frozen=True)
+class CutOverCheck:
+    """The result of a check: every condition, and the mark of a cut-over that was done before, or None."""
+
+    channel: str
+    conditions: tuple[Condition, ...]
+    done: CutOver | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Is nothing missing, but for what the cut-over itself does?"""
+        return not unmet(self.conditions, DONE_BY_CUT_OVER)
+
+    @property
+    def is_complete(self) -> bool:
+        """Is nothing missing at all?"""
+        return not unmet(self.conditions)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the check as JSON values."""
+        return {
+            "channel": self.channel,
+            "is_ready": self.is_ready,
+            "is_complete": self.is_complete,
+            "cut_over": {"at": str(self.done.position), "since": self.done.since.isoformat()} if self.done else None,
+            "conditions": [one.to_json() for one in self.conditions],
+        }
+
+    def text(self) -> str:
+        """Return the check as text for people, what is missing last."""
+        ordered = sorted(self.conditions, key=lambda one: not one.is_met)
+        return "\n".join([*(one.text() for one in ordered), self._verdict()])
+
+    def _verdict(self) -> str:
+        missing = unmet(self.conditions, DONE_BY_CUT_OVER)
+        if self.done:
+            since = self.done.since.isoformat(sep=" ", timespec="seconds")
+            more = " The source, or a target, is not as the cut-over left it." if unmet(self.conditions) else ""
+            return f"channel {self.channel} is cut over since {since}, at {self.done.position}.{more}"
+        if missing:
+            return f"{len(missing)} missing: not ready to cut over"
+        return "ready: `ddlrepl cutover CHANNEL.yaml --do` switches over"
+
+
+def check(run: RunContext) -> CutOverCheck:
+    """Return what is missing for a cut-over now. Raises ConfigError CFG-130 when the channel is not active."""
+    run.captured()
+    found = run.repository.cut_over_at(run.channel.name)
+    done = CutOver(*found) if found else None
+    return CutOverCheck(run.channel.name, (*_source(run), *_targets(run)), done)
+
+
+def _source(run: RunContext) -> Iterator[Condition]:
+    writers = run.source.writers()
+    yield Condition(
+        Code.WRITERS,
+        None,
+        "sessions that write at the source",
+        tuple(map(str, writers)),
+        how_to_stop(writers) if writers else "",
+    )
+    yield Condition(Code.POSITION, None, "changes that are not captured", *_uncaptured(run))
+    aside = not_in_the_log(run)
+    left_out = tuple(f"{one.name}: {one}" for one in aside if not one.is_reloaded)
+    hint = "docs/postgresql.md says how such a table can be in the log, or take it out of the channel"
+    yield Condition(Code.LEFT_OUT, None, "tables that are left out", left_out, hint)
+    whole = tuple(f"{one.name}: {one}" for one in aside if one.is_reloaded)
+    hint = "nobody knows whether they have changed since: the cut-over loads them once more"
+    yield Condition(Code.LOADED_WHOLE, None, "tables whose changes are in no log", whole, hint)
+    held = run.repository.controls(run.channel.name)
+    controls = tuple(f"control {one.id} at target {one.target}: {one.reason}" for one in held)
+    hint = "deal with the reason, then `ddlrepl controls remove CHANNEL.yaml ID`"
+    yield Condition(Code.CONTROLS, None, "controls that hold a target", controls, hint)
+
+
+def how_to_stop(writers: Sequence[Writer]) -> str:
+    """Return the hint about sessions that write."""
+    hint = "stop the applications; then, if need be: " + " ".join(one.end for one in writers)
+    return hint if all(one.query for one in writers) else f"{hint} {SEE_MORE}"
+
+
+def _uncaptured(run: RunContext) -> tuple[tuple[str, ...], str]:
+    """Return what the channel has not captured, and what to do about it; two empty values when it has everything."""
+    if not has_new_log(run):
+        return (), ""
+    recent = f"ran a statement in the last {RECENT_SECONDS:.0f} s"
+    suspects = [f"{recent}: {one}" for one in run.source.writers(RECENT_SECONDS)]
+    changes = f"there are changes between {run.captured()} and {run.source.log_end()}"
+    return (changes, *suspects), "the cut-over captures them; before it, `ddlrepl replicate` does"
+
+
+def _targets(run: RunContext) -> Iterator[Condition]:
+    for target in run.channel.targets:
+        if missing := _not_prepared(run, target):
+            yield Condition(Code.TARGET, target.name, "reasons why it is not ready", (missing,), NOT_READY)
+            continue
+        yield Condition(Code.TARGET, target.name, "reasons why it is not ready")
+        now = run.target(target.name).state()
+        yield _applied(run, target.name, now)
+        yield from _tables(target.name, now)
+
+
+def _not_prepared(run: RunContext, target: Target) -> str:
+    try:
+        return what_is_missing(run, target.name)
+    except (ConfigError, Unreachable) as error:
+        return error.message
+
+
+def _applied(run: RunContext, target: str, now: TargetState) -> Condition:
+    changes = f"it is at {now.lsn}, and changes are captured up to {run.captured()}"
+    found = (changes,) if has_more(run, now.lsn) else ()
+    hint = "the cut-over applies them; before it, `ddlrepl replicate` does"
+    return Condition(Code.POSITION, target, "captured changes that it lacks", found, hint)
+
+
+def has_more(run: RunContext, position: Position) -> bool:
+    """Is a transaction captured that committed at this position or later?"""
+    segments = [row for row in run.repository.segments(run.channel.name, position) if row.high > position]
+    return any(
+        pc.any(pc.greater_equal(run.transactions(row)["lsn"], int(position))).as_py()
+        for row in segments
+        if row.rows or row.events
+    )
+
+
+def _tables(target: str, now: TargetState) -> Iterator[Condition]:
+    late = tuple(_with_reason(one) for one in suspended(now.table_states))
+    hint = "docs/suspended_tables.md says what brings them back: `ddlrepl errors retry CHANNEL.yaml`, or a refresh"
+    yield Condition(Code.SUSPENDED, target, "suspended tables", late, hint)
+    waiting = [one for one in now.table_states.values() if one.state in WAITING]
+    names = tuple(_with_reason(one) for one in sorted(waiting, key=lambda one: one.name))
+    yield Condition(Code.WAITING, target, "tables that wait for a refresh", names, "`ddlrepl refresh CHANNEL.yaml`")
+    apart = tuple(_with_reason(one) for one in isolated(now.table_states))
+    hint = "let the refresh end that loads them; without one, `ddlrepl replicate` loads them"
+    yield Condition(Code.ISOLATED, target, "tables that a refresh has isolated", apart, hint)
+
+
+def _with_reason(one: TableState) -> str:
+    why = f": {one.suspension} (at {Position(one.suspension.at.lsn)})" if one.suspension else ""
+    state = "" if one.suspension else f" ({one.state.value})"
+    return f"{one.name}{state}{why}"

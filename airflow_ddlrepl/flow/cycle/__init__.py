@@ -1,0 +1,1 @@
+"""A cycle lines up the stages: capture, adapt, refresh, integrate."""

@@ -1,0 +1,48 @@
+"""One cycle captures the log, adapts the targets, refreshes what must be loaded, and integrates the rows."""
+
+from __future__ import annotations
+
+from airflow_ddlrepl.flow.apply.advance import adapt
+from airflow_ddlrepl.flow.apply.integrate import integrate
+from airflow_ddlrepl.flow.capture.capture import capture
+from airflow_ddlrepl.flow.refresh.refresh import is_waiting, refresh
+from airflow_ddlrepl.flow.run.context import RunContext, log
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
+from airflow_ddlrepl.flow.run.results import Refreshed, Replicated
+from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.targets.stop_position import Until, limit, require_past
+from airflow_ddlrepl.model.position import Position
+
+
+@stage("replicate")
+def replicate(run: RunContext, until: Until | None = None) -> Replicated:
+    """Run one cycle: everything that was committed before the call is in every target afterwards.
+
+    until: the targets stop there, on a transaction's end; a table that waits for a refresh goes on waiting, for it
+    would show what is later. Raises DdlReplError CTL-110 or CTL-111 when the source is not there yet, or a target
+    past it. Where a target waits for a person (ControlStop, CannotAdapt) or does not take what comes, all that need not
+    wait for it goes on; then the error is raised.
+    """
+    if until is not None:
+        require_past(run, until)
+    captured = capture(run)
+    high = None if until is None else limit(run, until)
+    isolation = FailureIsolation()
+    with isolation.one():
+        adapted = adapt(run, high)
+    with isolation.one():
+        refreshed = _refresh(run, high)
+    with isolation.one():
+        integrated = integrate(run, high)
+    isolation.end()
+    if high is None and is_waiting(run):  # rows came that a target can't read
+        return Replicated(captured, adapted, refreshed.and_then(refresh(run)), integrated.and_then(integrate(run)))
+    return Replicated(captured, adapted, refreshed, integrated)
+
+
+def _refresh(run: RunContext, high: Position | None) -> Refreshed:
+    if high is None:
+        return refresh(run)
+    if is_waiting(run):
+        log.warning("tables that wait for a refresh go on waiting: it would show what is later than %s", high)
+    return Refreshed()

@@ -1,0 +1,216 @@
+"""A cut-over: the target has all of a quiet source, the channel stops durably, and can go on again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+import yaml
+
+from airflow_ddlrepl import flow
+from airflow_ddlrepl.doctor import servers
+from airflow_ddlrepl.errors import CannotCutOver, ConfigError, DdlReplError
+from airflow_ddlrepl.ports.work import InProcess
+from airflow_ddlrepl.repository.repository import Repository
+from tests.support.crashing import die
+from tests.support.replica import BOTH, Make, Replica
+
+SHOP = "CREATE TABLE orders (id int PRIMARY KEY, amount int)"
+ROWS = "SELECT * FROM orders ORDER BY id"
+
+
+def cut_over(replica: Replica, *accepted: str) -> Any:
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        return flow.cut_over(cycle, accepted)
+
+
+def undo(replica: Replica) -> Any:
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        return flow.reopen(cycle)
+
+
+def check(replica: Replica) -> Any:
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        return flow.check_cut_over(cycle)
+
+
+@BOTH
+def test_the_target_has_everything_and_no_run_writes_there_any_more(make: Make) -> None:
+    replica = make(SHOP, "INSERT INTO orders VALUES (1, 10)")
+    replica.at_source("INSERT INTO orders VALUES (2, 20)", "ALTER TABLE orders ADD note text DEFAULT 'new'")
+    done = cut_over(replica)
+    assert replica.rows(ROWS) == [(1, 10, "new"), (2, 20, "new")]
+    assert "point the applications at warehouse" in done.text()
+
+    replica.at_target("INSERT INTO orders VALUES (3, 30, 'by an application')")
+    replica.at_source("INSERT INTO orders VALUES (3, 31, 'too late')")
+    runs: list[Callable[[], Any]] = [replica.replicate, replica.activate, replica.refresh, replica.capture]
+    for run in runs:
+        with pytest.raises(CannotCutOver, match=r"CUT-101.*is cut over since .*applications use its targets"):
+            run()
+    assert (3, 30, "by an application") in replica.rows(ROWS)
+    again = cut_over(replica)
+    assert (again.position, again.since) == (done.position, done.since)
+    told = check(replica)
+    assert told.done and "is cut over since" in told.text() and "not as the cut-over left it" in told.text()
+
+
+def test_undone_the_channel_goes_on_from_there(make: Make) -> None:
+    replica = make(SHOP)
+    cut_over(replica)
+    replica.at_source("INSERT INTO orders VALUES (1, 10)")
+    assert "goes on from" in undo(replica).text()
+    replica.settle()
+    assert replica.rows(ROWS) == [(1, 10)]
+    with pytest.raises(CannotCutOver, match="CUT-105"):
+        undo(replica)
+    cut_over(replica)
+    assert check(replica).is_complete
+
+
+@BOTH
+def test_while_somebody_writes_nothing_is_done(make: Make) -> None:
+    replica = make(SHOP)
+    with psycopg.connect(replica.source, application_name="shop web") as writer:
+        writer.execute("INSERT INTO orders VALUES (1, 10)")
+        with pytest.raises(CannotCutOver, match=r"CUT-103: somebody writes .*application 'shop web'"):
+            cut_over(replica)
+        assert cut_over(replica, "CUT-111").accepted == ("CUT-111",)  # a person says that it does not matter
+        undo(replica)
+    replica.settle()
+    assert replica.rows(ROWS) == [(1, 10)]
+
+
+@contextmanager
+def writing(replica: Replica) -> Iterator[None]:
+    """Somebody commits a row every now and then."""
+    ended = threading.Event()
+
+    def write() -> None:
+        with psycopg.connect(replica.source, application_name="shop web", autocommit=True) as writer:
+            while not ended.wait(0.2):
+                writer.execute("INSERT INTO orders SELECT coalesce(max(id), 0) + 1, 10 FROM orders")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+@BOTH
+def test_short_transactions_of_somebody_are_noticed(make: Make) -> None:
+    replica = make(SHOP)
+    with writing(replica), pytest.raises(CannotCutOver, match=r"CUT-10[34].*'shop web'") as caught:
+        cut_over(replica)
+    assert caught.value.code in ("CUT-103", "CUT-104")
+    replica.settle()  # the channel goes on
+
+
+def test_who_writes_after_the_switch_and_before_its_end_is_noticed(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = make(SHOP)
+    stored = Repository.cut_over
+
+    def late(*about: Any) -> None:
+        stored(*about)
+        replica.at_source("INSERT INTO orders VALUES (1, 10)")
+
+    monkeypatch.setattr(Repository, "cut_over", late)
+    with pytest.raises(CannotCutOver, match="CUT-104: somebody has written"):
+        cut_over(replica)
+    replica.settle()
+    assert replica.rows(ROWS) == [(1, 10)]
+
+
+def test_what_is_missing_is_refused_or_accepted(make: Make) -> None:
+    replica = make(SHOP, "CREATE TABLE notes (id int PRIMARY KEY)")
+    replica.settle()
+    replica.at_target("ALTER TABLE orders ADD CONSTRAINT small CHECK (amount < 100)")
+    replica.at_source("INSERT INTO orders VALUES (1, 1000)", "INSERT INTO notes VALUES (1)")
+    with pytest.raises(DdlReplError, match="INT-123"):
+        cut_over(replica)  # its own cycle meets the row
+    with pytest.raises(CannotCutOver, match=r"CUT-102.*CUT-112 target warehouse: suspended tables: public.orders"):
+        cut_over(replica)
+    with pytest.raises(ConfigError, match="CUT-106"):
+        cut_over(replica, "CUT-110")
+    assert cut_over(replica, "CUT-112").accepted == ("CUT-112",)
+    assert replica.rows("SELECT * FROM notes") == [(1,)]
+
+
+@pytest.mark.parametrize("point", ["caught_up", "stopped", "marked"])
+def test_killed_and_run_again_it_ends_with_both_targets(make: Make, past: str, point: str) -> None:
+    replica = make(SHOP)
+    add_target(replica, past)
+    replica.activate()
+    replica.at_source("INSERT INTO orders VALUES (1, 10)")
+    die("cut_over", replica.file, f"cutover.{point}")
+    if point == "caught_up":
+        replica.settle()  # nothing has happened yet
+    else:
+        with pytest.raises(CannotCutOver, match="CUT-101"):
+            replica.replicate()
+    assert cut_over(replica).targets == ("warehouse", "second")
+    told = check(replica)
+    assert told.is_complete and told.done
+    assert targets_marked(replica) == {"warehouse": told.done, "second": told.done}
+    assert (replica.rows(ROWS), rows(past, ROWS)) == ([(1, 10)], [(1, 10)])
+
+    die("reopen", replica.file, "cutover.reopened")
+    with pytest.raises(CannotCutOver, match="CUT-101"):
+        replica.replicate()
+    undo(replica)
+    replica.at_source("INSERT INTO orders VALUES (2, 20)")
+    replica.settle()
+    assert rows(past, ROWS) == [(1, 10), (2, 20)]
+
+
+def add_target(replica: Replica, location: str) -> None:
+    known = yaml.safe_load(replica.file.read_text())
+    known["targets"].append({"name": "second", "location": location})
+    replica.file.write_text(yaml.safe_dump(known, sort_keys=False))
+
+
+def targets_marked(replica: Replica) -> dict[str, Any]:
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        return {target.name: cycle.target(target.name).cut_over() for target in cycle.channel.targets}
+
+
+def rows(dsn: str, query: str) -> list[Any]:
+    with psycopg.connect(dsn) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_a_lost_repository_does_not_open_a_target(make: Make) -> None:
+    """A new repository would load every table again, over the rows of the applications."""
+    replica = make(SHOP)
+    replica.at_source("INSERT INTO orders VALUES (1, 10)")
+    cut_over(replica)
+    text = replica.file.read_text()
+    replica.file.write_text(text.replace("- name: warehouse", "- existing_tables: replace\n  name: warehouse"))
+    (replica.file.parent / "repository.db").unlink()
+    replica.at_target("UPDATE orders SET amount = 11")
+    with pytest.raises(CannotCutOver, match=r"CUT-101.*applications use target warehouse"):
+        replica.activate()
+    assert replica.rows(ROWS) == [(1, 11)]
+    assert "can be activated again" in undo(replica).text()
+    replica.activate()
+    assert replica.rows(ROWS) == [(1, 10)]
+
+
+def test_status_and_doctor_say_it(make: Make) -> None:
+    replica = make(SHOP)
+    cut_over(replica)
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        found = flow.status(cycle)
+        findings = [one.text() for one in servers(cycle.channel)]
+    assert found.to_json()["cut_over"]["at"] == found.to_json()["targets"]["warehouse"]["position"]
+    assert "cut over since " in found.text()
+    assert [text for text in findings if text.startswith("ok   channel shop: cut over since ")]
