@@ -271,6 +271,9 @@ def cutover(
     channel: ChannelFile,
     do: Annotated[bool, typer.Option("--do", help="Switch over: a last cycle, then the channel stops.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Let a channel that is cut over go on.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Compare all tables, too, and look for rows that break foreign keys.")
+    ] = False,
     accept: Annotated[
         list[str] | None,
         typer.Option(metavar="CODE", help="Go on although this is missing; repeat it for more."),
@@ -282,7 +285,9 @@ def cutover(
         raise ConfigError("--do and --undo exclude each other", code="CUT-106", hint="choose one of them")
     if undo:
         return commands.undo_cutover(channel)
-    return commands.cut_over(channel, accept or [], master) if do else commands.check_cutover(channel)
+    if do:
+        return commands.cut_over(channel, accept or [], compares=compare, spark=master)
+    return commands.check_cutover(channel, compares=compare, spark=master)
 
 
 @_command(app)

@@ -134,14 +134,14 @@ def judge_status(result: Any) -> Exit:
     return Exit.UNREACHABLE if is_away else Exit.DONE
 
 
-def check_cutover(path: Path) -> Result:
-    """Return what is missing for switching applications over to the targets."""
-    return _with_flow(path, lambda flow, run: flow.check_cut_over(run))
+def check_cutover(path: Path, *, compares: bool, spark: str = "") -> Result:
+    """Return what is missing for switching applications over to the targets. compares: compare all tables now."""
+    return _with_flow(path, lambda flow, run: flow.check_cut_over(run, compares=compares), spark)
 
 
-def cut_over(path: Path, accepted: Sequence[str], spark: str = "") -> Result:
+def cut_over(path: Path, accepted: Sequence[str], *, compares: bool, spark: str = "") -> Result:
     """Bring the targets to the end of the source's log and stop the channel. accepted: codes of conditions."""
-    return _with_flow(path, lambda flow, run: flow.cut_over(run, accepted), spark)
+    return _with_flow(path, lambda flow, run: flow.cut_over(run, accepted, compares=compares), spark)
 
 
 def undo_cutover(path: Path) -> Result:

@@ -9,6 +9,7 @@ from typing import Protocol
 from airflow_ddlrepl.config.condition.expression import Part as Condition
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.visibility import Visibility
 
 
@@ -32,6 +33,10 @@ class SourceCatalog(Protocol):
 
     def inspect(self, table_ids: Collection[int]) -> list[Table]:
         """Return the shapes of those of these tables that exist."""
+        ...
+
+    def objects(self, table_ids: Collection[int]) -> list[TableObject]:
+        """Return what is made on these tables besides their columns: keys, checks, indexes, triggers."""
         ...
 
     def function_text(self, signature: str) -> str:

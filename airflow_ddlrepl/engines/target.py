@@ -27,6 +27,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.types import TypeSystem
@@ -52,6 +53,18 @@ class ServerFacts(Protocol):
 
     def table(self, name: TableName) -> Table | None:
         """Return the shape of the table of that name; None when there is none."""
+        ...
+
+    def look(self, names: Collection[TableName]) -> None:
+        """Read the shapes of all of these tables at once, so that `table` has them."""
+        ...
+
+    def objects(self, names: Collection[TableName]) -> list[TableObject]:
+        """Return what is made on these tables besides their columns: keys, checks, indexes, triggers."""
+        ...
+
+    def broken_references(self, names: Collection[TableName]) -> list[tuple[TableName, str]]:
+        """Return the foreign keys of these tables that rows break, by table and name; all rows are read."""
         ...
 
     def types(self, names: Collection[TableName]) -> frozenset[TableName]:

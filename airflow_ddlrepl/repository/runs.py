@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import func, insert, select
@@ -11,6 +12,8 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.repository.base import Base, update_row, upsert
 from airflow_ddlrepl.repository.rows import ErrorRow, RunRow, RunStatus
 from airflow_ddlrepl.repository.tables import errors, locks, runs
+
+COMPARE = "compare"
 
 
 class Runs(Base):
@@ -48,6 +51,22 @@ class Runs(Base):
         where = {"target": error.target, "table_name": error.table, "at": error.at}
         with self._database.write() as connection:
             connection.execute(insert(errors).values(**values, **text, **where, created=self._database.now(connection)))
+
+    def record_comparison(self, channel: str, run_id: str, started: datetime, result: dict[str, Any]) -> None:
+        """Store that all tables of the channel were compared; needs no lock, for a comparison changes nothing."""
+        with self._database.write() as connection:
+            values = {"token": 0, "started": started, "ended": self._database.now(connection)}
+            key = {"channel": channel, "run_id": run_id, "stage": COMPARE}
+            upsert(connection, runs, key, {**values, "status": RunStatus.DONE, "result": result})
+
+    def last_comparison(self, channel: str) -> RunRow | None:
+        """Return the newest comparison of all tables of the channel; None: there was none."""
+        query = select(runs, locks.c.token.label("newest"), locks.c.holder)
+        query = query.outerjoin(locks, locks.c.channel == runs.c.channel)
+        query = query.where(runs.c.channel == channel, runs.c.stage == COMPARE).order_by(runs.c.started.desc()).limit(1)
+        with self._database.read() as connection:
+            row = connection.execute(query).first()
+            return _run(row) if row else None
 
     def errors(self, channel: str, limit: int = 100) -> list[ErrorRow]:
         """Return errors, newest first."""

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from airflow_ddlrepl.capture.enroll import belongs
@@ -56,7 +57,12 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
             known.append(differs.get(table.id, ()))
     reports += [replace(one, may_differ=tuple(why)) for one, why in zip(_compared(run, tasks), known, strict=True)]
     aside = {str(one.name): str(one) for one in left_out(run) if is_selected(one.name, patterns)}
-    return Comparison(tuple(reports), round(time.monotonic() - started, 2), aside)
+    result = Comparison(tuple(reports), round(time.monotonic() - started, 2), aside)
+    if not patterns and run.is_active():
+        count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(aside)}
+        began = datetime.now(UTC) - timedelta(seconds=result.seconds)
+        run.repository.record_comparison(run.channel.name, run.run_id, began, count)
+    return result
 
 
 def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:

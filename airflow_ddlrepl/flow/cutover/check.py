@@ -16,6 +16,8 @@ from airflow_ddlrepl.errors import ConfigError, Unreachable
 from airflow_ddlrepl.flow.capture.capture import has_new_log
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.cutover.condition import DONE_BY_CUT_OVER, Code, Condition, unmet
+from airflow_ddlrepl.flow.cutover.differences import compared, known_differences
+from airflow_ddlrepl.flow.cutover.missing_objects import missing_objects
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
@@ -72,12 +74,18 @@ class CutOverCheck:
         return "ready: `ddlrepl cutover CHANNEL.yaml --do` switches over"
 
 
-def check(run: RunContext) -> CutOverCheck:
-    """Return what is missing for a cut-over now. Raises ConfigError CFG-130 when the channel is not active."""
+def check(run: RunContext, *, compares: bool = False) -> CutOverCheck:
+    """Return what is missing for a cut-over now. Raises ConfigError CFG-130 when the channel is not active.
+
+    compares: compare all tables now; else what the last comparison found is told.
+    """
     run.captured()
     found = run.repository.cut_over_at(run.channel.name)
     done = CutOver(*found) if found else None
-    return CutOverCheck(run.channel.name, (*_source(run), *_targets(run)), done)
+    conditions = (*_source(run), *_targets(run))
+    can_compare = compares and all(one.is_met for one in conditions if one.code is Code.TARGET)
+    rows = compared(run) if can_compare else [known_differences(run)]
+    return CutOverCheck(run.channel.name, (*conditions, *rows), done)
 
 
 def _source(run: RunContext) -> Iterator[Condition]:
@@ -128,6 +136,7 @@ def _targets(run: RunContext) -> Iterator[Condition]:
         now = run.target(target.name).state()
         yield _applied(run, target.name, now)
         yield from _tables(target.name, now)
+        yield from missing_objects(run, target.name, now)
 
 
 def _not_prepared(run: RunContext, target: Target) -> str:

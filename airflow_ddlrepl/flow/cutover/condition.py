@@ -20,6 +20,13 @@ class Code(StrEnum):
     TARGET = "CUT-116"
     CONTROLS = "CUT-117"
     LOADED_WHOLE = "CUT-118"
+    CONSTRAINTS = "CUT-120"
+    NOT_IN_FORCE = "CUT-121"
+    INDEXES = "CUT-122"
+    TRIGGERS = "CUT-123"
+    COLUMNS = "CUT-124"
+    REFERENCES = "CUT-125"
+    DIFFERENCES = "CUT-131"
 
 
 ESSENTIAL = frozenset((Code.POSITION, Code.TARGET))

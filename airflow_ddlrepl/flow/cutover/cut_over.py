@@ -69,15 +69,17 @@ class Reopened(Printable):
 
 
 @stage("cutover")
-def cut_over(run: RunContext, accepted: Sequence[str] = ()) -> CutOverDone:
+def cut_over(run: RunContext, accepted: Sequence[str] = (), *, compares: bool = False) -> CutOverDone:
     """Bring the targets to the end of the source's log and stop the channel, so that applications can use them.
 
-    accepted: codes of conditions that need not be met. Raises CannotCutOver CUT-102 when something is missing, CUT-103
-    while somebody writes at the source, CUT-104 when somebody has written meanwhile; then the channel goes on.
+    accepted: codes of conditions that need not be met. compares: compare all tables after the last cycle.
+    Raises CannotCutOver CUT-102 when something is missing, CUT-103 while somebody writes at the source, CUT-104 when
+    somebody has written meanwhile; then the channel goes on.
     """
     _require_codes(accepted)
     if run.repository.cut_over_at(run.channel.name) is None:
-        _require(run, check(run).conditions, {*accepted, *DONE_BY_CUT_OVER})
+        later = {Code.DIFFERENCES} if compares else set()
+        _require(run, check(run).conditions, {*accepted, *DONE_BY_CUT_OVER, *later})
         _cycle(run, None, accepted)
         position = run.source.stable_end()
         _require_no_writer(run, accepted)
@@ -85,7 +87,7 @@ def cut_over(run: RunContext, accepted: Sequence[str] = ()) -> CutOverDone:
         _load_whole(run)
         time.sleep(WATCH_SECONDS)
         _require_nothing_new(run, position)
-        _require(run, check(run).conditions, {*accepted, Code.LOADED_WHOLE})
+        _require(run, check(run, compares=compares).conditions, {*accepted, Code.LOADED_WHOLE})
         reach("cutover.caught_up")
         run.repository.cut_over(run.channel.name, run.token, position)
         reach("cutover.stopped")

@@ -37,6 +37,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
 from airflow_ddlrepl.model.record import Record, RefreshDone, from_json, to_json
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.ports.rows import RowSource
 from airflow_ddlrepl.ports.types import TypeSystem
@@ -58,6 +59,15 @@ class FileFacts(ServerFacts):
     def table(self, name: TableName) -> Table | None:
         found = self.files.read(name)
         return found.shape if found else None
+
+    def look(self, names: Collection[TableName]) -> None:
+        return None
+
+    def objects(self, names: Collection[TableName]) -> list[TableObject]:
+        return []
+
+    def broken_references(self, names: Collection[TableName]) -> list[tuple[TableName, str]]:
+        return []
 
     def types(self, names: Collection[TableName]) -> frozenset[TableName]:
         return frozenset(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from airflow_ddlrepl import flow
+from airflow_ddlrepl.cli import main
 from airflow_ddlrepl.doctor import servers
 from airflow_ddlrepl.errors import CannotCutOver, ConfigError, DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
@@ -25,7 +27,7 @@ ROWS = "SELECT * FROM orders ORDER BY id"
 
 def cut_over(replica: Replica, *accepted: str) -> Any:
     with flow.open_channel(replica.file, InProcess()) as cycle:
-        return flow.cut_over(cycle, accepted)
+        return flow.cut_over(cycle, accepted, compares=True)
 
 
 def undo(replica: Replica) -> Any:
@@ -141,7 +143,9 @@ def test_what_is_missing_is_refused_or_accepted(make: Make) -> None:
         cut_over(replica)
     with pytest.raises(ConfigError, match="CUT-106"):
         cut_over(replica, "CUT-110")
-    assert cut_over(replica, "CUT-112").accepted == ("CUT-112",)
+    with pytest.raises(CannotCutOver, match=r"CUT-131 tables that differ: public.orders: the table is suspended"):
+        cut_over(replica, "CUT-112")
+    assert cut_over(replica, "CUT-112", "CUT-131").accepted == ("CUT-112", "CUT-131")
     assert replica.rows("SELECT * FROM notes") == [(1,)]
 
 
@@ -150,6 +154,7 @@ def test_killed_and_run_again_it_ends_with_both_targets(make: Make, past: str, p
     replica = make(SHOP)
     add_target(replica, past)
     replica.activate()
+    replica.settle()
     replica.at_source("INSERT INTO orders VALUES (1, 10)")
     die("cut_over", replica.file, f"cutover.{point}")
     if point == "caught_up":
@@ -203,6 +208,45 @@ def test_a_lost_repository_does_not_open_a_target(make: Make) -> None:
     assert "can be activated again" in undo(replica).text()
     replica.activate()
     assert replica.rows(ROWS) == [(1, 10)]
+
+
+def test_the_command(make: Make, capfd: pytest.CaptureFixture[str]) -> None:
+    replica = make(SHOP)
+
+    def ddlrepl(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main([arguments[0], str(replica.file), *arguments[1:]])
+        out, err = capfd.readouterr()
+        assert str(psycopg.conninfo.conninfo_to_dict(replica.source)["password"]) not in out + err
+        return int(ended.value.code or 0), out, err
+
+    replica.at_source("INSERT INTO orders VALUES (1, 10)")
+    code, out, _ = ddlrepl("cutover", "--json")
+    found = {one["code"]: one for one in json.loads(out)["conditions"] if not one["is_met"]}
+    assert code == 1 and set(found) == {"CUT-110", "CUT-131"}
+    code, out, _ = ddlrepl("cutover", "--compare")
+    assert code == 1 and "missing  tables that differ (CUT-131)\n           public.orders: 1 missing" in out
+    assert "--do     changes that are not captured (CUT-110)\n" in out and "1 missing: not ready to cut over" in out
+    assert ddlrepl("cutover", "--do", "--undo")[0] == 2
+    code, out, _ = ddlrepl("cutover", "--do", "--compare")
+    assert code == 0 and "point the applications at warehouse" in out
+    code, _, err = ddlrepl("replicate")
+    assert code == 1 and "CUT-101" in err and "--undo" in err
+    code, out, _ = ddlrepl("cutover", "--undo")
+    assert code == 0 and "goes on from" in out
+    assert ddlrepl("replicate")[0] == 0
+
+
+@pytest.mark.parametrize("databases", [15], indirect=True)  # its role may deactivate
+def test_a_channel_that_is_cut_over_can_be_deactivated(make: Make) -> None:
+    replica = make(SHOP, "INSERT INTO orders VALUES (1, 10)")
+    cut_over(replica)
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        flow.deactivate(cycle)
+    assert replica.rows("SELECT to_regnamespace('ddlrepl')") == [(None,)]
+    assert replica.rows(ROWS) == [(1, 10)]
+    with pytest.raises(DdlReplError, match="orders"):
+        replica.activate()  # the rows at the target are nobody's to replace
 
 
 def test_status_and_doctor_say_it(make: Make) -> None:

@@ -18,14 +18,15 @@ from tests.support.replica import BOTH, Make, Replica
 SHOP = "CREATE TABLE orders (id int PRIMARY KEY, amount int)"
 
 
-def check(replica: Replica) -> Any:
+def check(replica: Replica, *, compares: bool = False) -> Any:
     with flow.open_channel(replica.file, InProcess()) as cycle:
-        return flow.check_cut_over(cycle)
+        return flow.check_cut_over(cycle, compares=compares)
 
 
-def missing(replica: Replica) -> dict[str, str]:
-    """What is missing, by code."""
-    return {one.code.value: "; ".join(one.found) for one in check(replica).conditions if one.found}
+def missing(replica: Replica, but: str = "CUT-131") -> dict[str, str]:
+    """What is missing, by code. but: not this, which most of these tests are not about."""
+    found = check(replica).conditions
+    return {one.code.value: "; ".join(one.found) for one in found if one.found and one.code != but}
 
 
 @BOTH
@@ -134,9 +135,24 @@ def test_a_control_that_holds_the_target(make: Make) -> None:
 def test_a_table_whose_changes_are_in_no_log(make: Make) -> None:
     """Nobody sees whether it has changed: the cut-over loads it once more."""
     replica = make("CREATE TABLE t (a int, b int GENERATED ALWAYS AS (a + 1) VIRTUAL)", "INSERT INTO t VALUES (1)")
-    found = check(replica)
-    assert list(missing(replica)) == ["CUT-118"] and found.is_ready
+    replica.settle()
+    assert list(missing(replica)) == ["CUT-118"] and check(replica).is_ready
     replica.at_source("INSERT INTO t VALUES (2)")
     with flow.open_channel(replica.file, InProcess()) as cycle:
-        flow.cut_over(cycle)
+        flow.cut_over(cycle, compares=True)
     assert replica.rows("SELECT a FROM t ORDER BY a") == [(1,), (2,)]
+
+
+def test_differences_are_those_of_the_last_comparison_or_of_one_now(make: Make) -> None:
+    replica = make(SHOP, "INSERT INTO orders VALUES (1, 10), (2, 20)")
+    assert missing(replica, but="") == {"CUT-131": "nobody has compared all tables of this channel yet"}
+    replica.settle()
+    assert missing(replica, but="") == {}
+    replica.at_target("UPDATE orders SET amount = 11 WHERE id = 1")
+    assert missing(replica, but="") == {}  # nobody has looked since
+    now = check(replica, compares=True)
+    assert [one.found for one in now.conditions if not one.is_met] == [("public.orders: 1 different",)]
+    assert "1 when last compared, " in missing(replica, but="")["CUT-131"]
+    with flow.open_channel(replica.file, InProcess()) as cycle:
+        flow.repair(cycle)
+    assert missing(replica, but="") == {}

@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect
+from airflow_ddlrepl.engines.postgres.catalog.table_objects import broken_references, table_objects
 from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Table
+from airflow_ddlrepl.model.table_object import TableObject
 from airflow_ddlrepl.ports.types import TypeSystem
 
 if TYPE_CHECKING:
@@ -60,6 +62,18 @@ class ServerFacts:
         rows = self._connection.execute(_OIDS_SQL, [schemas, tables]).fetchall()
         shapes = {shape.id: shape for shape in inspect(self._connection, [oid for _, _, oid in rows])}
         self._tables |= dict.fromkeys(names) | {TableName(s, t): shapes.get(oid) for s, t, oid in rows}
+
+    def objects(self, names: Collection[TableName]) -> list[TableObject]:
+        """Return what is made on these tables besides their columns; each time the server is asked."""
+        return table_objects(self._connection, self._oids(names))
+
+    def broken_references(self, names: Collection[TableName]) -> list[tuple[TableName, str]]:
+        """Return the foreign keys of these tables that rows break, as `table_objects.broken_references` does."""
+        return broken_references(self._connection, self._oids(names))
+
+    def _oids(self, names: Collection[TableName]) -> list[int]:
+        schemas, tables = [name.schema for name in names], [name.name for name in names]
+        return [oid for _, _, oid in self._connection.execute(_OIDS_SQL, [schemas, tables]).fetchall()]
 
     def types(self, names: Collection[TableName]) -> frozenset[TableName]:
         """Return those of these names under which a type exists here."""

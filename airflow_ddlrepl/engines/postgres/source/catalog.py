@@ -11,10 +11,12 @@ from airflow_ddlrepl.config.sections.scope import Scope
 from airflow_ddlrepl.engines.postgres.catalog.inspect import inspect, inspect_unlocked, listed, with_partitions
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import publishes_generated
 from airflow_ddlrepl.engines.postgres.catalog.sizes import estimated_rows, sizes
+from airflow_ddlrepl.engines.postgres.catalog.table_objects import table_objects
 from airflow_ddlrepl.engines.postgres.connection.conditions import require_readable
 from airflow_ddlrepl.engines.source_catalog import Catalog
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.table import Column, Table
+from airflow_ddlrepl.model.table_object import TableObject
 
 if TYPE_CHECKING:
     from airflow_ddlrepl.engines.postgres.connection.connect import Connection
@@ -33,6 +35,10 @@ class PostgresCatalog:
     def inspect(self, table_ids: Collection[int]) -> list[Table]:
         """Return the shapes of those of these tables that exist."""
         return inspect(self.connection, list(table_ids))
+
+    def objects(self, table_ids: Collection[int]) -> list[TableObject]:
+        """Return what is made on these tables besides their columns, as `table_objects.table_objects` does."""
+        return table_objects(self.connection, table_ids)
 
     def function_text(self, signature: str) -> str:
         """Return the statement that creates a function, named with its types; empty when there is none such."""
