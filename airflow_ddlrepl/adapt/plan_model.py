@@ -42,7 +42,8 @@ class Step:
 
     policy: who decided, e.g. "on_enroll_break=REFRESH". own_transaction: must be committed before the rest (a new enum
     label). shared: other tables' plans for the same DDL may hold the same step; run equal ones once. replaces: when it
-    ends, another table is in the place of this one. omits: what the target does without.
+    ends, another table is in the place of this one. omits: what the target does without. rows: the condition for those
+    that a refresh replaces; empty: all.
     """
 
     kind: StepKind
@@ -55,6 +56,7 @@ class Step:
     code: str = ""
     hint: str = ""
     omits: Omission = Omission.NOTHING
+    rows: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the step as a JSON object for `ddlrepl plan --json`, without `omits`."""
@@ -111,8 +113,13 @@ class TablePlan:
 
     @property
     def needs_refresh(self) -> bool:
-        """Does the plan ask for a refresh of the table?"""
-        return any(s.kind is StepKind.REFRESH for s in self.steps)
+        """Does the plan ask for a refresh of the whole table?"""
+        return any(s.kind is StepKind.REFRESH and not s.rows for s in self.steps)
+
+    @property
+    def refreshed_rows(self) -> str:
+        """Return the condition for the rows of the table that a refresh is asked for; empty: there is none."""
+        return next((s.rows for s in self.steps if s.kind is StepKind.REFRESH and s.rows), "")
 
     @property
     def stops(self) -> bool:

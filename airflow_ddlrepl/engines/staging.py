@@ -33,7 +33,8 @@ class StageTask:
     condition: of the rows that the target takes, over `whole`, the source's table with what the target does not have.
     transform: what computes values of the rows, from those of `whole`. transactions: files of the trail that have the
     transactions of these rows, where a column of the target takes their values. settings: the channel file's for the
-    table, as `Channel.properties_at` returns them.
+    table, as `Channel.properties_at` returns them. is_resilient: rows that it inserts may be there already, and rows
+    that it changes may be missing.
     """
 
     dsn: str = field(repr=False)
@@ -55,6 +56,7 @@ class StageTask:
     transform: Transform | None = None
     transactions: tuple[Blob, ...] = ()
     settings: str = ""
+    is_resilient: bool = False
 
 
 def stage_all(tasks: Sequence[StageTask]) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from airflow_ddlrepl.adapt.plan_model import Executed, StepKind
 from airflow_ddlrepl.adapt.program.program import ProgramStep, Slice
+from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.config.sections.refresh_options import RefreshOptions
 from airflow_ddlrepl.errors import TargetError
 from airflow_ddlrepl.model.change import EventKind
@@ -32,12 +33,14 @@ class Capabilities:
     transactional_ddl: schema changes, rows and the position are committed together; where not, the ledger has to store
     before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
     whole target, or does each table have its own? target_tables: can a table have what `target_tables` in the channel
-    file gives it?
+    file gives it? partial_refresh: can some rows of a table be replaced, and changes be applied to rows that may be
+    there already, or be missing?
     """
 
     transactional_ddl: bool
     position_scope: Literal["target", "table"]
     target_tables: bool = False
+    partial_refresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +180,7 @@ class Placing:
 
     state: the table's state afterwards. rows: how many were loaded. previous: the table's name at the target before,
     if it is there. keeps: columns that the source does not have: rows that stay, by key, keep their values there.
-    at: the target's position.
+    at: the target's position. limit: the rows of the table that the shadow's replace; None: all.
     stood: the shape that the channel gave the table; columns that people added stay with their values, by key.
     """
 
@@ -189,6 +192,7 @@ class Placing:
     stood: Table | None
     options: RefreshOptions
     at: Position | None = None
+    limit: RowLimit | None = None
 
 
 def forgotten(target: str, channel: str) -> TargetError:

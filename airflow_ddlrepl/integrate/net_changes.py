@@ -7,7 +7,7 @@ what applying the changes one after the other gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,24 +54,29 @@ def net(
     ids: KeyIds | None = None,
     *,
     distinct: bool = False,
+    resilient: bool = False,
 ) -> NetRows:
     """Return the net change of one table's rows by key; the rows are in log order, in the row-file schema.
 
     layout: every column in the order of the `absent` bitmap. columns: those wanted (default: all).
     ids: the keys as the target numbered them. distinct: the source does not see to it that
-    its rows differ in this key. Raises NeedsTargetKeys when ids are needed and missing, SameKey.
+    its rows differ in this key. resilient: any row may be there already or be missing: each key that the changes name
+    is in the result, with its last row or as one that is gone; they must have their whole rows, old and new.
+    Raises NeedsTargetKeys when ids are needed and missing, SameKey.
     """
     absent = absent_columns(changes["absent"], layout)
     changes = with_whole_keys(changes, [c.name for c in key], absent)
     ids = key_ids(changes, key) if ids is None else ids
     wanted = list(layout if columns is None else columns)
     absent = {name: flags for name, flags in absent.items() if name in wanted}
+    if resilient:
+        changes, ids = _without_moves(changes, ids)
     op = changes["op"].to_numpy()
     if distinct:
         require_distinct(changes, ids, [name for name in layout if f"b_{name}" in changes.column_names])
     moving = _moving(op, ids)
     fates = _follow(op, ids, absent, moving)
-    kinds = _plain(op, ids, absent, moving)
+    kinds = _plain(op, ids, absent, moving, resilient)
     for kind in Kind:
         kinds[kind] = _joined(kinds[kind], [fate for fate in fates if fate.kind is kind], absent)
     return _Taker(changes, [c.name for c in key], wanted, ids).tables(kinds)
@@ -111,7 +116,27 @@ def _follow(op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags) -
     return list(follower.fates())
 
 
-def _plain(op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags) -> dict[Kind, _Rows]:
+def _without_moves(changes: pa.Table, ids: KeyIds) -> tuple[pa.Table, KeyIds]:
+    """Return the changes with a DELETE and an INSERT for each update of a key, and their keys."""
+    op = changes["op"].to_numpy()
+    moved = _moved(op, ids)
+    if not moved.any():
+        return changes, ids
+    places = np.repeat(np.arange(len(op)), 1 + moved)
+    comes = np.concatenate([[False], places[1:] == places[:-1]])
+    goes = moved[places] & ~comes
+    as_op = np.where(comes, Op.INSERT, np.where(goes, Op.DELETE, op[places])).astype(np.int8)
+    changes = changes.take(pa.array(places))
+    before = np.where(comes, 0, changes["before"].to_numpy()).astype(np.int8)
+    for name, values in (("op", as_op), ("before", before)):
+        changes = changes.set_column(changes.column_names.index(name), name, pa.array(values))
+    old, new = np.where(comes, -1, ids.old[places]), np.where(goes, -1, ids.new[places])
+    return changes, replace(ids, old=old, new=new)
+
+
+def _plain(
+    op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags, resilient: bool = False
+) -> dict[Kind, _Rows]:
     """Compute the net rows of keys without key updates all at once, from the first and the last change of each key."""
     key = np.where(ids.new >= 0, ids.new, ids.old)
     rows = np.flatnonzero(~moving[key])
@@ -125,7 +150,7 @@ def _plain(op: Ints, ids: KeyIds, absent: Mapping[str, Flags], moving: Flags) ->
         has_value = rows[~flags[rows] & (op[rows] != Op.DELETE)]
         value_at[name] = _newest(key[has_value], has_value, len(moving))
     chosen = {
-        Kind.DELETE: keys[~is_new & is_gone],
+        Kind.DELETE: keys[is_gone if resilient else ~is_new & is_gone],
         Kind.UPDATE: keys[~is_new & ~is_gone],
         Kind.MOVE: keys[:0],
         Kind.INSERT: keys[is_new & ~is_gone],

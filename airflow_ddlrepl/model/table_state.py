@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -66,13 +66,34 @@ class Suspension:
 
 
 @dataclass(frozen=True, slots=True)
+class PartialRefresh:
+    """A partial refresh replaces those rows of a table for which a condition is true; the table stays live meanwhile.
+
+    condition: over the source's columns. until: the place in the log as of which the rows were loaded: changes before
+    it may be in the rows already; None: it is asked for, and not done yet.
+    """
+
+    condition: str
+    until: Position | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the partial refresh as a JSON object."""
+        return {"condition": self.condition, "until": None if self.until is None else int(self.until)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> PartialRefresh:
+        """Return the partial refresh that `to_json` wrote."""
+        return cls(data["condition"], None if data["until"] is None else Position(data["until"]))
+
+
+@dataclass(frozen=True, slots=True)
 class TableState:
     """A table state describes one table at one target.
 
     shape: the target table's shape, columns carrying the source's ids. snapshot: of its last refresh, while
     transactions that the refresh already contains may still come in the log. properties: the
     channel file's properties of the table when it got this shape (`Channel.properties_at`). suspension: why the table
-    is suspended, or was before it came to wait for a refresh.
+    is suspended, or was before it came to wait for a refresh. partial: a refresh of some of its rows.
     """
 
     table_id: int
@@ -82,6 +103,21 @@ class TableState:
     snapshot: Visibility | None = None
     properties: str = ""
     suspension: Suspension | None = None
+    partial: PartialRefresh | None = None
+
+    @property
+    def awaits_rows(self) -> bool:
+        """Is a refresh of some of its rows asked for, and not done yet?"""
+        return self.state is TableStatus.LIVE and self.partial is not None and self.partial.until is None
+
+    def past(self, at: Position) -> TableState:
+        """Return the state without the refreshes that no change at or behind a place in the log is part of."""
+        found = self
+        if self.snapshot is not None and self.snapshot.high <= at:
+            found = replace(found, snapshot=None)
+        if self.partial is not None and self.partial.until is not None and self.partial.until <= at:
+            found = replace(found, partial=None)
+        return found
 
     def has(self, lsn: int, xid: int) -> bool:
         """Return whether the target table already contains this transaction, by a refresh."""
@@ -97,6 +133,7 @@ class TableState:
             "snapshot": self.snapshot.to_json() if self.snapshot else None,
             "properties": self.properties,
             "suspension": self.suspension.to_json() if self.suspension else None,
+            "partial": self.partial.to_json() if self.partial else None,
         }
 
     @classmethod
@@ -110,4 +147,5 @@ class TableState:
             visibility_from_json(data["snapshot"]) if data["snapshot"] else None,
             data["properties"],
             Suspension.from_json(data["suspension"]) if data["suspension"] else None,
+            PartialRefresh.from_json(data["partial"]) if data.get("partial") else None,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from airflow_ddlrepl.config.file.load import read_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.table_mapping import condition_in, names_in
-from airflow_ddlrepl.errors import ConfigError
+from airflow_ddlrepl.engines.target_state import Capabilities
+from airflow_ddlrepl.errors import ConfigError, Unsupported
+from airflow_ddlrepl.flow.mapping.row_filters import require_able
 from airflow_ddlrepl.model.names import TableName
+from airflow_ddlrepl.model.table import Table
 
 FILE = """\
 channel: shop
@@ -77,7 +81,7 @@ def test_a_replay_for_a_target_has_the_targets_conditions() -> None:
 @pytest.mark.parametrize(
     ("restrict", "told"),
     [
-        ({"tables": "t"}, "restrict[0].condition is missing"),
+        ({"tables": "t"}, "restrict[0]: says none of `condition`, `refresh`, `integrate` and `capture`"),
         ({"condition": ""}, "restrict[0].condition: "),
         ({"condition": "now() > a"}, "restrict[0].condition: now(…): there are no functions"),
         ({"condition": "a = 1; b"}, "restrict[0].condition: ; b can not be there"),
@@ -103,3 +107,32 @@ def test_no_table_is_both_restricted_and_replayed_as_text() -> None:
     with pytest.raises(ConfigError, match=r"sales\.\* can be a table of restrict\[0\]"):
         channel({"condition": "a = 1"}, **more)
     assert channel({"tables": "hr.*", "condition": "a = 1"}, **more).replays_text(ORDERS)
+
+
+def test_conditions_apart_need_a_target_that_can_replace_some_rows() -> None:
+    found = channel({"tables": "t", "refresh": "a = 1"}, {"condition": "b = 1"})
+    plain, able = (Capabilities(True, "target", partial_refresh=can) for can in (False, True))
+    t, u = (Table(i, TableName("public", name), ()) for i, name in enumerate("tu"))
+    require_able(found, "berlin", [t, u], able)
+    require_able(found, "berlin", [u], plain)
+    with pytest.raises(Unsupported, match="ADP-178"):
+        require_able(found, "berlin", [t], plain)
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"condition": "a = 1", "refresh": "b = 1"}, "`condition` is for all that is taken: write it, or `refresh`"),
+        ({"integrate": "a = 1", "context": "adaptddl"}, "`context` is for `refresh` alone"),
+        ({"refresh": "a = 1", "context": "Adapt DDL"}, "is not of lower-case letters, digits and _"),
+        ({"capture": "a = 1", "targets": "berlin"}, "`capture` is for all targets"),
+    ],
+)
+def test_conditions_apart_that_do_not_fit_together(entry: dict[str, str], says: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(says)):
+        channel(entry)
+
+
+def test_conditions_apart_as_one_line_of_text() -> None:
+    (found,) = channel("Table=t, RefreshCondition=a = 1, Context=adaptddl").restrict
+    assert (found.refresh, found.context, found.of_changes) == ("(a = 1)", "adaptddl", ())

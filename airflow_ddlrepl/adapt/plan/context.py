@@ -17,10 +17,11 @@ class PlanContext:
      source_before: the source's own shape before the change, if known; it shows what really changed where the target
     holds less or more than the source. needs: as in `Case`; a PostgreSQL source needs none. settings: the channel
     file's settings for the table; None: there is no file. text: the source's statement, if its text runs
-    (`replay_ddl`).
+    (`replay_ddl`). limit: a condition over the source's columns for the rows that a refresh replaces; empty: all.
     """
 
     source_before: Table | None = None
     needs: Mapping[Ddl, str] = field(default_factory=dict)
     settings: SettingsChange | None = None
     text: Statement | None = None
+    limit: str = ""

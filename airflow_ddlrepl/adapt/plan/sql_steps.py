@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from airflow_ddlrepl.adapt.plan.dropped_table import makes_way
+from airflow_ddlrepl.adapt.plan.partial_refresh import waits
 from airflow_ddlrepl.adapt.plan.verdicts import Case
 from airflow_ddlrepl.adapt.plan_model import Step, StepKind
 from airflow_ddlrepl.adapt.shape.partitions import is_carried_by_parent, parent_fill
@@ -109,7 +110,7 @@ class Rendering:
 
     @property
     def _is_refreshed(self) -> bool:
-        return any(s.kind is StepKind.REFRESH for s in self.verdict)
+        return waits(self.verdict)
 
     def _make_way(self, change: RenameTable) -> Iterator[Step]:
         occupant = self.case.facts.occupant

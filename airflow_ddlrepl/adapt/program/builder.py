@@ -11,11 +11,14 @@ from airflow_ddlrepl.adapt.program.draft import Draft, Read, ShapeAt, whole
 from airflow_ddlrepl.adapt.program.neighbours import moved_aside, orphans_called, with_changed_types
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.adapt.program.suspend import CatchUp, Suspensions
+from airflow_ddlrepl.config.condition.parser import condition
+from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
+from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
 from airflow_ddlrepl.model.change import Event, EventKind, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_state import TableState, TableStatus
+from airflow_ddlrepl.model.table_state import PartialRefresh, TableState, TableStatus
 from airflow_ddlrepl.rules.client import Client
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
 
@@ -123,7 +126,7 @@ class ProgramBuilder:
         if why := why_ignored(event) or decide(self.client, name, ChangeKind.DDL).why:
             self._draft.discard(event, table_state.table_id, name, why)
         else:
-            self._draft.change(event, table_state)
+            self._draft.change(event, table_state, _limit(table_state, self.shape_at(table_state.table_id, event.key)))
 
     def _await_reload(self, event: Event, layout: Mapping[str, Any]) -> None:
         """Let a table wait for a refresh whose rows no shape explains, unless a refresh has seen the last of them."""
@@ -233,7 +236,15 @@ def _after(before: TableState | None, plan: TablePlan, table_id: int) -> TableSt
     state, shape = TableStatus.LIVE, plan.shape
     if plan.needs_refresh:
         state, shape = TableStatus.PENDING, plan.until_refresh or shape
-    return TableState(table_id, plan.target, shape, state, before.snapshot if before else None, plan.properties)
+    partial = PartialRefresh(plan.refreshed_rows) if plan.refreshed_rows else before.partial if before else None
+    snapshot = before.snapshot if before else None
+    return TableState(table_id, plan.target, shape, state, snapshot, plan.properties, partial=partial)
+
+
+def _limit(table_state: TableState, source: Table | None) -> RowLimit | None:
+    """Return which rows of the target's table a TRUNCATE is about; None: all. source: the table there, at its place."""
+    text = refreshed_in(table_state.properties)
+    return row_limit(condition(text), source, table_state.shape) if text and source else None
 
 
 def _before(events: Iterable[Event], stop: Event) -> Sequence[Event]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from airflow_ddlrepl.adapt.program.program import Discarded, Program, ProgramStep, Slice
 from airflow_ddlrepl.adapt.program.suspend import CatchUp
-from airflow_ddlrepl.config.sections.table_mapping import condition_in, values_in
+from airflow_ddlrepl.config.condition.row_limit import RowLimit
+from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, values_in
 from airflow_ddlrepl.model.change import Event, why_ignored
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -50,10 +51,10 @@ class Draft:
         else:
             self.states[step.table_id] = step.after
 
-    def change(self, event: Event, after: TableState) -> None:
-        """Append a step that only changes a table's state; the rows before it go before it."""
+    def change(self, event: Event, after: TableState, limit: RowLimit | None = None) -> None:
+        """Append a step that only changes a table's state; the rows before it go before it. limit: as in the step."""
         self.close(after.table_id, event.key)
-        self.add(ProgramStep(event, after.table_id, None, self.states[after.table_id], after))
+        self.add(ProgramStep(event, after.table_id, None, self.states[after.table_id], after, limit))
 
     def suspend(self, after: TableState, at: LogKey) -> None:
         """Suspend a table at a place in the log."""
@@ -88,9 +89,7 @@ class Draft:
             if why:
                 self.discarded.append(Discarded(table_id, ChangeKind.DML, source.name, low, high, why))
             else:
-                settings = table_state.properties
-                restricted = condition_in(settings), known, values_in(settings), settings
-                self.slices.append(Slice(table_id, low, high, source, table_state.shape, table_state.name, *restricted))
+                self.slices.append(_slice(table_state, low, high, source, known))
         self.since[table_id] = max(low, high)
 
     def program(
@@ -104,3 +103,23 @@ class Draft:
         found = (tuple(self.slices), tuple(self.steps), self.states | ends)
         stays_at = catch_up.to if catch_up else None
         return Program(low, high, *found, discarded=tuple(self.discarded), ends_as=ends, stays_at=stays_at)
+
+
+def _slice(table_state: TableState, low: LogKey, high: LogKey, source: Table, whole: Table | None) -> Slice:
+    """Return the slice of a table's rows in [low, high). source: their shape, as it is read; whole: all of it."""
+    settings, partial = table_state.properties, table_state.partial
+    apart = changes_in(settings)
+    is_loaded = partial is not None and partial.until is not None and low.lsn < partial.until
+    return Slice(
+        table_state.table_id,
+        low,
+        high,
+        source,
+        table_state.shape,
+        table_state.name,
+        condition_in(settings) or apart,
+        whole,
+        values_in(settings),
+        settings,
+        is_resilient=is_loaded or bool(apart),
+    )

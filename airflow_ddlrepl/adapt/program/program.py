@@ -7,10 +7,11 @@ change or a truncate of one table at its place in the log). `builder.ProgramBuil
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from airflow_ddlrepl.adapt.plan_model import TablePlan
+from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.model.change import Event
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import LogKey, Position
@@ -24,7 +25,8 @@ class Slice:
     """A slice is the rows of one table with low <= key < high; `source` is their shape, `target` the target table's.
      condition: chooses the rows that the target takes, empty for all; it is about `whole`, the source's shape with what
     the target is not to have. values: the transformation that gives some of the values; empty: none. settings: the
-    channel file's for the table, as `Channel.properties_at` returns them.
+    channel file's for the table, as `Channel.properties_at` returns them. is_resilient: rows that it inserts may be
+    there already, and rows that it changes may be missing.
     """
 
     table_id: int
@@ -37,17 +39,22 @@ class Slice:
     whole: Table | None = None
     values: str = ""
     settings: str = ""
+    is_resilient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramStep:
-    """A step is one table's part of one DDL record or truncate; `before` and `after` are its states."""
+    """A step is one table's part of one DDL record or truncate; `before` and `after` are its states.
+
+    limit: the rows of the target's table that a truncate is about; None: all.
+    """
 
     event: Event
     table_id: int
     plan: TablePlan | None
     before: TableState | None
     after: TableState | None
+    limit: RowLimit | None = None
 
     @property
     def key(self) -> LogKey:
@@ -124,9 +131,9 @@ class Program:
 
     @property
     def past_refreshes(self) -> dict[int, TableState]:
-        """Return by id, without its snapshot, each table whose last refresh lies before the end of the program."""
-        found = [s for s in self.table_states.values() if s.snapshot and s.snapshot.high <= self.high]
-        return {s.table_id: replace(s, snapshot=None) for s in found if s.state is not TableStatus.SUSPENDED}
+        """Return by id, without what it knows of that, each table whose last refresh is before the program's end."""
+        found = {i: s.past(self.high) for i, s in self.table_states.items() if s.state is not TableStatus.SUSPENDED}
+        return {i: s for i, s in found.items() if s is not self.table_states[i]}
 
     @property
     def does_anything(self) -> bool:

@@ -39,7 +39,15 @@ COLUMN_PARAMETERS = {
     "Targets": "targets",
 }
 TABLE_PARAMETERS = {"Table": "tables", "BaseName": "name", "Targets": "targets"}
-RESTRICT_PARAMETERS = {"Table": "tables", "Condition": "condition", "Targets": "targets"}
+RESTRICT_PARAMETERS = {
+    "Table": "tables",
+    "Condition": "condition",
+    "RefreshCondition": "refresh",
+    "IntegrateCondition": "integrate",
+    "CaptureCondition": "capture",
+    "Context": "context",
+    "Targets": "targets",
+}
 Parameters = Mapping[str, str]
 
 

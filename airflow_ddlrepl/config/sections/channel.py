@@ -32,6 +32,7 @@ from airflow_ddlrepl.config.sections.retention import HoldLog, Retention, Rewind
 from airflow_ddlrepl.config.sections.rule_sets import RuleSets
 from airflow_ddlrepl.config.sections.run_settings import Capture, Lock, Spark
 from airflow_ddlrepl.config.sections.table_mapping import (
+    ADAPTDDL,
     PROPERTIES,
     Column,
     ColumnProperty,
@@ -244,10 +245,7 @@ class Channel(Section):
         return any(getattr(self, key) for key in PROPERTIES)
 
     def columns_at(self, target: str, table: TableName) -> tuple[ColumnProperty, ...]:
-        """Return the column_properties of a table at a target or replay.
-
-        table: its name at the source.
-        """
+        """Return the column_properties of a table, by its name at the source, at a target or replay."""
         return tuple(p for p in self.column_properties if p.applies_to(target, table))
 
     def properties_at(self, target: str, table: TableName) -> str:
@@ -256,28 +254,29 @@ class Channel(Section):
         They are column_properties, table_properties, restrict, transform and target_tables; `digest` writes them.
         """
         of_table = (p for p in self.table_properties if p.applies_to(target, table))
-        others = (of(target, table) for of in (self.restriction_at, self.transformation_at, self.target_table_at))
-        return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, others)))
+        rows, limit = self.restriction_at(target, table), self.refresh_limit_at(target, table, ADAPTDDL)
+        others = (limit, None if rows is limit else rows, self.transformation_at(target, table))
+        own = self.target_table_at(target, table)
+        return digest((*self.columns_at(target, table), *islice(of_table, 1), *filter(None, (*others, own))))
 
     def restriction_at(self, target: str, table: TableName) -> Restriction | None:
-        """Return the condition for the rows of a table that a target or replay takes; None when it takes all.
+        """Return the condition for the rows of a table, by its name at the source, that a target takes; None: all."""
+        return next((p for p in self.restrict if p.of_changes and p.applies_to(target, table)), None)
 
-        table: its name at the source.
+    def refresh_limit_at(self, target: str, table: TableName, context: str) -> Restriction | None:
+        """Return which rows a refresh in this context replaces of a table that has rows at a target; None: all.
+
+        table: its name at the source. A replay has no limit: its rows come from archived loads.
         """
-        return next((p for p in self.restrict if p.applies_to(target, table)), None)
+        limits = (p for p in self.restrict if p.refresh and p.context in ("", context))
+        return None if self.is_replay(target) else next((p for p in limits if p.applies_to(target, table)), None)
 
     def transformation_at(self, target: str, table: TableName) -> Transformation | None:
-        """Return the function that gives values of a table at a target or replay; None when there is none.
-
-        table: its name at the source.
-        """
+        """Return the function that gives values of a table, by its name at the source, at a target, or None."""
         return next((p for p in self.transform if p.applies_to(target, table)), None)
 
     def target_table_at(self, target: str, table: TableName) -> TargetTable | None:
-        """Return what a table has only at a target or replay; None when that is nothing.
-
-        table: its name at the source.
-        """
+        """Return what a table, by its name at the source, has only at a target or replay; None when that is nothing."""
         return next((p for p in self.target_tables if p.applies_to(target, table)), None)
 
     def holder(self, name: str) -> str:

@@ -32,7 +32,7 @@ class RefreshOptions:
 
     is_verbose: each difference is logged as SQL. fires: the target's own triggers and rules fire. mask: kinds of
     difference that are not repaired. targets: how many targets are loaded at a time. isolates: capture, and the changes
-    of other tables, go on meanwhile.
+    of other tables, go on meanwhile. context: conditions of `restrict` for refreshes in this context hold.
     """
 
     granularity: Granularity = Granularity.BULK
@@ -41,6 +41,7 @@ class RefreshOptions:
     mask: frozenset[Difference] = frozenset()
     targets: int = 1
     isolates: bool = False
+    context: str = ""
 
     @property
     def is_by_row(self) -> bool:
@@ -52,13 +53,14 @@ class RefreshOptions:
         words = [f"-g{self.granularity}", "-v" if self.is_verbose else "", "-f" if self.fires else ""]
         words += ["-m" + "".join(kind for kind in Difference if kind in self.mask) if self.mask else ""]
         words += [f"-p{self.targets}" if self.targets > 1 else "", "-inow" if self.isolates else ""]
+        words += [f"-C{self.context}" if self.context else ""]
         return " ".join(word for word in words if word)
 
 
 BULK = RefreshOptions()
 ISOLATING = RefreshOptions(isolates=True)
 BY_ROW = RefreshOptions(Granularity.ROW)
-_KNOWN = "-gb, -gr, -v, -f, -m with letters of diu, -p with a number, -inow"
+_KNOWN = "-gb, -gr, -v, -f, -m with letters of diu, -p with a number, -inow, -C with a context"
 
 
 def read_options(text: str) -> RefreshOptions:
@@ -130,6 +132,12 @@ def _isolate(word: str, value: str) -> bool:
     return True
 
 
+def _context(word: str, value: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", value):
+        raise ValueError(f"{word} is no context: write one as in the channel file, such as -Cnightly")
+    return value
+
+
 _READ = {
     "-g": ("granularity", _granularity),
     "-v": ("is_verbose", _flag),
@@ -137,4 +145,5 @@ _READ = {
     "-m": ("mask", _mask),
     "-p": ("targets", _targets),
     "-i": ("isolates", _isolate),
+    "-C": ("context", _context),
 }

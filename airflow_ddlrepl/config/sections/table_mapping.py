@@ -7,6 +7,7 @@ TableProperties, Restrict and Transform.
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
@@ -116,20 +117,53 @@ class TableProperty(Property):
         return self
 
 
+ADAPTDDL = "adaptddl"
+"""The context of the refreshes that a schema change leads to."""
+
+
 class Restriction(Property):
     """A Restrict action selects the rows that changes, refreshes and compares of a target take, by a condition.
 
-    The first that matches a table decides, also for tables that come later. docs/restrict.md has more.
+    The first that matches a table decides, also for tables that come later; of those with `refresh`, the first of the
+    context. docs/restrict.md has more.
 
     It may also be written as one line of text: "Table=orders, Condition=amount > 100".
     """
 
-    condition: str = Field(min_length=1, description="SQL over the source's columns, without functions")
+    condition: str = Field(
+        "", min_length=1, description="SQL over the source's columns, without functions: of all that is taken"
+    )
+    refresh: str = Field(
+        "", min_length=1, description="which rows a refresh of a table that has rows already deletes, and loads"
+    )
+    integrate: str = Field("", min_length=1, description="of which rows the targets take the changes")
+    capture: str = Field("", min_length=1, description="of which rows any target takes the changes")
+    context: str = Field("", description="`refresh` is for refreshes in this context only; `adaptddl`: schema changes'")
 
-    @field_validator("condition")
+    @field_validator("condition", "refresh", "integrate", "capture")
     @classmethod
     def _condition_can_be_read(cls, value: str) -> str:
-        return spelled(condition(value))
+        return spelled(condition(value)) if value else ""
+
+    @model_validator(mode="after")
+    def _conditions_fit_together(self) -> Restriction:
+        apart = [name for name in ("refresh", "integrate", "capture") if getattr(self, name)]
+        if not self.condition and not apart:
+            raise ValueError("says none of `condition`, `refresh`, `integrate` and `capture`")
+        if self.condition and apart:
+            raise ValueError(f"`condition` is for all that is taken: write it, or `{apart[0]}`")
+        if self.context and apart != ["refresh"]:
+            raise ValueError("`context` is for `refresh` alone: write the other conditions in another entry")
+        if self.context and not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", self.context):
+            raise ValueError(f"context: {self.context!r} is not of lower-case letters, digits and _")
+        if self.capture and self.targets:
+            raise ValueError("`capture` is for all targets: leave out `targets`, or write `integrate`")
+        return self
+
+    @property
+    def of_changes(self) -> tuple[str, ...]:
+        """Return the conditions for the changes that a target takes, which must all be true."""
+        return tuple(filter(None, (self.condition, self.capture, self.integrate)))
 
 
 def _as_text(value: Any) -> Any:
@@ -210,16 +244,34 @@ def condition_in(properties: str) -> str:
 
 
 @lru_cache(maxsize=4096)
+def changes_in(properties: str) -> str:
+    """Return the condition for changes alone in a text made by `digest`; empty: there is none."""
+    entries = json.loads(properties or "[]")
+    found = ([one[name] for name in ("capture", "integrate") if name in one] for one in entries)
+    return " AND ".join(f"({part})" for part in next(filter(None, found), []))
+
+
+@lru_cache(maxsize=4096)
+def refreshed_in(properties: str) -> str:
+    """Return the condition in a text made by `digest` for the rows that a schema change's refresh replaces."""
+    found = (one["refresh"] for one in json.loads(properties or "[]") if "refresh" in one)
+    return next(found, "")
+
+
+@lru_cache(maxsize=4096)
 def values_in(properties: str) -> str:
     """Return the transformation in a text made by `digest`, as JSON; empty: the values are the source's."""
     found = (json.dumps(one, sort_keys=True) for one in json.loads(properties or "[]") if "function" in one)
     return next(found, "")
 
 
+_ROWS_AND_VALUES = {"condition", "refresh", "integrate", "capture", "function"}
+
+
 @lru_cache(maxsize=4096)
 def names_in(properties: str) -> str:
     """Return the text made by `digest` without the row condition and the transformation."""
-    found = [one for one in json.loads(properties or "[]") if not one.keys() & {"condition", "function"}]
+    found = [one for one in json.loads(properties or "[]") if not one.keys() & _ROWS_AND_VALUES]
     return json.dumps(found, sort_keys=True, ensure_ascii=False) if found else ""
 
 

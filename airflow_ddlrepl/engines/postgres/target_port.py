@@ -60,7 +60,9 @@ class PostgresTarget(Target):
     holder: str
     lock_timeout: float
     connection: Connection[Any]
-    capabilities = Capabilities(transactional_ddl=True, position_scope="target", target_tables=True)
+    capabilities = Capabilities(
+        transactional_ddl=True, position_scope="target", target_tables=True, partial_refresh=True
+    )
 
     @classmethod
     def open(cls, location: str, holder: str, lock_timeout: float, seconds: int | None = None) -> PostgresTarget:

@@ -14,6 +14,7 @@ from airflow_ddlrepl.adapt.plan_model import TablePlan
 from airflow_ddlrepl.adapt.policy import Policy, policy_at
 from airflow_ddlrepl.adapt.program.builder import Planner
 from airflow_ddlrepl.adapt.target_facts import Refusal, Renderer, TargetFacts
+from airflow_ddlrepl.config.sections.table_mapping import refreshed_in
 from airflow_ddlrepl.ddl.sql.statement import NOTHING_KNOWN, Evidence, evidence
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.errors import Unsupported
@@ -123,6 +124,7 @@ class _Planner:
                 source_before=self._seen_before(source_before, seen, policy) if before and source_before else None,
                 settings=_settings(before, source_before, new, event.kind, properties_now),
                 text=texts.statement(before, new, event, replace(facts, refusal=refusal)) if runs_text else None,
+                limit=_limit(before, event, properties_now),
             ),
         )
 
@@ -148,11 +150,7 @@ class _Planner:
         return with_revealed_columns(self._seen(table, policy, True), table, after) if after is not None else table
 
     def _refuse_impossible(
-        self,
-        before: TableState | None,
-        new: Table,
-        event: Event,
-        table_states: Mapping[int, TableState],
+        self, before: TableState | None, new: Table, event: Event, table_states: Mapping[int, TableState]
     ) -> None:
         """Raise Unsupported where properties do not go together."""
         channel, key = self.run.channel, event.key
@@ -272,6 +270,12 @@ def of_tree(
         return None
     above = refused.get((known.partition.of, event.key))
     return above if above and above.by_rows else of_tree(refused, known.partition.of, event, shape_at)
+
+
+def _limit(before: TableState | None, event: Event, properties: str) -> str:
+    """Return the condition for the rows that a refresh after a change replaces; empty: all, or there are none yet."""
+    has_rows = before is not None and before.state is TableStatus.LIVE and event.kind is EventKind.DDL
+    return refreshed_in(properties) if has_rows else ""
 
 
 def _settings(

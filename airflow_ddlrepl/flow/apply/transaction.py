@@ -31,6 +31,7 @@ from airflow_ddlrepl.errors import ControlStop
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.discards import discarded, outside
 from airflow_ddlrepl.flow.apply.pending_log import PendingLog
+from airflow_ddlrepl.flow.mapping.row_filters import require_able
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.disk_space import needing
 from airflow_ddlrepl.flow.run.outbox import record
@@ -115,6 +116,8 @@ def _tasks(
 ) -> Iterator[StageTask]:
     wanted = sorted((f for f in files if f.first < piece.high and f.last >= piece.low), key=lambda f: f.first)
     target = context.target(ahead.target)
+    if piece.is_resilient and piece.whole is not None:
+        require_able(context.channel, ahead.target, [piece.whole], target.capabilities)
     types = engine(target.location).types
     buckets = most_buckets(piece.source, wanted, context.runner.parallelism, types) if wanted else 1
     transform = transform_of(piece.values, piece.whole or piece.source)
@@ -138,6 +141,7 @@ def _tasks(
             token=context.token,
             transactions=_transactions(context, ahead, piece),
             settings=piece.settings,
+            is_resilient=piece.is_resilient,
         )
 
 
@@ -197,8 +201,8 @@ def _records(context: RunContext, program: Program) -> list[RecordAt]:
         why = JOINS.why if refused is None else str(refused)
         found.append(RecordAt(last[i], RefreshRequested(i, why, program.high, how=FIRST_LOAD)))
     for i, table_state in there.items():
-        if table_state.state is TableStatus.PENDING and i not in joining:
-            asking = _asking(program, i)
+        asking = _asking(program, i)
+        if (table_state.state is TableStatus.PENDING and i not in joining) or (table_state.awaits_rows and asking):
             key = asking.key if asking else LogKey(program.high, START_OF_TRANSACTION)
             found.append(RecordAt(key, RefreshRequested(i, reason(program, i), program.high, how=_how(program, i))))
     return found
@@ -237,7 +241,9 @@ def _asking(program: Program, table_id: int) -> ProgramStep | None:
     """Return the first step that has the table wait for a refresh, and has the reason."""
 
     def says(step: ProgramStep) -> bool:
-        return step.plan.needs_refresh if step.plan else "why" in (step.event.layout or ())
+        if step.plan is None:
+            return "why" in (step.event.layout or ())
+        return step.plan.needs_refresh or bool(step.plan.refreshed_rows)
 
     return next((step for step in program.steps if step.table_id == table_id and says(step)), None)
 

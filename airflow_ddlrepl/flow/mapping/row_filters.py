@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from airflow_ddlrepl.config.condition.expression import Part
 from airflow_ddlrepl.config.condition.parser import condition
 from airflow_ddlrepl.config.sections.channel import Channel
-from airflow_ddlrepl.config.sections.table_mapping import condition_in
+from airflow_ddlrepl.config.sections.table_mapping import changes_in, condition_in, refreshed_in
 from airflow_ddlrepl.engines import source_engine
+from airflow_ddlrepl.engines.target_state import Capabilities
 from airflow_ddlrepl.errors import Unsupported
 from airflow_ddlrepl.model.table import Column, Identity, Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
@@ -23,11 +24,81 @@ Check = Callable[[Part, Table, Sequence[Column]], None]
 def condition_at(channel: Channel, target: str, table: Table) -> Part | None:
     """Return the condition for the table's rows at that target, or None. Raises what `condition_columns` raises."""
     restriction = channel.restriction_at(target, table.name)
-    if restriction is None:
+    if restriction is None or not restriction.condition:
         return None
     found = condition(restriction.condition)
     condition_columns(found, table)
     return found
+
+
+def conditions_at(channel: Channel, target: str, table: Table) -> list[Part]:
+    """Return all conditions for the table at that target, those of refreshes and of changes alone, too.
+
+    Raises what `condition_columns` raises, ADP-178 where one that is not for all rows is for a table that has no key,
+    or that has it otherwise at the target, and ADP-179 where the target lacks the columns of a refresh's.
+    """
+    changes = channel.restriction_at(target, table.name)
+    texts = list(changes.of_changes) if changes else []
+    limits = [one.refresh for one in channel.restrict if one.refresh and one.applies_to(target, table.name)]
+    texts += limits
+    found = [condition(text) for text in dict.fromkeys(texts)]
+    for one in found:
+        condition_columns(one, table)
+    if limits or (changes and not changes.condition):
+        require_key(table)
+        _require_source_rows(channel, target, table)
+    for text in limits:
+        _require_present(channel, target, table, condition(text))
+    return found
+
+
+def require_able(channel: Channel, target: str, tables: Iterable[Table], able: Capabilities) -> None:
+    """Raise Unsupported ADP-178 where a target has no partial refresh, and the file has a condition that needs it."""
+    for table in () if able.partial_refresh else tables:
+        entries = (one for one in channel.restrict if one.applies_to(target, table.name))
+        if any(one.refresh or one.integrate or one.capture for one in entries):
+            raise Unsupported(
+                f"target {target} is of a kind that can't replace some rows of a table",
+                code="ADP-178",
+                table=table.name,
+                hint="write `condition` in `restrict`, which is for all that is taken",
+            )
+
+
+def _require_source_rows(channel: Channel, target: str, table: Table) -> None:
+    """Raise Unsupported ADP-178 where more than the source's rows decides what the target's are."""
+    entry = channel.target_table_at(target, table.name)
+    if entry is not None and (entry.soft_delete or entry.time_key or entry.key):
+        raise Unsupported(
+            "`restrict` has a condition for refreshes or changes alone, and by `target_tables` the target has other rows"
+            " than the source, or finds them by another key",
+            code="ADP-178",
+            table=table.name,
+            hint="write `condition`, which is for all that is taken, or take the table out of `target_tables`",
+        )
+
+
+def _require_present(channel: Channel, target: str, table: Table, limit: Part) -> None:
+    """Raise Unsupported ADP-179 where the target does not have what tells which of its rows a refresh replaces."""
+    absent = [p for p in channel.columns_at(target, table.name) if p.absent]
+    if lacking := [name for name in limit.names() if any(p.is_for(name) for p in absent)]:
+        raise Unsupported(
+            f"the target lacks {', '.join(lacking)}, by which `restrict` chooses the rows that a refresh replaces",
+            code="ADP-179",
+            table=table.name,
+            hint="write a condition over columns that the target has (`column_properties`)",
+        )
+
+
+def require_key(table: Table) -> None:
+    """Raise Unsupported ADP-178 where a table has no key, by which rows that may be there already are found."""
+    if table.key is None and not table.is_partitioned:
+        raise Unsupported(
+            "`restrict` has a condition for refreshes or changes alone, and the table has no key to find its rows by",
+            code="ADP-178",
+            table=table.name,
+            hint="give the table a primary key at the source, or write `condition`, which is for all that is taken",
+        )
 
 
 def require_whole_rows(channel: Channel, table: Table, section: str, why: str) -> None:
@@ -55,8 +126,8 @@ def require_restrictable(channel: Channel, target: str, tables: Iterable[Table],
     """
     client = client_at(channel, target)
     for table in tables:
-        found = condition_at(channel, target, table) if decide(client, table.name, ChangeKind.TABLE).is_taken else None
-        if found is not None:
+        is_taken = decide(client, table.name, ChangeKind.TABLE).is_taken
+        for found in conditions_at(channel, target, table) if is_taken else ():
             require_whole_rows(channel, table, "restrict", _IN_OR_OUT)
             check(found, table, condition_columns(found, table))
 
@@ -66,7 +137,7 @@ def require_one_condition(channel: Channel, target: str, table: Table, parent: T
     if parent is None:
         return
     ours, theirs = (channel.restriction_at(target, one.name) for one in (table, parent))
-    if (ours and ours.condition) != (theirs and theirs.condition):
+    if (ours and ours.of_changes) != (theirs and theirs.of_changes):
         raise Unsupported(
             f"by `restrict` the partition {table.name} would have rows by another condition than {parent.name}",
             code="ADP-149",
@@ -81,9 +152,12 @@ def require_lasting(before: TableState | None, new: Table, properties: str) -> N
     properties: the file's settings for the table. A table that waits gets its rows by the condition at that time.
     """
     if before is None or before.state is TableStatus.LIVE:
-        condition_text = condition_in(before.properties if before else properties)
-        if condition_text and condition_text == condition_in(properties):
-            condition_columns(condition(condition_text), new)
+        for text_in in (condition_in, changes_in, refreshed_in):
+            text = text_in(before.properties if before else properties)
+            if text and text == text_in(properties):
+                condition_columns(condition(text), new)
+        if changes_in(properties) or refreshed_in(properties):
+            require_key(new)
 
 
 def condition_reads(properties: str, table: Table) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.config.sections.target_tables import target_table_in
 from airflow_ddlrepl.ddl.sql.statement import Evidence
 from airflow_ddlrepl.errors import Unsupported
-from airflow_ddlrepl.flow.mapping.row_filters import condition_at, require_one_condition
+from airflow_ddlrepl.flow.mapping.row_filters import conditions_at, require_one_condition
 from airflow_ddlrepl.flow.mapping.value_functions import require_one_function, transform_at
 from airflow_ddlrepl.model.change import Event, EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -141,7 +141,7 @@ def require_like_parent(channel: Channel, target: str, table: Table, parent: Tab
 
 def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> None:
     """Raise unless the target can have these tables as the file says.
-     Raises what `transform.columns.target_shape`, `condition_at` and `transform_at` raise, Unsupported ADP-145 and
+     Raises what `transform.columns.target_shape`, `conditions_at` and `transform_at` raise, Unsupported ADP-145 and
     ADP-149 for a partition that would be unlike its partitioned table, ADP-146 for two tables of one name. Tables of
     which the target takes nothing may be anything.
     """
@@ -150,7 +150,7 @@ def require_possible(channel: Channel, target: str, tables: Iterable[Table]) -> 
     known: dict[TableName, TableName] = {}
     for table in by_id.values():
         seen_at(channel, target, table)
-        condition_at(channel, target, table)
+        conditions_at(channel, target, table)
         transform_at(channel, target, table)
         require_like_parent(channel, target, table, by_id.get(table.partition.of) if table.partition else None)
         name = channel.target_name(target, table.name)

@@ -20,7 +20,8 @@ def in_step(
     """Yield the tables that can be loaded now: no later change of theirs is pending that other tables share with them.
 
     A partitioned table's columns and a type are changed by the log, at its place: until then the others wait. So does
-    a new table whose name another table of the target still has.
+    a new table whose name another table of the target still has, and one of which some rows are to be replaced: the
+    others stay, and the log has its changes.
     """
     there = (TableStatus.LIVE, TableStatus.PENDING, TableStatus.SUSPENDED)
     taken = {s.name: s for s in table_states.values() if s.state in there}
@@ -32,7 +33,10 @@ def in_step(
         shares = table.partition is not None and table.partition.of not in loaded
         other = taken.get(run.channel.target_name(target, table.name))
         is_taken = other is not None and other.table_id != table.id and not namesake(run, target, table, other)
-        if is_taken or (before and (has_other_types(before, table) or (shares and has_other_columns(before, table)))):
+        state = table_states.get(table.id)
+        is_later = state is not None and state.awaits_rows and before != table
+        is_shared = before and (has_other_types(before, table) or (shares and has_other_columns(before, table)))
+        if is_taken or is_later or is_shared:
             log.warning("%s still waits at %s: the next cycle brings what has changed since", table.name, target)
         else:
             yield table

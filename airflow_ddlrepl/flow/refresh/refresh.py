@@ -96,7 +96,7 @@ def has_loads(context: RunContext) -> bool:
 
 
 def _pending(table_states: Mapping[int, TableState]) -> dict[int, TableState]:
-    return {i: s for i, s in table_states.items() if s.state in WAITING}
+    return {i: s for i, s in table_states.items() if s.state in WAITING or s.awaits_rows}
 
 
 Done = tuple[list[tuple[TableState, int]], list[DdlReplError]]

@@ -18,7 +18,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey
 from airflow_ddlrepl.model.record import BY_HAND, FIRST_LOAD, RELOAD, UNREADABLE, RefreshRequested
 from airflow_ddlrepl.model.table import Table
-from airflow_ddlrepl.model.table_state import ISOLATED, Suspension, TableState, TableStatus
+from airflow_ddlrepl.model.table_state import ISOLATED, PartialRefresh, Suspension, TableState, TableStatus
 from airflow_ddlrepl.repository.rows import RefreshRow
 
 LOADED_ALONE = "a refresh loads it, while the other tables go on"
@@ -38,7 +38,7 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
     named = {i for i, table in tables.items() if any_matches(patterns, table.name)}
     wanted = {i: now.table_states[i] for i in _and_partitions(tables, named)}
     asked = {
-        i: replace(s, state=TableStatus.PENDING) if s.state in _LOADED else s
+        i: _asked(run, target, tables[i], s, options.context) if s.state in _LOADED else s
         for i, s in wanted.items()
         if s.state in (*_LOADED, *WAITING)
     }
@@ -50,6 +50,14 @@ def ask(run: RunContext, target: str, patterns: Sequence[str], options: RefreshO
         )
     let_wait(run, target, asked, [RefreshRequested(i, reason, now.lsn, True, how) for i in asked])
     record(run, target)
+
+
+def _asked(run: RunContext, target: str, table: Table, now: TableState, context: str) -> TableState:
+    """Return the state of a table whose rows, or those of them that the file chooses, are to be loaded again."""
+    limit = run.channel.refresh_limit_at(target, table.name, context)
+    if limit is None or now.state is not TableStatus.LIVE or table.is_partitioned:
+        return replace(now, state=TableStatus.PENDING)
+    return replace(now, partial=PartialRefresh(limit.refresh))
 
 
 def _and_partitions(tables: Mapping[int, Table], named: Iterable[int]) -> set[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from airflow_ddlrepl.adapt.plan.plan import target_shape
@@ -14,6 +14,9 @@ from airflow_ddlrepl.adapt.shape.target_shape import become_text
 from airflow_ddlrepl.adapt.shape.wanted_shape import want
 from airflow_ddlrepl.adapt.target_facts import TargetFacts
 from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.config.condition.parser import condition as parse
+from airflow_ddlrepl.config.condition.parser import spelled
+from airflow_ddlrepl.config.condition.row_limit import RowLimit, row_limit
 from airflow_ddlrepl.config.sections.target_tables import cuts_texts
 from airflow_ddlrepl.engines.target import ServerFacts
 from airflow_ddlrepl.flow.mapping.row_filters import condition_at
@@ -38,7 +41,8 @@ class TableLoad:
 
     table: its shape at the source. after: the target's table after the load. read: `table` with those of its columns
     that have values for the target. condition: true for the rows that the target takes; None: all. transform: computes
-    some of their values. cuts_texts: texts that are longer than the target's column are cut.
+    some of their values. cuts_texts: texts that are longer than the target's column are cut. limit: the rows of the
+    target's table that these replace; None: all.
     """
 
     table: Table
@@ -47,6 +51,7 @@ class TableLoad:
     condition: Part | None = None
     transform: Transform | None = None
     cuts_texts: bool = False
+    limit: RowLimit | None = None
 
     @property
     def cut(self) -> Pairs:
@@ -156,8 +161,20 @@ class ShapesAtTarget:
     def load_of(self, table: Table) -> TableLoad:
         """Return what is loaded of a table by the channel file's present settings."""
         channel = self.context.channel
-        after, read = self.after(table), read_for(channel, self.into, table)
+        present, read = self.table_states[table.id], read_for(channel, self.into, table)
+        partial = present.partial if present.awaits_rows else None
+        after = self.after(table)
+        if partial is not None:
+            after = replace(present, suspension=None, partial=replace(partial, until=self.snapshot.high))
         names = [theirs.name for theirs, _ in columns_loaded(read, after.shape)]
         transform = for_columns(transform_at(channel, self.into, table), names)
-        condition = condition_at(channel, self.into, table)
-        return TableLoad(table, after, read, condition, transform, cuts_texts(after.properties))
+        condition, limit = condition_at(channel, self.into, table), None
+        if partial is not None:
+            condition = _both(partial.condition, condition)
+            limit = row_limit(parse(partial.condition), table, after.shape)
+        return TableLoad(table, after, read, condition, transform, cuts_texts(after.properties), limit)
+
+
+def _both(text: str, other: Part | None) -> Part:
+    """Return the condition that both are true; one is as in the channel file."""
+    return parse(text) if other is None else parse(f"({text}) AND ({spelled(other)})")

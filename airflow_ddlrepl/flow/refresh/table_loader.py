@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_ddlrepl.adapt.shape.type_changes import renewed
-from airflow_ddlrepl.config.sections.refresh_options import BULK, RefreshOptions
+from airflow_ddlrepl.config.sections.refresh_options import BULK, Granularity, RefreshOptions
 from airflow_ddlrepl.engines import explained
 from airflow_ddlrepl.engines.loading import FinishTask, LoadTask, load_tables
 from airflow_ddlrepl.engines.target import Loader
@@ -255,9 +255,15 @@ class TableLoader:
             previous=load.after.name if before.state is TableStatus.NEW else before.name,
             keeps=load.kept_columns,
             stood=self._before(load.table),
-            options=self.options.get(load.table.id, BULK),
+            options=self._options(load),
             at=self.context.target(self.into).state().lsn,
+            limit=load.limit,
         )
+
+    def _options(self, load: TableLoad) -> RefreshOptions:
+        """Return how a table is put in its place; some of its rows can only be replaced one by one."""
+        options = self.options.get(load.table.id, BULK)
+        return options if load.limit is None else replace(options, granularity=Granularity.ROW, isolates=False)
 
 
 def _depth(table: Table, tables: Sequence[Table]) -> int:

@@ -115,9 +115,7 @@ def test_short_transactions_of_somebody_are_noticed(make: Make) -> None:
     replica.settle()  # the channel goes on
 
 
-def test_who_writes_after_the_switch_and_before_its_end_is_noticed(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_writes_after_the_switch_and_before_its_end_is_noticed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     replica = make(SHOP)
     stored = Repository.cut_over
 

@@ -108,7 +108,9 @@ def test_a_target_that_does_not_answer(make: Make) -> None:
     replica = make(SHOP)
     replica.settle()
     text = replica.file.read_text()
-    replica.file.write_text(text.replace("targets:", "targets:\n- {name: away, location: 'postgresql://u:pw1@127.0.0.1:1/x'}"))
+    replica.file.write_text(
+        text.replace("targets:", "targets:\n- {name: away, location: 'postgresql://u:pw1@127.0.0.1:1/x'}")
+    )
     told = missing(replica)
     assert list(told) == ["CUT-116"] and "127.0.0.1:1" in told["CUT-116"] and "pw1" not in check(replica).text()
 

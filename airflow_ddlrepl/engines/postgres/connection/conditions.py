@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_ddlrepl.config.condition.expression import Part, Spelling
 from airflow_ddlrepl.config.condition.parser import spelled
+from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.engines.postgres.connection.errors import passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SPELLING_HERE
@@ -36,14 +37,20 @@ def unlike(condition: Part, here: Mapping[str, tuple[Column, Column]]) -> str:
 
     here: the source's column and the one that holds its values, by the source's name.
     """
+    return f"({condition.sql(Spelling(lambda name: _value(*here[name]), literal))}) IS NOT TRUE"
 
-    def value(name: str) -> str:
-        theirs, ours = here[name]
-        if theirs.type.text == ours.type.text:
-            return quote(ours.name)
-        return f"CAST(CAST({quote(ours.name)} AS text) AS {theirs.type.text})"
 
-    return f"({condition.sql(Spelling(value, literal))}) IS NOT TRUE"
+def within(limit: RowLimit | None, alias: str) -> str:
+    """Return SQL that is true for those rows of a target's table that a limit selects. alias: of the table."""
+    if limit is None:
+        return "true"
+    return is_true(limit.condition, lambda name: _value(*limit.columns[name], f"{alias}."))
+
+
+def _value(theirs: Column, ours: Column, alias: str = "") -> str:
+    """Return SQL for a value of one of our columns, in the type that the source's column has."""
+    name = f"{alias}{quote(ours.name)}"
+    return name if theirs.type.text == ours.type.text else f"CAST(CAST({name} AS text) AS {theirs.type.text})"
 
 
 def require_readable(connection: Connection[Any], condition: Part, table: Table, columns: Sequence[Column]) -> None:

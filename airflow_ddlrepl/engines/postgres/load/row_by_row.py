@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_ddlrepl.adapt.shape.alter_in_place import Sql, relayout
+from airflow_ddlrepl.config.condition.row_limit import RowLimit
 from airflow_ddlrepl.config.sections.refresh_options import Difference, RefreshOptions
+from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.errors import CONTENTION, passing
 from airflow_ddlrepl.engines.postgres.connection.quoting import literal, qualified, quote
 from airflow_ddlrepl.engines.postgres.connection.settings import SAFE_PATH
@@ -46,7 +48,7 @@ class Exchange:
 
     old: as it is, inspected and locked. stood: the same with the source's ids, where the channel knows it.
     wanted: its shape afterwards; whole: that with the columns that people added. shadow: holds the source's rows.
-    kept: columns that the source doesn't have.
+    kept: columns that the source doesn't have. limit: the rows of the table that the shadow's replace; None: all.
     """
 
     old: Table
@@ -55,6 +57,7 @@ class Exchange:
     whole: Table
     shadow: TableName
     kept: Sequence[str] = ()
+    limit: RowLimit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,8 @@ class _RowByRow:
             [
                 f"CREATE TEMPORARY TABLE {FOUND} ON COMMIT DROP AS SELECT t.ctid AS there, s.ctid AS here"
                 f" FROM ONLY {self.table} t FULL JOIN {self.shadow} s ON {same}"
-                f" WHERE t.ctid IS NULL OR s.ctid IS NULL OR {_unlike(self.columns)}",
+                f" WHERE t.ctid IS NULL OR (s.ctid IS NULL AND {within(self.exchange.limit, 't')})"
+                f" OR (s.ctid IS NOT NULL AND {_unlike(self.columns)})",
                 f"ANALYZE {FOUND}",
                 f"SELECT {', '.join(f'count(*) FILTER (WHERE {_WHERE[kind]})' for kind in Difference)} FROM {FOUND} d",
             ]

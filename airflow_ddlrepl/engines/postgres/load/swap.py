@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_ddlrepl.adapt.plan.dropped_table import aside_name
 from airflow_ddlrepl.adapt.plan.new_table import reshape
 from airflow_ddlrepl.adapt.shape.alter_in_place import relayout
-from airflow_ddlrepl.config.sections.refresh_options import BY_ROW, RefreshOptions
+from airflow_ddlrepl.config.sections.refresh_options import BY_ROW
 from airflow_ddlrepl.ddl.base.same_shape import partitioned_alike
 from airflow_ddlrepl.engines.loading import FinishTask, LoadedChunk
 from airflow_ddlrepl.engines.postgres.catalog.dependents import dependants, is_referenced
@@ -136,16 +136,15 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         hanging = dependants(connection, found) if found else []
         added = added_columns(found, table_state.shape, stood)
         hanging += [f"column {column.name}" for column in added]
+        whole = _with(table_state.shape, added)
         exchange = (
-            Exchange(found, stood, table_state.shape, _with(table_state.shape, added), shadow, placing.keeps)
-            if found
-            else None
+            Exchange(found, stood, table_state.shape, whole, shadow, placing.keeps, placing.limit) if found else None
         )
         refuse_clash(found, table_state.shape, stood)
         if found is not None:
             with _refusals(table_state.name, hanging):
                 retain_deleted(cursor, found, table_state.shape, shadow, stood)
-        written, why = _by_row(cursor, exchange, placing.options, session) if placing.options.is_by_row else (None, "")
+        written, why = _by_row(cursor, exchange, placing, session) if placing.options.is_by_row else (None, "")
         if written is None:
             with _refusals(table_state.name, hanging):
                 written = Written(_in_bulk(cursor, found, placing, session, (hanging, added)), 0)
@@ -178,29 +177,34 @@ def _in_bulk(
     return f"contents exchanged, because of {', '.join(hanging)}"
 
 
-def _by_row(
-    cursor: Any, exchange: Exchange | None, options: RefreshOptions, session: Session
-) -> tuple[Written | None, str]:
+def _by_row(cursor: Any, exchange: Exchange | None, placing: Placing, session: Session) -> tuple[Written | None, str]:
     """Write the differences row by row; return what was written, or why that is not possible.
 
     Raises CannotAdapt ADP-140 where bulk would break an option.
     """
+    options, limit = placing.options, placing.limit
     if exchange is None:
         return None, "the target had no such table"
-    if options == BY_ROW and _is_empty(cursor, exchange.old.name):
+    if options == BY_ROW and limit is None and _is_empty(cursor, exchange.old.name):
         return None, "the target's table was empty"
     try:
         return write_differences(cursor, exchange, options, session), ""
     except NotByRow as refusal:
-        if not options.mask and not options.fires:
+        if not options.mask and not options.fires and limit is None:
             return None, str(refusal)
         broken = "overwrite rows that the mask protects" if options.mask else "not fire the table's triggers"
+        if limit is not None:
+            broken = "delete rows that the condition leaves (`restrict`)"
         raise CannotAdapt(
             f"the table can't be refreshed row by row ({refusal}), and a bulk load would {broken}",
             code="ADP-140",
             table=exchange.wanted.name,
-            hint="nothing was changed; `ddlrepl refresh --table` with this table (of the source) loads it in bulk",
+            hint=_IN_BULK if limit is None else _LATER,
         ) from None
+
+
+_IN_BULK = "nothing was changed; `ddlrepl refresh --table` with this table (of the source) loads it in bulk"
+_LATER = "nothing was changed; the next cycle tries again, after what the log brings until then"
 
 
 def place_parent(

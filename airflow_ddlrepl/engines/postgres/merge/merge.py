@@ -75,14 +75,14 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
     return [_counts(group) for group in groups.values()]
 
 
-def delete_all(cursor: Any, names: Sequence[TableName], session: Session) -> None:
-    """Delete every row of these tables, in the cursor's open transaction.
+def delete_all(cursor: Any, names: Sequence[TableName], session: Session, where: str = "true") -> None:
+    """Delete every row of these tables, in the cursor's open transaction. where: SQL, only rows t that it is true for.
 
     Raises TargetError INT-104 (a foreign key).
     """
     with _explained(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
         for name in reversed(table_order(cursor, names)):
-            cursor.execute(f"DELETE FROM {qualified(name)}".encode())
+            cursor.execute(f"DELETE FROM {qualified(name)} t WHERE {where}".encode())
 
 
 def _counts(group: Sequence[Staged]) -> MergeCounts:
@@ -128,15 +128,28 @@ class _Merge:
         with _explained(self.name, self.cursor):
             self._update()
             self._put_back(Stage.MOVES)
+            for one in self._with(Stage.UPDATES):
+                if one.is_resilient:
+                    self._execute(statements.insert_missing(one, Stage.UPDATES), one, Stage.UPDATES)
 
     def insert(self) -> None:
         """Run phase 3: insert new rows."""
         with _explained(self.name, self.cursor):
             for one in self._with(Stage.INSERTS):
                 self._forget_deleted(one, Stage.INSERTS)
-                self._run(statements.insert(one), one, Stage.INSERTS, "insert")
+                if one.is_resilient:
+                    self._insert_or_update(one)
+                else:
+                    self._run(statements.insert(one), one, Stage.INSERTS, "insert")
             for one in self._with(Stage.ADDED):
                 self._run(statements.insert_copies(one), one, Stage.ADDED, "insert")
+
+    def _insert_or_update(self, one: Staged) -> None:
+        """Insert rows, some of which may be there already."""
+        update = statements.update(one, Stage.INSERTS)
+        if update is not None:
+            self._execute(update, one, Stage.INSERTS)
+        self._execute(statements.insert_missing(one, Stage.INSERTS), one, Stage.INSERTS)
 
     def _update(self) -> None:
         """Update rows in place; where unique values wander between rows, by taking all of them out first."""
@@ -190,7 +203,7 @@ class _Merge:
     def _run(self, statement: str, one: Staged, stage: Stage, verb: str) -> None:
         rows = one.count(stage)
         found = self._execute(statement, one, stage)
-        if found != rows:
+        if found != rows and not one.is_resilient:
             raise TargetError(
                 f"rows are missing in the target: {rows} to {verb}, {found} found"
                 if found < rows

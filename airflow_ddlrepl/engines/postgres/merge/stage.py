@@ -115,6 +115,8 @@ class _Stager:
         plan.require_values()
         if has_own_key(task.settings):
             require_old_rows(changes, task.table, "with a key of its own (`key`)", plan.names)
+        if task.is_resilient:
+            require_old_rows(changes, task.table, "with a condition for refreshes or changes alone", plan.names)
         if plan.is_history:
             changes = plan.one_row_each(changes)
         changes = with_change_values(changes, task.target, lambda: self._trail.transactions_in(task.transactions))
@@ -251,7 +253,8 @@ class _Plan:
             ids = numbered(cursor(), name, changes, self.names, self.key, self.columns, self.task.table.types)
         names = [c.source_name for c in self.columns]
         try:
-            rows: NetRows = net(changes, self.names, self.key, names, ids, distinct=has_own_key(self.task.settings))
+            ways = {"distinct": has_own_key(self.task.settings), "resilient": self.task.is_resilient}
+            rows: NetRows = net(changes, self.names, self.key, names, ids, **ways)
         except SameKey:
             raise TargetError(
                 f"two rows of the source have one key by `target_tables`: {', '.join(key.name for key in self.key)}",
@@ -318,6 +321,7 @@ class _Plan:
             fills=tuple(_fills(self.columns, self.task.target)),
             replaces=_replaces(self.columns, self.task.target),
             deletion=self.deletion,
+            is_resilient=self.task.is_resilient,
             changes=changes,
         )
 

@@ -89,7 +89,7 @@ class Staged:
     columns that the rows do not know, for inserts. replaces: updates must delete and insert (they set a column that
     UPDATE can't set). changes: rows read from the trail. outside: how many of them are about rows that the target does
     not take (`restrict`). deletion: the target's column that says whether a row was deleted, where deleted rows stay;
-    "": they don't.
+    "": they don't. is_resilient: rows that it inserts may be there already, and rows that it changes may be missing.
     """
 
     table_id: int
@@ -104,6 +104,7 @@ class Staged:
     changes: int = 0
     outside: int = 0
     deletion: str = ""
+    is_resilient: bool = False
 
     @property
     def keys(self) -> tuple[StagedColumn, ...]:

@@ -62,9 +62,9 @@ def note_truncate(shape: Table, name: TableName, of: tuple[LogKey, int, int | No
     return f"INSERT INTO {qualified(name)} ({names}) VALUES ({cast})"
 
 
-def update(staged: Staged) -> str | None:
+def update(staged: Staged, stage: Stage = Stage.UPDATES) -> str | None:
     """Return the one UPDATE of a table; None when it has nothing to set (every column belongs to the key)."""
-    held = staged.held.get(Stage.UPDATES, ())
+    held = staged.held.get(stage, ())
     sets = [
         f"{quote(column.name)} = {_held_or(column, held, f't.{quote(column.name)}')}"
         for column in staged.columns
@@ -74,7 +74,7 @@ def update(staged: Staged) -> str | None:
         return None
     return (
         f"UPDATE {qualified(staged.target)} t SET {', '.join(sets)}"
-        f" FROM {staged.from_(Stage.UPDATES)} s WHERE {_same_key(staged, Stage.UPDATES)}"
+        f" FROM {staged.from_(stage)} s WHERE {_same_key(staged, Stage.UPDATES)}"
     )
 
 
@@ -122,6 +122,14 @@ def insert(staged: Staged) -> str:
     """Return the statement that inserts new rows."""
     names, values = _new_row(staged)
     return f"{_insert_into(staged, names)} SELECT {', '.join(values)} FROM {staged.from_(Stage.INSERTS)} s"
+
+
+def insert_missing(staged: Staged, stage: Stage) -> str:
+    """Return the statement that inserts those rows of a stage whose keys the target does not have."""
+    there = f"SELECT FROM {qualified(staged.target)} t WHERE {_new_key(staged)}"
+    names, values = _new_row(staged)
+    rows = f"SELECT {', '.join(values)} FROM {staged.from_(stage)} s WHERE NOT EXISTS ({there})"
+    return f"{_insert_into(staged, names)} {rows}"
 
 
 def insert_copies(staged: Staged) -> str:

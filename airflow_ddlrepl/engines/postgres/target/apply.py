@@ -16,6 +16,7 @@ from airflow_ddlrepl.adapt.plan_model import Executed, Expected, StepKind, Table
 from airflow_ddlrepl.adapt.program.program import Program, ProgramStep
 from airflow_ddlrepl.engines.postgres.catalog.object_names import name_parts
 from airflow_ddlrepl.engines.postgres.catalog.server_facts import ServerFacts
+from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.errors import missing_function, passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
@@ -164,9 +165,12 @@ class _Run:
         """Truncate the tables of one TRUNCATE together, so that foreign keys between them are no obstacle."""
         found = [step for step in steps if step.event.kind is EventKind.TRUNCATE]
         tables = [(step, step.before) for step in found if step.before is not None]
-        names = [before.name for _, before in tables if not retains_rows(before.shape)]
+        names = [before.name for step, before in tables if not retains_rows(before.shape) and step.limit is None]
         for step, before in tables:
-            if (deletion := deletion_columns(before.shape)) is not None:
+            if step.limit is not None:
+                delete_all(self.cursor, [before.name], self.session, within(step.limit, "t"))
+                self.applied.statements += 1
+            elif (deletion := deletion_columns(before.shape)) is not None:
                 self._mark_deleted(before.name, deletion, step)
             elif history_columns(before.shape) is not None:
                 sql = note_truncate(before.shape, before.name, (step.key, step.event.committed, step.event.xid))

@@ -18,7 +18,7 @@ from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.stored import stored
-from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
+from airflow_ddlrepl.model.table_state import PartialRefresh, Suspension, TableState, TableStatus
 from airflow_ddlrepl.model.visibility import visibility_from_json
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _read_table_states(connection: Connection[Any], channel: str) -> dict[int, T
     found = {table_id: known.get((channel, mark)) for table_id, mark in marks}
     if news := [table_id for table_id, table_state in found.items() if table_state is None]:
         columns = f"{version}, table_id, schema_name, table_name, shape::text, state, snapshot, shape ->> 'properties',"
-        columns += " shape -> 'suspension'"
+        columns += " shape -> 'suspension', shape -> 'partial'"
         rows = connection.execute(f"SELECT {columns} {where} AND table_id = ANY (%s)".encode(), [channel, news])
         for mark, *row in rows:
             found[row[0]] = known[channel, mark] = _table_state(row)
@@ -166,7 +166,8 @@ def has_loaded(connection: Connection[Any], channel: str) -> bool:
 
 def is_waiting(connection: Connection[Any], channel: str) -> bool:
     """Is there a table of the channel that waits here for a refresh?"""
-    waits = "SELECT FROM ddlrepl.tables WHERE channel = %s AND state = ANY (%s)"
+    some_rows = "state = 'live' AND shape -> 'partial' -> 'until' = 'null'"
+    waits = f"SELECT FROM ddlrepl.tables WHERE channel = %s AND (state = ANY (%s) OR {some_rows})"
     row = connection.execute(f"SELECT EXISTS ({waits})".encode(), [channel, [*WAITING]]).fetchone()
     return row is not None and bool(row[0])
 
@@ -257,14 +258,16 @@ def _fenced(channel: str, low: Position | None) -> Fenced:
 
 def _row(channel: str, table_state: TableState) -> tuple[Any, ...]:
     suspension = table_state.suspension.to_json() if table_state.suspension else None
-    more = {"properties": table_state.properties, **({"suspension": suspension} if suspension else {})}
+    partial = table_state.partial.to_json() if table_state.partial else None
+    known = {"suspension": suspension, "partial": partial}
+    more = {"properties": table_state.properties, **{name: one for name, one in known.items() if one}}
     shape = json.dumps({**table_state.shape.to_json(), **more})
     snapshot = json.dumps(table_state.snapshot.to_json()) if table_state.snapshot else None
     return (channel, table_state.table_id, *table_state.name, shape, table_state.state.value, snapshot)
 
 
 def _table_state(row: Sequence[Any]) -> TableState:
-    table_id, schema, name, shape, state, snapshot, properties, suspension = row
+    table_id, schema, name, shape, state, snapshot, properties, suspension, partial = row
     return TableState(
         int(table_id),
         TableName(schema, name),
@@ -273,4 +276,5 @@ def _table_state(row: Sequence[Any]) -> TableState:
         visibility_from_json(snapshot) if snapshot else None,
         properties or "",
         Suspension.from_json(suspension) if suspension else None,
+        PartialRefresh.from_json(partial) if partial else None,
     )
