@@ -70,8 +70,8 @@ def _require_source_rows(channel: Channel, target: str, table: Table) -> None:
     entry = channel.target_table_at(target, table.name)
     if entry is not None and (entry.soft_delete or entry.time_key or entry.key):
         raise Unsupported(
-            "`restrict` has a condition for refreshes or changes alone, and by `target_tables` the target has other rows"
-            " than the source, or finds them by another key",
+            "`restrict` has a condition for refreshes or changes alone, and by `target_tables` the target's rows are"
+            " others than the source's, or are found by another key",
             code="ADP-178",
             table=table.name,
             hint="write `condition`, which is for all that is taken, or take the table out of `target_tables`",
