@@ -31,6 +31,7 @@ from airflow_ddlrepl.flow.cycle.replicate import replicate
 from airflow_ddlrepl.flow.refresh.refresh import has_loads, refresh
 from airflow_ddlrepl.flow.rewind.rewind import plan_rewind, rewind
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.fencing import require_not_cut_over
 from airflow_ddlrepl.ports.work import InProcess, Runner
 from airflow_ddlrepl.repository.rows import RunStatus
 
@@ -58,10 +59,12 @@ def open_channel(path: str | Path, runner: Runner, run_id: str = "") -> RunConte
 def has_work(channel: Channel, stage: str, run_id: str = "") -> bool:
     """Is there anything to do for a stage? Cheap: no Spark, no rows read. stage: capture, adapt, refresh, integrate.
      run_id: of the run that the stage is part of. Where there is nothing to do but to report that a target does not
-    answer, or that a stage which had failed is well now, the stage is run here.
+    answer, or that a stage which had failed is well now, the stage is run here. Raises CannotCutOver CUT-101 when the
+    channel is cut over.
     """
     with RunContext(channel, InProcess(), run_id or f"look-{int(time.time())}") as run:
         run.stage = stage
+        require_not_cut_over(run)
         try:
             if HAS_WORK[stage](run):
                 return True

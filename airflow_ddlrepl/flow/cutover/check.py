@@ -20,6 +20,7 @@ from airflow_ddlrepl.flow.cutover.differences import compared, known_differences
 from airflow_ddlrepl.flow.cutover.missing_objects import missing_objects
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
+from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.table_state import TableState
 
@@ -123,8 +124,8 @@ def _uncaptured(run: RunContext) -> tuple[tuple[str, ...], str]:
         return (), ""
     recent = f"ran a statement in the last {RECENT_SECONDS:.0f} s"
     suspects = [f"{recent}: {one}" for one in run.source.writers(RECENT_SECONDS)]
-    changes = f"there are changes between {run.captured()} and {run.source.log_end()}"
-    return (changes, *suspects), "the cut-over captures them; before it, `ddlrepl replicate` does"
+    log = f"what the source has written between {run.captured()} and {run.source.log_end()} is not captured"
+    return (log, *suspects), "the cut-over captures them; before it, `ddlrepl replicate` does"
 
 
 def _targets(run: RunContext) -> Iterator[Condition]:
@@ -154,12 +155,14 @@ def _applied(run: RunContext, target: str, now: TargetState) -> Condition:
 
 
 def has_more(run: RunContext, position: Position) -> bool:
-    """Is a transaction captured that committed at this position or later?"""
+    """Is a change captured, of rows or of a shape, that committed at this position or later?"""
+    if any(event.kind != EventKind.IGNORED for event in run.repository.events(run.channel.name, position)):
+        return True
     segments = [row for row in run.repository.segments(run.channel.name, position) if row.high > position]
     return any(
         pc.any(pc.greater_equal(run.transactions(row)["lsn"], int(position))).as_py()
         for row in segments
-        if row.rows or row.events
+        if row.rows
     )
 
 

@@ -15,7 +15,7 @@ from airflow_ddlrepl.engines.target_state import CutOver
 from airflow_ddlrepl.errors import CannotCutOver, ConfigError, DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.apply.suspension import SUSPENDED
-from airflow_ddlrepl.flow.capture.capture import has_new_log
+from airflow_ddlrepl.flow.capture.capture import capture, has_new_log
 from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.cutover.check import RECENT_SECONDS, check, has_more, how_to_stop
 from airflow_ddlrepl.flow.cutover.condition import DONE_BY_CUT_OVER, ESSENTIAL, Code, Condition, unmet
@@ -141,9 +141,13 @@ def _require_no_writer(run: RunContext, accepted: Collection[str]) -> None:
 
 
 def _require_nothing_new(run: RunContext, position: Position) -> None:
-    """Raise CannotCutOver CUT-104 when something was committed after the position."""
-    late = [target.name for target in run.channel.targets if has_more(run, run.target(target.name).state().lsn)]
-    if not late and not has_new_log(run):
+    """Raise CannotCutOver CUT-104 when something was committed after the position.
+
+    A log that is too long to be looked through is captured: other databases of the server may have written it.
+    """
+    if has_new_log(run):
+        capture(run)
+    if not any(has_more(run, run.target(target.name).state().lsn) for target in run.channel.targets):
         return
     suspects = "; ".join(map(str, run.source.writers(RECENT_SECONDS))) or "nobody who is still connected"
     raise CannotCutOver(

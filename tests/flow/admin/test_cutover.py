@@ -14,7 +14,9 @@ import yaml
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli import main
+from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.doctor import servers
+from airflow_ddlrepl.engines.postgres.log import slot_log
 from airflow_ddlrepl.errors import CannotCutOver, ConfigError, DdlReplError
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.repository.repository import Repository
@@ -23,6 +25,7 @@ from tests.support.replica import BOTH, Make, Replica
 
 SHOP = "CREATE TABLE orders (id int PRIMARY KEY, amount int)"
 ROWS = "SELECT * FROM orders ORDER BY id"
+SLEEP = "airflow_ddlrepl.flow.cutover.cut_over.time.sleep"  # the time in which nobody may write
 
 
 def cut_over(replica: Replica, *accepted: str) -> Any:
@@ -256,3 +259,32 @@ def test_status_and_doctor_say_it(make: Make) -> None:
     assert found.to_json()["cut_over"]["at"] == found.to_json()["targets"]["warehouse"]["position"]
     assert "cut over since " in found.text()
     assert [text for text in findings if text.startswith("ok   channel shop: cut over since ")]
+
+
+def test_a_table_that_is_altered_without_triggers_during_the_cut_over_is_noticed(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is in the log: the catalog shows it."""
+    replica = make(SHOP, source={"ddl": "relations"})
+    monkeypatch.setattr(SLEEP, lambda _: replica.at_source("ALTER TABLE orders ADD note text"))
+    with pytest.raises(CannotCutOver, match="CUT-104"):
+        cut_over(replica)
+    monkeypatch.undo()
+    assert cut_over(replica).position
+    assert replica.rows("SELECT note FROM orders") == []
+
+
+def test_log_of_other_databases_is_nobodys_write(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    replica = make(SHOP)
+    monkeypatch.setattr(slot_log, "NEWS_PEEK_BYTES", 0)  # too much log to be looked through
+    monkeypatch.setattr(SLEEP, lambda _: replica.at_source("SELECT txid_current()"))
+    assert cut_over(replica).position
+
+
+def test_a_task_of_airflow_fails_too(make: Make) -> None:
+    """Also where it would find nothing to do."""
+    replica = make(SHOP)
+    cut_over(replica)
+    for stage in ("capture", "integrate"):
+        with pytest.raises(CannotCutOver, match="CUT-101"):
+            flow.has_work(load_channel(replica.file), stage)

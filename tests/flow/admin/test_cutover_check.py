@@ -45,7 +45,8 @@ def test_changes_that_are_not_at_the_target(make: Make) -> None:
     replica.settle()
     replica.at_source("INSERT INTO orders VALUES (1, 10)")
     found = check(replica)
-    assert list(missing(replica)) == ["CUT-110"] and "there are changes between" in missing(replica)["CUT-110"]
+    assert list(missing(replica)) == ["CUT-110"]
+    assert "what the source has written between" in missing(replica)["CUT-110"]
     assert found.is_ready and not found.is_complete  # the cut-over itself brings them
     replica.capture()
     assert "changes are captured up to" in missing(replica)["CUT-110"]
