@@ -17,7 +17,7 @@ from airflow_ddlrepl.flow.capture.log_continuity import is_log_lost, is_lost, st
 from airflow_ddlrepl.flow.capture.log_retention import hold
 from airflow_ddlrepl.flow.capture.recapture import require_held, reread
 from airflow_ddlrepl.flow.refresh.refresh import refresh
-from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.fencing import require_target_not_cut_over
 from airflow_ddlrepl.flow.run.results import Activated
 from airflow_ddlrepl.flow.run.stage import stage
@@ -55,12 +55,11 @@ def activate(
     with a refresh. The targets are changed first: killed in between, the next activation still sees that the repository
     is before the slot, or in the log that was lost.
     """
-    if start != "now":
-        require_held(run, start)
+    changes_since = _changes_since(run, start)
     if enrollment != "keep":
         require_tables(run)
     if enrollment == "only":
-        return Activated(run.captured(), contradicted=_regenerated(run), reread=_start_again(run, start))
+        return Activated(run.captured(), (), {}, {}, _regenerated(run), _start_again(run, start), changes_since)
     run.targets.require_own_databases()
     run.targets.raise_failed()
     position, tables = _activated(run, trail)
@@ -70,7 +69,7 @@ def activate(
     refreshed = refresh(run).tables if load else {}
     names = tuple(sorted(str(t.name) for t in tables))
     left_out = {str(name): why for name, why in run.source.membership.unpublished_reasons().values()}
-    return Activated(position, names, refreshed, left_out, contradicted, reread)
+    return Activated(position, names, refreshed, left_out, contradicted, reread, changes_since)
 
 
 def _activated(run: RunContext, trail: TrailChoice) -> tuple[Position, Sequence[Table]]:
@@ -127,6 +126,23 @@ def _require_possible(run: RunContext, tables: Sequence[Table]) -> None:
     require_one_way(run.channel, tables)
     for target in run.channel.targets:
         require_preparable(run, target.name, tables)
+
+
+def _changes_since(run: RunContext, start: Start) -> tuple[str, ...]:
+    """Return the schema changes of the log from `start` on: rows before each have another shape than those after it.
+
+    Raises what `require_held` raises.
+    """
+    if start == "now":
+        return ()
+    rows = require_held(run, start)
+    low = rows[0].low if rows else run.captured()
+    later = sorted((r for r in run.repository.revisions(run.channel.name) if r.key.lsn >= low), key=lambda r: r.key)
+    names = {r.table_id: r.table.name for r in run.repository.revisions(run.channel.name) if r.table is not None}
+    found = [f"{names[r.table_id]} at {Position(r.key.lsn)}: {r.statement or 'found by inspection'}" for r in later]
+    for change in found:
+        log.warning("capture begins again before a schema change: %s", change)
+    return tuple(found)
 
 
 def _start_again(run: RunContext, start: Start) -> int:

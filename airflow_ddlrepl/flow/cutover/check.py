@@ -160,9 +160,7 @@ def has_more(run: RunContext, position: Position) -> bool:
         return True
     segments = [row for row in run.repository.segments(run.channel.name, position) if row.high > position]
     return any(
-        pc.any(pc.greater_equal(run.transactions(row)["lsn"], int(position))).as_py()
-        for row in segments
-        if row.rows
+        pc.any(pc.greater_equal(run.transactions(row)["lsn"], int(position))).as_py() for row in segments if row.rows
     )
 
 

@@ -156,7 +156,8 @@ class Activated(Printable):
     """This is what activation prepared: tables enrolled, tables refreshed, tables left out and why.
 
     contradicted: what the log does not show of the shapes of today, by table; these were enrolled as inspected.
-    reread: segments of the trail that were captured once more.
+    reread: segments of the trail that were captured once more. changes_since: schema changes after the moment at which
+    capture began again, in log order.
     """
 
     position: Position
@@ -165,3 +166,4 @@ class Activated(Printable):
     left_out: dict[str, str] = field(default_factory=dict)
     contradicted: dict[str, list[str]] = field(default_factory=dict)
     reread: int = 0
+    changes_since: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -277,6 +278,22 @@ def test_a_role_that_may_not_copy_slots(
     assert "the source does not hold its log for rewinds: SRC-118" in caplog.text
     with pytest.raises(DdlReplError, match=r"SRC-118: .*(?s:.*)GRANT EXECUTE ON FUNCTION pg_copy_logical"):
         replica.activate()
+
+
+@pytest.mark.req("HVR-W-01")
+def test_schema_changes_after_the_start_of_capture_are_listed(replica: Replica) -> None:
+    """Before anything is done, in the order of the log; none of those before it."""
+    replica.at_source("ALTER TABLE t ADD early int")
+    captured(replica)
+    start = captured(replica)
+    replica.at_source("INSERT INTO t (id) VALUES (501)", "ALTER TABLE t ADD late int")
+    captured(replica)
+    found = replica.activate(start=start)
+    (change,) = found.changes_since
+    assert re.fullmatch(r"public\.t at [0-9A-F]+/[0-9A-F]+: ALTER TABLE t ADD late int", change)
+    assert found.reread > 0
+    assert replica.activate().changes_since == ()
+    replica.settle()
 
 
 def test_capture_starts_again_in_the_past(replica: Replica, past: str) -> None:
