@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 TOP = ("airflow_ddlrepl", "dags", "spark_apps", "tests", "docs", "benchmarks", ".ci")
 NAMED = re.compile(r"`([A-Za-z_.][\w./-]*/[\w./-]*)`")
+TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 MODULE = re.compile(r"\bairflow_ddlrepl(?:\.\w+)+\b")
 
 
@@ -19,6 +20,12 @@ MODULE = re.compile(r"\bairflow_ddlrepl(?:\.\w+)+\b")
 def test_files_that_a_page_names_exist(page: Path) -> None:
     named = {m for m in NAMED.findall(page.read_text(encoding="utf-8")) if m.startswith(TOP)}
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tests_that_a_page_names_exist(page: Path) -> None:
+    named = set(TEST.findall(page.read_text(encoding="utf-8")))
+    assert [(file, test) for file, test in named if f"def {test}(" not in (ROOT / file).read_text()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
