@@ -7,6 +7,8 @@ exit code of the command line.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
@@ -27,12 +29,14 @@ class DdlReplError(Exception):
     code: stable, e.g. "SRC-101". target/table/at: where it happened, and the log position, when known.
     hint: the next step. retryable: the same call may succeed later without any change. is_local: it concerns one target
     or one stage, and the others of the run go on; else it ends the whole run. missing: the function, with the types of
-    its arguments, that a target lacks; empty when it is not that.
+    its arguments, that a target lacks; empty when it is not that. table_id: of the table, where that is known: another
+    one may have its name before and after.
     """
 
     exit_code = Exit.FAILED
     is_local = False
     missing = ""
+    table_id: int | None = None
 
     def __init__(
         self,
@@ -79,6 +83,17 @@ def _rebuild(kind: type[DdlReplError], state: dict[str, Any]) -> DdlReplError:
     Exception.__init__(error, state["message"])
     error.__dict__.update(state)
     return error
+
+
+@contextmanager
+def identified(ids: Mapping[str, int]) -> Iterator[None]:
+    """Add to an error that is raised inside the `with` the id of the table that it names. ids: by name."""
+    try:
+        yield
+    except DdlReplError as error:
+        if error.table_id is None and error.table is not None:
+            error.table_id = ids.get(error.table)
+        raise
 
 
 class ConfigError(DdlReplError):

@@ -16,7 +16,7 @@ from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.ddl.tables.truncate import Truncate
 from airflow_ddlrepl.engines.ledger import Ledger, LedgerEntry, run_entry
 from airflow_ddlrepl.engines.target_state import Applied, Capabilities, Fence, RecordAt, StagedSlice
-from airflow_ddlrepl.errors import AlterRefused
+from airflow_ddlrepl.errors import AlterRefused, identified
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -99,7 +99,8 @@ def _merge(target: PiecewiseTarget, due: Sequence[StagedSlice], applied: Applied
     for one in due:
         commits.setdefault(one.piece.table_id if target.capabilities.position_scope == "table" else 0, []).append(one)
     for part in commits.values():
-        applied.rows.update(target.merge(part, fence))
+        with identified({str(one.piece.name): one.piece.table_id for one in part}):
+            applied.rows.update(target.merge(part, fence))
         reach("integrate.rows")
 
 

@@ -47,6 +47,8 @@ def _table_of(ahead: PendingLog, program: Program, error: DdlReplError) -> int |
         return error.on[0]
     if error.retryable or error.table is None or not error.code.startswith(_ABOUT_A_TABLE):
         return None
+    if error.table_id is not None:
+        return error.table_id
     end = LogKey.last_before(ahead.high)
     for table_id, state in {**program.table_states, **ahead.table_states}.items():
         table = ahead.timeline.shape_at(table_id, end)

@@ -74,8 +74,10 @@ def reload_unreadable(run: RunContext, target: str, error: UnreadableRows) -> bo
     A transaction that was open while a label of an enum was renamed wrote rows that the log shows with the former one.
     """
     now = run.target(target).state()
-    named = {i: s for i, s in now.table_states.items() if str(s.name) == error.table}
-    live = {i: s for i, s in named.items() if s.state is TableStatus.LIVE or _is_suspended_alone(s)}
+    found = {i: s for i, s in now.table_states.items() if error.table_id in (i, None)}
+    if error.table_id is None:
+        found = {i: s for i, s in found.items() if str(s.name) == error.table}
+    live = {i: s for i, s in found.items() if s.state is TableStatus.LIVE or _is_suspended_alone(s)}
     waits = {i: replace(table_state, state=TableStatus.PENDING) for i, table_state in live.items()}
     let_wait(run, target, waits, [RefreshRequested(i, UNREADABLE, now.lsn) for i in waits])
     record(run, target)

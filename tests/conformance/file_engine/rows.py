@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from airflow_ddlrepl.engines.read_changes import StageReader
 from airflow_ddlrepl.engines.staging import StageTask
-from airflow_ddlrepl.errors import TargetError
+from airflow_ddlrepl.errors import TargetError, identified
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import net_images
 from airflow_ddlrepl.integrate.net_changes import NetRows, net
@@ -37,8 +37,18 @@ class StagedRows:
 
 def stage(task: StageTask) -> StagedRows:
     """Net the rows of a task. Raises TargetError INT-120 for keys that this engine can't compare."""
+    with identified({str(task.target_name): task.table.id}):
+        return _stage(task)
+
+
+def _stage(task: StageTask) -> StagedRows:
     if task.condition or task.transform:
-        raise TargetError("files take rows as they are", code="INT-120", hint="leave `restrict` and `transform` out")
+        raise TargetError(
+            "files take rows as they are",
+            code="INT-120",
+            table=task.target_name,
+            hint="leave `restrict` and `transform` out",
+        )
     ids = {column.name: str(column.id) for column in task.table.columns}
     there = {str(column.id) for column in task.target.columns if not column.generated}
     layout = [column.name for column in (task.files[0].columns if task.files else ())]

@@ -25,7 +25,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
 )
 from airflow_ddlrepl.engines.postgres.merge.inline_rows import taking
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Stage, Staged
-from airflow_ddlrepl.errors import DdlReplError, TargetError, UnreadableRows
+from airflow_ddlrepl.errors import DdlReplError, TargetError, UnreadableRows, identified
 from airflow_ddlrepl.model.names import TableName
 
 UNIQUE, EXCLUSION, FOREIGN_KEY = "23505", "23P01", "23503"
@@ -58,10 +58,12 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
     groups: dict[TableName, list[Staged]] = {}
     for one in staged:
         groups.setdefault(one.target, []).append(one)
+    ids = {str(name): group[0].table_id for name, group in groups.items()}
     touched = [name for name, group in groups.items() if any(one.rows for one in group)]
     inline = taking(cursor.connection)
     names = table_order(cursor, touched) if session.enforces and touched else touched
-    with _explained(names[0] if len(names) == 1 else None, cursor), deferred(cursor, names, session):
+    name = names[0] if len(names) == 1 else None
+    with identified(ids), _explained(name, cursor), deferred(cursor, names, session):
         merges = [_Merge(cursor, inline, name, groups[name], session) for name in names]
         for one_table in reversed(merges):
             one_table.delete()
@@ -73,6 +75,23 @@ def merge(cursor: Any, staged: Sequence[Staged], session: Session) -> list[Merge
         if one.stored:
             cursor.execute(statements.drop(one).encode())
     return [_counts(group) for group in groups.values()]
+
+
+def truncate(cursor: Any, names: Sequence[TableName], session: Session, *, restart: bool = False) -> None:
+    """Truncate these tables together, in the cursor's open transaction. restart: their sequences, too.
+
+    Where foreign keys of other tables refer to them TRUNCATE is refused: their rows are deleted instead.
+    Raises TargetError INT-104 (a foreign key), INT-105 (a trigger or a missing right).
+    """
+    from psycopg.errors import FeatureNotSupported
+
+    tables = ", ".join(map(qualified, names))
+    with _explained(names[0] if len(names) == 1 else None, cursor):
+        try:
+            with cursor.connection.transaction():
+                cursor.execute(f"TRUNCATE {tables}{' RESTART IDENTITY' if restart else ''}".encode())
+        except FeatureNotSupported:
+            delete_all(cursor, names, session)
 
 
 def delete_all(cursor: Any, names: Sequence[TableName], session: Session, where: str = "true") -> None:

@@ -44,7 +44,7 @@ from airflow_ddlrepl.engines.postgres.merge.value_function import transformed
 from airflow_ddlrepl.engines.postgres.types.equality import equality
 from airflow_ddlrepl.engines.read_changes import StageReader
 from airflow_ddlrepl.engines.staging import StageTask, bucket_count, buckets_of, layout_of, sections
-from airflow_ddlrepl.errors import TargetError, UnreadableRows
+from airflow_ddlrepl.errors import TargetError, UnreadableRows, identified
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.integrate.equality import KeyColumn
 from airflow_ddlrepl.integrate.images import SameKey, net_images
@@ -69,7 +69,7 @@ def stage(task: StageTask) -> Staged:
 def stage_all(tasks: Sequence[StageTask]) -> list[Staged]:
     """Stage several tasks of one target over one connection, in one transaction; errors as `stage`."""
     with _Stager(tasks[0]) as stager:
-        return [stager.stage(task) for task in tasks]
+        return [stager.stage_one(task) for task in tasks]
 
 
 class _Stager:
@@ -99,8 +99,12 @@ class _Stager:
             self._cursor = self._stack.enter_context(loading(*self._place))
         return self._cursor
 
-    def stage(self, task: StageTask) -> Staged:
+    def stage_one(self, task: StageTask) -> Staged:
         self._table = task.target_name
+        with identified({str(task.target_name): task.table.id}):
+            return self._stage(task)
+
+    def _stage(self, task: StageTask) -> Staged:
         plan = _Plan(task)
         changes = plan.reader().read(self._trail)
         read = changes.num_rows

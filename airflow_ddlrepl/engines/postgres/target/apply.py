@@ -20,10 +20,9 @@ from airflow_ddlrepl.engines.postgres.connection.conditions import within
 from airflow_ddlrepl.engines.postgres.connection.connect import session
 from airflow_ddlrepl.engines.postgres.connection.errors import missing_function, passing
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
-from airflow_ddlrepl.engines.postgres.connection.quoting import qualified
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
-from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session
+from airflow_ddlrepl.engines.postgres.merge.merge import Session, merge, prepare_session, truncate
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
@@ -31,7 +30,7 @@ from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
-from airflow_ddlrepl.errors import AlterRefused
+from airflow_ddlrepl.errors import AlterRefused, identified
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.names import TableName
@@ -177,7 +176,8 @@ class _Run:
                 self.cursor.execute(sql.encode())
                 self.applied.statements += 1
         if names:
-            self._empty(names, restart=bool(found[0].event.settings.get("restart_identity")))
+            with identified({str(before.name): step.table_id for step, before in tables}):
+                self._empty(names, restart=bool(found[0].event.settings.get("restart_identity")))
 
     def _mark_deleted(self, table: TableName, deletion: tuple[str, str | None], step: ProgramStep) -> None:
         """Mark all rows of a table as deleted, instead of emptying it."""
@@ -255,18 +255,7 @@ class _Run:
             reach("integrate.altered")
 
     def _empty(self, names: Sequence[TableName], *, restart: bool) -> None:
-        """Truncate tables.
-
-        Where foreign keys of other tables refer to them TRUNCATE is refused: their rows are deleted instead.
-        """
-        import psycopg
-
-        tables = ", ".join(map(qualified, names))
-        try:
-            with self.cursor.connection.transaction():
-                self.cursor.execute(f"TRUNCATE {tables}{' RESTART IDENTITY' if restart else ''}".encode())
-        except psycopg.errors.FeatureNotSupported:
-            delete_all(self.cursor, names, self.session)
+        truncate(self.cursor, names, self.session, restart=restart)
         self.applied.statements += 1
 
     def _execute(self, statement: str, spare: Sequence[TableName], *, is_one: bool) -> None:
