@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from airflow_ddlrepl.adapt.plan.dropped_table import aside_name, makes_way
 from airflow_ddlrepl.adapt.shape.partitions import has_other_columns
 from airflow_ddlrepl.adapt.shape.type_changes import has_other_types
 from airflow_ddlrepl.capture.enroll import valid_at
+from airflow_ddlrepl.engines.target_state import StateChange
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -40,6 +43,29 @@ def in_step(
             log.warning("%s still waits at %s: the next cycle brings what has changed since", table.name, target)
         else:
             yield table
+
+
+def names_given_up(
+    run: RunContext, target: str, table_states: Mapping[int, TableState], tables: Sequence[Table]
+) -> StateChange | None:
+    """Return how to rename tables at the target whose names the tables to load get; None: there is none.
+
+    A suspended table, or one that was, has its own renames still to come: its rows bring them.
+    """
+    latest, render = run.repository.latest_revisions(run.channel.name), run.target(target).renderer()
+    owners = {run.channel.target_name(target, table.name): table.id for table in tables}
+    statements: list[str] = []
+    states: dict[int, TableState] = {}
+    for one in table_states.values():
+        known = latest[one.table_id].table if one.table_id in latest else None
+        name = run.channel.target_name(target, known.name) if known else None
+        is_late = one.state in (TableStatus.PENDING, TableStatus.SUSPENDED) and one.suspension is not None
+        if is_late and name != one.name and owners.get(one.name, one.table_id) != one.table_id:
+            shape = one.shape.with_(name=one.name)
+            away = shape.with_(name=aside_name(shape))
+            statements += makes_way(shape, "another table has its name", render).sql
+            states[one.table_id] = replace(one, name=away.name, shape=away)
+    return StateChange(statements=statements, states=states) if states else None
 
 
 def namesake(run: RunContext, target: str, table: Table, other: TableState) -> TableName | None:

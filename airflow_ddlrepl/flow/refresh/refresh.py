@@ -16,7 +16,7 @@ from airflow_ddlrepl.errors import DdlReplError
 from airflow_ddlrepl.failpoint import reach
 from airflow_ddlrepl.flow.capture.log_continuity import follow
 from airflow_ddlrepl.flow.refresh.periodic_reload import ask_for_reload, is_reload_due
-from airflow_ddlrepl.flow.refresh.readiness import in_step
+from airflow_ddlrepl.flow.refresh.readiness import in_step, names_given_up
 from airflow_ddlrepl.flow.refresh.requests import (
     ask,
     isolate,
@@ -140,6 +140,9 @@ def _refresh_target(context: RunContext, target: str, saved: _Saved, asked: Mapp
         now = place.state()
         with context.source.snapshot(list(_pending(now.table_states)), context.timeline) as source:
             saved.save(context, source, now.lsn, target)
+            if renames := names_given_up(context, target, now.table_states, source.tables):
+                place.change_state(renames, context.fence)
+                now = place.state()
             options = {t.id: options_of(context, target, t.name, asked.get(t.id)) for t in source.tables}
             states = now.table_states
             ready = list(in_step(context, target, now.lsn, states, source.tables))
