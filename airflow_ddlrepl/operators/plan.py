@@ -20,7 +20,8 @@ from airflow_ddlrepl.ports.work import InProcess
 class PlanOperator(BaseOperator):
     """Show what the next cycle would do to the targets' tables, as `ddlrepl plan` does; change nothing.
 
-    XCom: from, to, targets (the plans of each), changes (how many plans); under the key `text` the same as Markdown for
+    XCom: from, to, targets (the plans of each), missing, suspended (the tables of each target with the reason), changes
+    (how many plans); under the key `text` the same as Markdown for
     a person.
 
     :param channel: path of the channel file. (templated)

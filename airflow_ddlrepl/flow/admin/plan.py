@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_ddlrepl.adapt.plan.text import as_text
 from airflow_ddlrepl.adapt.plan_model import TablePlan
+from airflow_ddlrepl.adapt.program.suspend import suspended
 from airflow_ddlrepl.flow.apply.pending_log import UncapturedLog, pending_log
 from airflow_ddlrepl.flow.apply.transaction import plans
 from airflow_ddlrepl.flow.capture.drift_check import enrolled, find_drift, inspect_source
@@ -17,6 +18,7 @@ from airflow_ddlrepl.flow.capture.window import window_of
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
+from airflow_ddlrepl.model.table_state import TableState
 from airflow_ddlrepl.ports.work import InProcess
 from airflow_ddlrepl.trail.manifest import Segment
 from airflow_ddlrepl.trail.store import Trail
@@ -28,6 +30,7 @@ class Planned:
 
     rows: about how many each refresh would move.
     missing: by name, why nothing is planned for a target that does not answer or is not prepared for the channel.
+    suspended: by target, its tables that the cycle tries to catch up first; their changes are not among the plans.
     """
 
     low: Position
@@ -35,6 +38,7 @@ class Planned:
     targets: Mapping[str, list[TablePlan]]
     rows: Mapping[str, int]
     missing: Mapping[str, str] = field(default_factory=dict)
+    suspended: Mapping[str, Sequence[TableState]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plans for XCom and --json."""
@@ -45,7 +49,9 @@ class Planned:
             ]
             for name, planned in self.targets.items()
         }
-        return {"from": str(self.low), "to": str(self.high), "targets": found, "missing": dict(self.missing)}
+        late = {name: [_suspended(one) for one in tables] for name, tables in self.suspended.items()}
+        at = {"from": str(self.low), "to": str(self.high)}
+        return {**at, "targets": found, "missing": dict(self.missing), "suspended": late}
 
     def text(self) -> str:
         """Return the plans as text for people."""
@@ -54,8 +60,17 @@ class Planned:
             lines += [f"target {name}", as_text(planned).rstrip()]
             moved = {p.name: self.rows.get(str(p.name), 0) for p in planned if p.needs_refresh}
             lines += [f"rows to move: {table} about {count}" for table, count in moved.items()]
+            late = map(_suspended, self.suspended.get(name, ()))
+            lines += ["suspended: {table} since {since}: {why}".format(**one) for one in late]
         lines += [f"target {name}: {why}" for name, why in self.missing.items()]
         return "\n".join(lines)
+
+
+def _suspended(table_state: TableState) -> dict[str, str]:
+    """Return since which position a table is suspended, and why."""
+    known = table_state.suspension
+    assert known is not None
+    return {"table": str(table_state.name), "since": str(Position(known.at.lsn)), "why": str(known), "hint": known.hint}
 
 
 def plan(run: RunContext) -> Planned:
@@ -79,15 +94,17 @@ def plan(run: RunContext) -> Planned:
     ahead = UncapturedLog(events, found, end)
     targets: dict[str, list[TablePlan]] = {}
     missing: dict[str, str] = {}
+    late: dict[str, list[TableState]] = {}
     for target in run.targets.answering():
         if why := what_is_missing(run, target.name):
             missing[target.name] = why
             continue
         before = pending_log(run, target.name, ahead)
         program = before.program(end)
+        late[target.name] = suspended(before.table_states)
         targets[target.name] = plans(program) + ([program.stop] if program.stop else [])
     missing |= {name: error.message for name, error in run.targets.failed.items()}
-    return Planned(low, end, targets, _rows(run, targets), missing)
+    return Planned(low, end, targets, _rows(run, targets), missing, late)
 
 
 def _rows(run: RunContext, targets: Mapping[str, list[TablePlan]]) -> dict[str, int]:

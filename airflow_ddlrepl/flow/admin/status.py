@@ -21,7 +21,7 @@ from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.revision import Revision
-from airflow_ddlrepl.model.table_state import TableState
+from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.repository.rows import RunRow, SegmentRow
 from airflow_ddlrepl.rules.client import client_at
 from airflow_ddlrepl.rules.decide import ChangeKind, decide
@@ -319,10 +319,12 @@ def _oldest(context: RunContext, segments: list[SegmentRow], since: Position) ->
 
 
 def _needed_from(context: RunContext, targets: Iterable[dict[str, Any]], back: Load | None) -> Position:
-    """Return the position from which on a target or a rewind needs the trail."""
-    positions = [
-        Position.parse(one["position"]) if one["position"] else Position(0) for one in targets if not one["missing"]
-    ]
+    """Return the position from which on a target, one of its suspended tables, or a rewind needs the trail."""
+    positions: list[Position] = []
+    for one in targets:
+        if not one["missing"]:
+            late = [table["since"] for table in one["tables"] if table["state"] == TableStatus.SUSPENDED]
+            positions += map(Position.parse, [one["position"] or "0/0", *late])
     if context.channel.rewind_horizon is not None:
         positions.append(back.position if back else Position(0))
     return min(positions, default=Position(0))

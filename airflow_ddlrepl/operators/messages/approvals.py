@@ -162,6 +162,7 @@ def plan_text(channel: str, plan: Mapping[str, Any], run_id: str) -> str:
     parts = ["### What will be lost", _hazards(plan["targets"]), "### What will be done", head]
     for target, plans in plan["targets"].items():
         parts += _planned(target, plans)
+        parts += _suspended(plan["suspended"].get(target, ()))
     return "\n\n".join([*parts, "### What to look at", f"The {log}."]) + "\n"
 
 
@@ -197,6 +198,14 @@ def _planned(target: str, plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{code(name)}: {bold(step['kind'])}: {plain(step['why'])}"
     if len(steps) > MOST_STATEMENTS:
         yield _rest(steps, MOST_STATEMENTS).strip()
+
+
+def _suspended(tables: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a table of the suspended tables, which the cycle tries to catch up before anything else."""
+    if tables:
+        rows = [(code(one["table"]), code(one["since"]), plain(one["why"]), plain(one["hint"])) for one in tables]
+        yield f"{bold('Suspended')}, and tried again by the cycle:"
+        yield table(("Table", "Since", "Reason", "What helps"), rows[:MOST_TABLES]) + _rest(tables, MOST_TABLES)
 
 
 def _rest(all_of_them: Sequence[object], shown: int) -> str:
