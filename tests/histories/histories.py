@@ -161,7 +161,8 @@ def script(seed: int, outcome: Outcome) -> str:
 def report(seed: int, outcome: Outcome) -> str:
     said = "FAILED" if outcome.failure else "equal"
     back = f", {outcome.compared} tables gone back to" if outcome.compared else ""
-    steps = f"{len(outcome.steps)} steps, {outcome.refused} refused{back}"
+    late = f", {outcome.suspended} cycles with suspended tables" if outcome.suspended else ""
+    steps = f"{len(outcome.steps)} steps, {outcome.refused} refused{back}{late}"
     return f"seed {seed}: {said}, {steps}, {outcome.seconds:.1f} s"
 
 

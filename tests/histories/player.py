@@ -70,12 +70,16 @@ STAGES = {name: getattr(flow, name) for name in ("activate", "replicate", "captu
 
 @dataclass
 class Outcome:
-    """failure: empty when all is well. steps: those that were not refused. compared: tables that were gone back to."""
+    """failure: empty when all is well. steps: those that were not refused. compared: tables that were gone back to.
+
+    suspended: cycles that named suspended tables.
+    """
 
     steps: list[Step] = field(default_factory=list)
     failure: str = ""
     refused: int = 0
     compared: int = 0
+    suspended: int = 0
     seconds: float = 0.0
 
 

@@ -20,6 +20,7 @@ from tests.histories.mapping_rewinds import RestrictingRememberer, TransformingR
 from tests.histories.multiranges import RangingRememberer
 from tests.histories.player import VARIANTS, Player
 from tests.histories.properties import Renaming, RenamingRememberer
+from tests.histories.refused_rows import Refusing
 from tests.histories.restrictions import Restricting
 from tests.histories.rewinds import Rememberer
 from tests.histories.silent_sessions import SilentRememberer
@@ -37,14 +38,16 @@ def _starts(count: int, first: int) -> range:
 
 
 def _check(server: Any, first: int, kind: type[Player] = Player) -> None:
-    compared = 0
+    compared = suspended = 0
     for seed in range(first, first + _count(kind)):
         outcome = generate(server, seed, kind)
         compared += outcome.compared
+        suspended += outcome.suspended
         print(report(seed, outcome))
         if outcome.failure:
             pytest.fail(script(seed, shrink(server, seed, outcome, SHRINK_SECONDS, kind)), pytrace=False)
     assert compared or not issubclass(kind, Rememberer)
+    assert suspended or not issubclass(kind, Refusing)
 
 
 def _count(kind: type[Player]) -> int:
@@ -140,3 +143,9 @@ def test_histories_of_keys_and_generated_columns(pg18: Any, first: int) -> None:
 def test_histories_of_tables_that_leave_the_stream(pg18: Any, first: int) -> None:
     """They are unlogged and logged again, lose their key, have generated columns: all that are not named are equal."""
     _check(pg18, first, Leaving)
+
+
+@pytest.mark.parametrize("first", _starts(6, FIRST + 220))
+def test_histories_with_refused_rows(pg18: Any, first: int) -> None:
+    """Targets refuse rows of some tables for a while: each cycle names these, and applies all others."""
+    _check(pg18, first, Refusing)
