@@ -22,7 +22,7 @@ from airflow_ddlrepl.engines.postgres.connection.errors import missing_function,
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import LOCK_TIMEOUT, limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import session_name
 from airflow_ddlrepl.engines.postgres.merge.copy_arrow import require_rows
-from airflow_ddlrepl.engines.postgres.merge.merge import Session, merge, prepare_session, truncate
+from airflow_ddlrepl.engines.postgres.merge.merge import Session, delete_all, merge, prepare_session, truncate
 from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
@@ -167,7 +167,8 @@ class _Run:
         names = [before.name for step, before in tables if not retains_rows(before.shape) and step.limit is None]
         for step, before in tables:
             if step.limit is not None:
-                delete_all(self.cursor, [before.name], self.session, within(step.limit, "t"))
+                with identified({str(before.name): step.table_id}):
+                    delete_all(self.cursor, [before.name], self.session, within(step.limit, "t"))
                 self.applied.statements += 1
             elif (deletion := deletion_columns(before.shape)) is not None:
                 self._mark_deleted(before.name, deletion, step)
