@@ -117,9 +117,10 @@ def _findings_at(what: str, location: str, ask: Any) -> Iterator[Finding]:
 
 def _source(channel: Channel, dsn: str) -> Iterator[tuple[bool, str, str]]:
     from airflow_ddlrepl.engines import engine
+    from airflow_ddlrepl.flow.sequences.selection import unreadable
 
     with closing(engine(dsn).source(channel, dsn)) as source:
-        problems = source.missing_rights()
+        problems = [*source.missing_rights(), *unreadable(channel, source)]
         yield from ((False, problem.what, problem.fix) for problem in problems)
         if not problems:
             yield True, f"{source.describe()} answers and has every right", ""

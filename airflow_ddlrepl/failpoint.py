@@ -34,6 +34,7 @@ FAIL_POINTS = {
     "integrate.staged": "the net changes are staged at the target, nothing is merged",
     "integrate.rows": "some tables' rows are merged in the target's transaction",
     "integrate.altered": "a table is altered in the target's transaction",
+    "integrate.sequences": "sequences are set, the target's transaction is not committed",
     "integrate.transaction": "rows are merged and tables altered, the target's transaction is not committed",
     "integrate.committed": "the target is committed, the ledger and the refreshes that it requests are not recorded",
     "integrate.first_commit": "what must be committed before it can be used (an enum's label) is, its rows are not",

@@ -87,18 +87,20 @@ class Comparison:
     """A comparison is the result for all tables of one target, or of several.
 
     left_out: tables that were not compared, for their rows are not in the stream, and why.
-    repaired: tables that differed, and were refreshed row by row before this was found.
+    repaired: tables that differed, and were refreshed row by row before this was found. sequences: what a target's
+    sequences lack, in words.
     """
 
     tables: tuple[TableReport, ...] = ()
     seconds: float = 0.0
     left_out: Mapping[str, str] = field(default_factory=dict)
     repaired: tuple[str, ...] = ()
+    sequences: tuple[str, ...] = ()
 
     @property
     def differences(self) -> int:
-        """Return the number of differences over all tables; 0: source and target are equal."""
-        return sum(table.differences for table in self.tables)
+        """Return the number of differences over all tables and sequences; 0: source and target are equal."""
+        return sum(table.differences for table in self.tables) + len(self.sequences)
 
     @property
     def is_equal(self) -> bool:
@@ -107,7 +109,7 @@ class Comparison:
 
     def lines(self) -> list[str]:
         """Return every difference that the reports name, one a line."""
-        return [line for table in self.tables for line in table.lines()]
+        return [*(line for table in self.tables for line in table.lines()), *self.sequences]
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison as a JSON object, as `--json` prints it."""
@@ -118,6 +120,7 @@ class Comparison:
             "tables": [table.to_json() for table in self.tables],
             "left_out": dict(self.left_out),
             "repaired": list(self.repaired),
+            "sequences": list(self.sequences),
             "seconds": self.seconds,
         }
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from airflow_ddlrepl.config.condition.expression import Part as Condition
 from airflow_ddlrepl.config.sections.ignored_sessions import NO_SESSIONS, IgnoredSessions
+from airflow_ddlrepl.engines.sequences import Sequences
 from airflow_ddlrepl.engines.source_catalog import SourceCatalog
 from airflow_ddlrepl.model.lineage import Lineage
 from airflow_ddlrepl.model.names import TableName
@@ -262,6 +263,11 @@ class Source(Protocol):
     @property
     def catalog(self) -> SourceCatalog:
         """Return the catalog: the tables that the source has."""
+        ...
+
+    @property
+    def sequences(self) -> Sequences:
+        """Return the source's sequences; what an open transaction is altering is not waited for."""
         ...
 
     def describe(self) -> str:

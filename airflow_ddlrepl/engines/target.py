@@ -9,6 +9,7 @@ from typing import Protocol
 from airflow_ddlrepl.adapt.program.program import Program
 from airflow_ddlrepl.adapt.target_facts import Renderer
 from airflow_ddlrepl.config.condition.expression import Part
+from airflow_ddlrepl.engines.sequences import TargetSequences
 from airflow_ddlrepl.engines.source import RowSelection, SourceSnapshot
 from airflow_ddlrepl.engines.target_state import (
     Applied,
@@ -22,7 +23,7 @@ from airflow_ddlrepl.engines.target_state import (
     TargetPosition,
     TargetState,
 )
-from airflow_ddlrepl.errors import DdlReplError
+from airflow_ddlrepl.errors import DdlReplError, Unsupported
 from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.model.record import Record
@@ -212,6 +213,15 @@ class Target(Protocol):
 
     capabilities: Capabilities
     location: str
+
+    @property
+    def sequences(self) -> TargetSequences:
+        """Return the target's sequences. Raises Unsupported ADP-166 for a kind of target that has none."""
+        raise Unsupported(
+            "this kind of target has no sequences",
+            code="ADP-166",
+            hint="take `db_sequence` out of the channel file",
+        )
 
     @property
     def rewind_area(self) -> RewindArea:

@@ -34,13 +34,14 @@ class Capabilities:
     before each change that it is begun, and after it that it is done. position_scope: does one position hold for the
     whole target, or does each table have its own? target_tables: can a table have what `target_tables` in the channel
     file gives it? partial_refresh: can some rows of a table be replaced, and changes be applied to rows that may be
-    there already, or be missing?
+    there already, or be missing? sequences: can it have sequences (`db_sequence`)?
     """
 
     transactional_ddl: bool
     position_scope: Literal["target", "table"]
     target_tables: bool = False
     partial_refresh: bool = False
+    sequences: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def work(number: int) -> tuple[str, ...]:
         f"delete from kept.orders where id = {number}001",
         f"alter type kept.mood add value 'mood {number}'",
         f"insert into kept.days values ('mood {number}', {number}), ('calm', {number})",
-        f"create table kept.made_{number} (n int)",
+        f"create table kept.made_{number} (n int, id serial)",
         f"insert into kept.made_{number} values (1), (1), (2)",
         f"alter table kept.rates add column u{number} uuid default gen_random_uuid()",  # comes by a refresh
         "update kept.rates set rate = rate || 'x' where id < 10",

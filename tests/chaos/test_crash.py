@@ -48,7 +48,7 @@ def new_replica(server: PrivateServer, folder: Path) -> tuple[Replica, list[str]
     names = [f"crash_source_{number}", f"crash_target_{number}"]
     source, target = (server.create_database(name) for name in names)
     slot = {"slot": f"crash_{number}"}  # slots are the server's, not the database's
-    file = channel_file(folder, source, target, source=slot, retention={"size": 0})
+    file = channel_file(folder, source, target, source=slot, retention={"size": 0}, db_sequence=True)
     return Replica(source, target, file), names
 
 

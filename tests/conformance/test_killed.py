@@ -32,6 +32,7 @@ def _work(number: int) -> tuple[str, ...]:
         f" alter table orders rename c{number} to d{number};"
         f" insert into orders (id, d{number}) values ({number}01, null); commit",
         f"create table t{number} (id int primary key, a text); insert into t{number} values (1, 'a')",
+        f"create sequence q{number}; select nextval('q{number}')",
         f"insert into log (what, n) values ('twice', {number}), ('twice', {number})",
         f"alter table t{number} add u text default md5(random()::text)",
         "delete from log where ctid = (select min(ctid) from log)",
@@ -45,6 +46,8 @@ def test_runs_killed_at_each_fail_point_in_turn_are_made_good(make_place: MakePl
     place.start()
     with flow.open_channel(place.replica.file, InProcess()) as run:
         capabilities = run.target("warehouse").capabilities
+    if capabilities.sequences:
+        place.replica.file.write_text(place.replica.file.read_text() + "db_sequence: true\n")
     died = set()
     for number, point in enumerate(POINTS, 1):
         place.replica.at_source(*_work(number))
@@ -59,6 +62,8 @@ def test_runs_killed_at_each_fail_point_in_turn_are_made_good(make_place: MakePl
 
 def _is_reached(point: str, of: Capabilities) -> bool:
     """A target that commits everything together has no ledger; one that does not stages and alters in its own way."""
+    if point == "integrate.sequences":
+        return of.sequences
     if of.transactional_ddl:
         return not point.startswith("ledger.") and point not in ("integrate.loaded", "integrate.first_commit")
     return point not in ("integrate.loaded", "integrate.altered", "integrate.first_commit")

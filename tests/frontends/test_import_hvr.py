@@ -148,7 +148,7 @@ def test_an_export_with_tables_groups_and_names(tmp_path: Path) -> None:
     [
         ("TGT * Integrate /TxBundleSize=100", "ignored safely", "Integrate TxBundleSize"),
         ("TGT * Integrate /OnErrorSaveFailed", "needs attention", "Integrate OnErrorSaveFailed"),
-        ("* * DbSequence", "needs attention", "DbSequence"),
+        ("SRC * DbSequence /CaptureOnly", "refused", "DbSequence CaptureOnly"),
         ('* * Scheduling /CaptureStartTimes="0 2 * * *"', "needs attention", "Scheduling CaptureStartTimes"),
         ("* * AdaptDDL /RefreshOptions=-inow", "needs attention", "AdaptDDL RefreshOptions -inow"),
         ("SRC * Capture /IgnoreSessionName=purge", "refused", "Capture IgnoreSessionName"),
@@ -279,3 +279,19 @@ def test_an_imported_channel_follows_the_source_with_hvrs_defaults(
     assert replica.rows("SELECT to_regclass('tmp_x')") == [(None,)]
     with flow.open_channel(replica.file, InProcess()) as run:
         assert run.channel.defaults == "hvr"
+
+
+@pytest.mark.parametrize(
+    ("lines", "section"),
+    [
+        ("* * DbSequence", True),
+        ("SRC * DbSequence\nTGT * DbSequence", True),
+        ("* * DbSequence /Name=numbers\n* * DbSequence /Name=Odd /Schema=app", ["public.numbers", "app.Odd"]),
+        ("* * DbSequence /Schema=app", ["app.*"]),
+        ("SRC * DbSequence", None),
+        ("* * DbSequence /BaseName=x", None),
+    ],
+)
+def test_sequences(tmp_path: Path, lines: str, section: Any) -> None:
+    """They are replicated where the action reaches both sides."""
+    assert imported(tmp_path, f"SRC * Capture\nTGT * Integrate\n{lines}\n").channel.get("db_sequence") == section

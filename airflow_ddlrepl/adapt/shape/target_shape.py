@@ -28,9 +28,9 @@ TakeNote = Callable[[Note], None]
 def hold(table: Table, name: TableName | None, facts: TargetFacts, note: TakeNote = lambda one: None) -> Table:
     """Return the target's shape of a source table; of a target's shape, itself. note: is called with what is left out.
 
-    Sequence defaults and those that call the user's own functions stay behind, so do checks of a domain that are not
-    valid for all its values; an identity column lets values in, types of extensions that the target lacks become text,
-    a partition whose parent isn't replicated is a table of its own.
+    Defaults that draw from sequences stay behind (they follow at the end of a cycle), and those that call the user's
+    functions, and checks of a domain that are not valid for all its values; an identity column lets values in, types
+    of extensions that the target lacks become text, a partition without a replicated parent is a table of its own.
     """
     known = _known(table)
     partition = _partition(table.partition, facts)
@@ -68,7 +68,8 @@ def _column(column: Column, table: Table, known: set[tuple[str, str]], facts: Ta
     found = table_state(column.default, known)
     if found is Standing.PLAIN:
         return column
-    note(Note(f"column {column.name}: the default {column.default} {found}; it stays at the source", is_left=True))
+    where = "follows with `db_sequence` alone" if found is Standing.SEQUENCE else "stays at the source"
+    note(Note(f"column {column.name}: the default {column.default} {found}; it {where}", is_left=True))
     return replace(column, default=None)
 
 

@@ -15,6 +15,7 @@ from airflow_ddlrepl.config.base.name_pattern import any_matches
 from airflow_ddlrepl.config.base.section import Bytes, Seconds, Section, TablePattern
 from airflow_ddlrepl.config.hvr.transforms import refuse_hvr_transforms, split_transforms
 from airflow_ddlrepl.config.sections.adapt_actions import Action, AdaptAction
+from airflow_ddlrepl.config.sections.db_sequences import DbSequence
 from airflow_ddlrepl.config.sections.ddl_replay import ReplayEntry, require_no_overlap
 from airflow_ddlrepl.config.sections.location import default_repository, default_trail, redact
 from airflow_ddlrepl.config.sections.policies import (
@@ -140,15 +141,14 @@ class Channel(Section):
         NewTargets.LOAD, description="when a target that is added later is loaded: by the next cycle, or by `activate`"
     )
     adapt_ddl: tuple[Action, ...] = Field((), description="actions for the source and for every target")
-    column_properties: tuple[Column, ...] = Field(
-        (), description="names of columns at the targets, and columns that they lack"
-    )
+    column_properties: tuple[Column, ...] = Field((), description="names of columns at targets; columns that they lack")
     table_properties: tuple[Table, ...] = Field((), description="names of tables at the targets")
     restrict: tuple[Restrict, ...] = Field((), description="which rows of a table the targets take")
     transform: tuple[Transformation, ...] = Field((), description="which values the targets have, by Python functions")
     target_tables: tuple[TargetTable, ...] = Field(
         (), description="columns that only the targets have, and rows that stay there when they are deleted"
     )
+    db_sequence: DbSequence = None
     defaults: Defaults = Field(Defaults.OWN, description="whose defaults apply where no action decides")
     repository: str = Field(
         default_factory=default_repository, min_length=1, repr=False, description="URL; default: under $DDLREPL_HOME"

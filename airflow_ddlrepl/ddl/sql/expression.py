@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from airflow_ddlrepl.ddl.sql.lexer import Kind, Token, tokens
 
-_SEQUENCES = frozenset({"nextval", "currval", "lastval", "setval"})
+_NAMING = frozenset({"nextval", "currval", "setval"})
+_SEQUENCES = _NAMING | {"lastval"}
 
 
 class Standing(StrEnum):
@@ -78,3 +79,13 @@ def is_value(expression: str, value: str) -> bool:
     if words[0].kind is Kind.STRING:
         return cast and first == "'" + value.replace("'", "''") + "'"
     return cast and {"true": "t", "false": "f"}.get(first, first) == value
+
+
+def follows_sequences(expression: str, named: int, types: Collection[tuple[str, str]] = ()) -> bool:
+    """Can another server evaluate a default that draws from sequences, once it has these?
+
+    named: how many sequences it names by regclass constants; others are looked up by name when the default is used.
+    """
+    words = list(tokens(expression))
+    calls = sum(w.kind is Kind.WORD and w.text in _NAMING and _opens(words, i + 1) for i, w in enumerate(words))
+    return calls == named and not any(_is_foreign(words, i, types) for i in range(len(words)))

@@ -16,8 +16,10 @@ from airflow_ddlrepl.engines.postgres.connection.connect import running, session
 from airflow_ddlrepl.engines.postgres.connection.lock_retry import limit, patiently
 from airflow_ddlrepl.engines.postgres.connection.session_names import end_earlier, session_name
 from airflow_ddlrepl.engines.postgres.ddl.render import PostgresDdl
+from airflow_ddlrepl.engines.postgres.sequences.sequences import PostgresTargetSequences
 from airflow_ddlrepl.engines.postgres.target import cut_over, outbox, state
 from airflow_ddlrepl.engines.postgres.target.cleanup import sweep
+from airflow_ddlrepl.engines.postgres.target.release_sequences import release_tables
 from airflow_ddlrepl.engines.postgres.target.rewind import PostgresRewindArea
 from airflow_ddlrepl.engines.target import Target
 from airflow_ddlrepl.engines.target_state import (
@@ -61,7 +63,11 @@ class PostgresTarget(Target):
     lock_timeout: float
     connection: Connection[Any]
     capabilities = Capabilities(
-        transactional_ddl=True, position_scope="target", target_tables=True, partial_refresh=True
+        transactional_ddl=True,
+        position_scope="target",
+        target_tables=True,
+        partial_refresh=True,
+        sequences=True,
     )
 
     @classmethod
@@ -75,6 +81,10 @@ class PostgresTarget(Target):
     @property
     def is_closed(self) -> bool:
         return self.connection.closed
+
+    @property
+    def sequences(self) -> PostgresTargetSequences:
+        return PostgresTargetSequences(self.location, self.holder, self.lock_timeout, self.connection)
 
     @property
     def rewind_area(self) -> PostgresRewindArea:
@@ -139,6 +149,8 @@ class PostgresTarget(Target):
     def change_state(self, change: StateChange, fence: Fence) -> None:
         with session(self.location) as connection, connection.transaction(), connection.cursor() as cursor:
             _move(cursor, self.holder, change.move, fence)
+            if change.statements:
+                release_tables(cursor, self.holder, {*change.states, *change.gone})
             for statement in change.statements:
                 cursor.execute(statement.encode())
             state.write_table_states(cursor, self.holder, change.states, change.gone)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -23,6 +23,9 @@ from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.fencing import claim
+from airflow_ddlrepl.flow.sequences.differences import sequence_differences
+from airflow_ddlrepl.flow.sequences.replicate import bring_sequences, source_sequences
 from airflow_ddlrepl.model.table import Table
 from airflow_ddlrepl.model.table_state import TableState, TableStatus
 from airflow_ddlrepl.rules.client import client_at
@@ -57,7 +60,8 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
             known.append(differs.get(table.id, ()))
     reports += [replace(one, may_differ=tuple(why)) for one, why in zip(_compared(run, tasks), known, strict=True)]
     aside = {str(one.name): str(one) for one in left_out(run) if is_selected(one.name, patterns)}
-    result = Comparison(tuple(reports), round(time.monotonic() - started, 2), aside)
+    sequences = () if patterns else tuple(_sequences(run))
+    result = Comparison(tuple(reports), round(time.monotonic() - started, 2), aside, sequences=sequences)
     if not patterns and run.is_active():
         count = {"tables": len(result.tables), "differences": result.differences, "left_out": len(aside)}
         began = datetime.now(UTC) - timedelta(seconds=result.seconds)
@@ -66,14 +70,36 @@ def compare(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
 
 
 def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
-    """Compare, refresh row by row what differs at any target, and compare again. Raises what `refresh` raises."""
+    """Compare, refresh row by row what differs at any target, set sequences, and compare again.
+
+    Raises what `refresh` raises.
+    """
     found = compare(run, patterns)
     unlike = sorted({table.table for table in found.tables if table.differences and not table.waits})
-    if not unlike:
+    if not unlike and not found.sequences:
         return found
-    refresh(run, [exact_pattern(name) for name in unlike], BY_ROW)
+    if unlike:
+        refresh(run, [exact_pattern(name) for name in unlike], BY_ROW)
+    if found.sequences or not patterns:
+        _repair_sequences(run)
     again = compare(run, patterns)
     return replace(again, repaired=tuple(map(str, unlike)), seconds=round(found.seconds + again.seconds, 2))
+
+
+def _sequences(run: RunContext) -> Iterator[str]:
+    """Yield what the sequences of each prepared target lack."""
+    for target in run.channel.targets:
+        if run.target(target.name).find_state() is not None:
+            yield from (f"target {target.name}: sequence {one}" for one in sequence_differences(run, target.name))
+
+
+def _repair_sequences(run: RunContext) -> None:
+    """Bring the sequences of every target to the source's; a table that was loaded draws from them again."""
+    names = [target.name for target in run.channel.targets if run.target(target.name).find_state() is not None]
+    with run.locked("repair of sequences"):
+        for name in names if run.channel.db_sequence is not None else ():
+            claim(run, name)
+            bring_sequences(run, name, source_sequences(run, [name]))
 
 
 def _compared(run: RunContext, tasks: Sequence[CompareTask]) -> list[TableReport]:

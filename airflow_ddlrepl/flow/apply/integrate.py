@@ -14,6 +14,7 @@ from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.run.results import Integrated
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.sequences.replicate import bring_all, has_sequence_changes
 from airflow_ddlrepl.flow.snapshots.archive import renew
 from airflow_ddlrepl.flow.snapshots.retention import expire
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets
@@ -38,6 +39,7 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
         with isolation.one(target.name):
             if target.name in positions and (error := suspended_error(run, target.name)):
                 raise error
+    sequences = bring_all(run, list(positions), isolation)
     expired = 0
     with isolation.one():
         renew(run)
@@ -45,11 +47,11 @@ def integrate(run: RunContext, until: Position | None = None) -> Integrated:
             expired = expire(run, min(retained.values()))
     isolation.end()
     seconds = round(time.monotonic() - started, 2)
-    return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded))
+    return Integrated(dict(total.rows), positions, seconds, expired, dict(total.discarded), dict(sequences))
 
 
 def has_rows(run: RunContext) -> bool:
-    """Does a target lack rows or events that are captured, or is one new? An idle one is just moved up."""
+    """Does a target lack rows or events that are captured, or is one new? An idle one is moved up, with sequences."""
     run.captured()
     if has_new_target(run):
         return True
@@ -60,6 +62,7 @@ def has_rows(run: RunContext) -> bool:
         segments = run.repository.segments(run.channel.name, ahead.low)
         if any(segment.rows or segment.events for segment in segments):
             return True
-    if not run.targets.failed and any(ahead.low < ahead.high for ahead in logs):
+    is_behind = any(ahead.low < ahead.high for ahead in logs)
+    if not run.targets.failed and (is_behind or has_sequence_changes(run, [ahead.target for ahead in logs])):
         integrate(run)
     return False

@@ -35,6 +35,7 @@ from airflow_ddlrepl.flow.run.outbox import record
 from airflow_ddlrepl.flow.run.remedies import remedy_for
 from airflow_ddlrepl.flow.run.results import Refreshed
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.sequences.replicate import bring_all
 from airflow_ddlrepl.flow.snapshots.archive import save
 from airflow_ddlrepl.flow.targets.readiness import has_new_target, prepared_targets, ready_targets
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
@@ -78,6 +79,8 @@ def refresh(context: RunContext, patterns: Sequence[str] = (), options: RefreshO
             for error in refused:
                 with isolation.one(name):
                     raise error
+    if rows:
+        bring_all(context, list(asked), isolation)
     isolation.end()
     return Refreshed(rows, reasons, round(time.monotonic() - started, 2))
 

@@ -98,7 +98,8 @@ class Refreshed(Printable):
 class Integrated(Printable):
     """This is what integrate did: rows merged (inserted, updated, deleted), each target's position, segments expired.
 
-    discarded: changes that a target does not take, by table and reason.
+    discarded: changes that a target does not take, by table and reason. sequences: how many were set, and how many
+    statements changed them or the defaults that draw from them.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -106,12 +107,14 @@ class Integrated(Printable):
     seconds: float = 0.0
     expired: int = 0
     discarded: dict[str, int] = field(default_factory=dict)
+    sequences: dict[str, int] = field(default_factory=dict)
 
     def and_then(self, more: Integrated) -> Integrated:
         """Return the sum of this result and a later one, with the later positions."""
         rows, left = Counter(self.rows) + Counter(more.rows), Counter(self.discarded) + Counter(more.discarded)
         seconds, expired = round(self.seconds + more.seconds, 2), self.expired + more.expired
-        return Integrated(dict(rows), more.positions, seconds, expired, dict(left))
+        sequences = dict(Counter(self.sequences) + Counter(more.sequences))
+        return Integrated(dict(rows), more.positions, seconds, expired, dict(left), sequences)
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,8 @@ class Replicated(Printable):
             f"refreshed: {', '.join(self.refresh.tables) or 'none'}",
             "applied: " + (", ".join(f"{n} {what}" for what, n in applied.items()) or "nothing"),
         ]
+        if self.integrate.sequences:
+            lines.append(f"sequences: {_shown(self.integrate.sequences)}")
         lines += [f"target {name}: {what}" for name, what in self.adapt.new_targets.items()]
         lines += [f"discarded: {n} x {why}" for why, n in self.discarded.items()]
         lines += [f"left out: {table}: {why}" for table, why in self.capture.left_out.items()]

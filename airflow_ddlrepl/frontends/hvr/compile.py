@@ -14,6 +14,7 @@ from airflow_ddlrepl.config.sections.adapt_actions import AdaptAction
 from airflow_ddlrepl.config.sections.table_mapping import ColumnProperty, Restriction, TableProperty
 from airflow_ddlrepl.frontends.hvr.definition import ALL, HvrAction, HvrDefinition, Problems
 from airflow_ddlrepl.frontends.hvr.read_text import unknown_action, unknown_parameters
+from airflow_ddlrepl.frontends.hvr.sequences import db_sequence
 from airflow_ddlrepl.frontends.hvr.sides import Sides, sides_of
 from airflow_ddlrepl.frontends.hvr.table_names import CURRENT_SCHEMA, TableNames, literal
 from airflow_ddlrepl.frontends.hvr.vocabulary import ACTIONS, Fate, entry, without_parameters
@@ -48,11 +49,13 @@ def compile_channel(definition: HvrDefinition, name: str) -> Compiled:
     """
     if problems := list(_unknown(definition)):
         raise Problems(problems)
-    compiler = _Compiler(definition, sides_of(definition))
+    sides = sides_of(definition)
+    compiler = _Compiler(definition, sides)
     compiler.run()
     if compiler.problems:
         raise Problems(compiler.problems)
-    return Compiled(compiler.channel(_channel_name(definition.name or name)), sorted(compiler.findings, key=_order))
+    data = compiler.channel(_channel_name(definition.name or name)) | db_sequence(definition, sides)
+    return Compiled(data, sorted(compiler.findings, key=_order))
 
 
 def _order(finding: Finding) -> tuple[int, int]:

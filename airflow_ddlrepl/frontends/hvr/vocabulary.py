@@ -159,10 +159,13 @@ ACTIONS: Mapping[str, Mapping[str, Entry]] = {
         "the target's rows are the source's: two writers of one row are not told apart",
         "TreatCollisionAsError TimestampColumn AutoHistoryPurge DetectDuringRefresh Context",
     ),
-    "DbSequence": _attention(
-        "sequences don't follow: set them at the target before applications write there",
-        "CaptureOnly IntegrateOnly Name Schema BaseName",
-    ),
+    "DbSequence": {
+        **_compiled("Name Schema"),
+        **_refused(
+            "sequences go from the source to every target, under the source's name", "CaptureOnly IntegrateOnly"
+        ),
+        **_refused("sequences go from the source to every target, under the source's name", "BaseName"),
+    },
     "DbObjectGeneration": _OBJECTS,
     "Scheduling": _SCHEDULING,
     "Environment": _safe("HVR's environment is nothing to us", "Name Value Context"),

@@ -69,7 +69,7 @@ SELECT t.oid::bigint, n.nspname, c.relname FROM tree t
 JOIN pg_class c ON c.oid = t.oid JOIN pg_namespace n ON n.oid = c.relnamespace
 """
 
-_LOCKED_SQL = """
+LOCKED_SQL = """
 SELECT DISTINCT l.relation FROM pg_catalog.pg_locks l
 WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()
   AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
@@ -87,7 +87,7 @@ def inspect(
     wanted = list(ids) if ids is not None else [i for i, _ in listed(connection, Scope(tuple(patterns)))]
     if not wanted:
         return []
-    with _spelling(connection):
+    with spelling(connection):
         rows = connection.execute(_SHAPES_SQL.encode(), [wanted]).fetchall()
     return [Table.from_json(shape) for (shape,) in rows if shape is not None]
 
@@ -109,7 +109,7 @@ def inspect_unlocked(connection: Connection[Any], expected: str = "") -> Catalog
                 version = _version(connection)
                 if version == expected:
                     return Catalog(version, None, frozenset(), seen)
-                locked = frozenset(int(i) for (i,) in connection.execute(_LOCKED_SQL))
+                locked = frozenset(int(i) for (i,) in connection.execute(LOCKED_SQL))
                 ids = [i for i, _ in listed(connection, Scope(("*.*",))) if i not in locked]
                 return Catalog(version, inspect(connection, ids), locked, seen)
         except LockNotAvailable:
@@ -154,7 +154,7 @@ def snapshot(connection: Connection[Any]) -> XidSnapshot:
 
 
 @contextmanager
-def _spelling(connection: Connection[Any]) -> Iterator[None]:
+def spelling(connection: Connection[Any]) -> Iterator[None]:
     """Set what decides how expressions and values are written as text, so that it is always alike.
 
     Restore it afterwards.

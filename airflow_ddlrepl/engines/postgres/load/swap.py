@@ -48,6 +48,7 @@ from airflow_ddlrepl.engines.postgres.merge.constraints import (
 from airflow_ddlrepl.engines.postgres.merge.statements import note_truncate
 from airflow_ddlrepl.engines.postgres.target import state
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Fence, Placing
 from airflow_ddlrepl.errors import CannotAdapt, TargetError
@@ -130,7 +131,7 @@ def put_in_place(connection: Connection[Any], channel: str, placing: Placing, fe
         cursor.execute("SET LOCAL row_security = off")
         state.hold(cursor, channel, epoch=fence.epoch, token=fence.token)
         session = prepare_session(cursor)
-        found = _locked(connection, placing.previous) if placing.previous else None
+        found = _locked(cursor, channel, placing.previous) if placing.previous else None
         if found is None or found.name != table_state.name:
             _make_way(cursor, channel, table_state)
         hanging = dependants(connection, found) if found else []
@@ -216,6 +217,7 @@ def place_parent(
     """
     with connection.transaction(), connection.cursor() as cursor:
         state.hold(cursor, channel, epoch=epoch, token=token)
+        release(cursor, channel, [table_state.name])
         found = ServerFacts(connection).table(table_state.name)
         if found is None:
             for statement in [*create_types(table_state.shape.types), *create_table(table_state.shape)]:
@@ -258,11 +260,16 @@ def _alter_parent(cursor: Any, found: Table, stood: Table | None, wanted: Table)
             cursor.execute(statement.encode())
 
 
-def _locked(connection: Connection[Any], name: TableName) -> Table | None:
-    """Lock a table and return its shape, which nobody changes any more until the transaction ends."""
+def _locked(cursor: Any, channel: str, name: TableName) -> Table | None:
+    """Lock a table and return its shape, which nobody changes any more until the transaction ends.
+
+    It goes with no sequence of the channel until the end of the cycle.
+    """
+    connection = cursor.connection
     if not ServerFacts(connection).is_there(name):
         return None
-    connection.execute(f"LOCK TABLE {qualified(name)} IN ACCESS EXCLUSIVE MODE".encode())
+    cursor.execute(f"LOCK TABLE {qualified(name)} IN ACCESS EXCLUSIVE MODE".encode())
+    release(cursor, channel, [name])
     return ServerFacts(connection).table(name)
 
 

@@ -26,6 +26,7 @@ from airflow_ddlrepl.engines.postgres.log.capture_range import choose_reader
 from airflow_ddlrepl.engines.postgres.log.capture_window import LogReader, capture_window
 from airflow_ddlrepl.engines.postgres.log.retained_slot import PostgresRetainedLog
 from airflow_ddlrepl.engines.postgres.log.slot_log import SlotLog
+from airflow_ddlrepl.engines.postgres.sequences.sequences import SourceSequences
 from airflow_ddlrepl.engines.postgres.source import activate as activation
 from airflow_ddlrepl.engines.postgres.source import helper_schema
 from airflow_ddlrepl.engines.postgres.source.catalog import PostgresCatalog
@@ -101,7 +102,7 @@ class PostgresSource:
         again: with a new slot, whatever was there. low: where the channel goes on; a slot that no longer can is made
         again from the log that is held, if it is.
         """
-        with self._as_error():
+        with _as_source_error():
             found = activation.activate(self.connection, replace(self._plan(), again=again, low=low))
         if found.is_restored and self.connection.info.server_version >= slots.FAILOVER_VERSION:
             replication_protocol.let_fail_over(self.dsn, self.slot)
@@ -109,7 +110,7 @@ class PostgresSource:
 
     def deactivate(self) -> list[str]:
         """Remove all that `activate` has made, for the last channel the helper schema, too; return what was removed."""
-        with self._as_error():
+        with _as_source_error():
             return activation.deactivate(self.connection, self._plan())
 
     @property
@@ -157,6 +158,11 @@ class PostgresSource:
     def catalog(self) -> PostgresCatalog:
         """Return the catalog: the tables that the database has."""
         return PostgresCatalog(self.connection, self.publication)
+
+    @property
+    def sequences(self) -> SourceSequences:
+        """Return the sequences that the database has."""
+        return SourceSequences(self.connection)
 
     def capture(self, window: LogWindow, runner: Runner) -> list[Part]:
         """Decode a window of the log in ranges side by side; again in text format when a type needs that."""
@@ -232,17 +238,18 @@ class PostgresSource:
         """Let the server forget what commits before this position, which must be safe in the trail."""
         self.log.acknowledge(upto)
 
-    @contextmanager
-    def _as_error(self) -> Iterator[None]:
-        try:
-            yield
-        except errors().InsufficientPrivilege as error:
-            raise SourceError(
-                str(error).splitlines()[0],
-                code="SRC-105",
-                hint="run it as a superuser or as the role that activated; `ddlrepl doctor` lists what is missing",
-            ) from None
-
     def _plan(self) -> activation.SourceSetup:
         known = (self.channel, self.publication, self.slot, self.scope, self.replica_identity, self.ddl)
         return activation.SourceSetup(*known, self.patience, sessions=self.sessions)
+
+
+@contextmanager
+def _as_source_error() -> Iterator[None]:
+    try:
+        yield
+    except errors().InsufficientPrivilege as error:
+        raise SourceError(
+            str(error).splitlines()[0],
+            code="SRC-105",
+            hint="run it as a superuser or as the role that activated; `ddlrepl doctor` lists what is missing",
+        ) from None

@@ -27,6 +27,7 @@ from airflow_ddlrepl.engines.postgres.merge.staging_tables import Staged
 from airflow_ddlrepl.engines.postgres.merge.statements import mark_all_deleted, note_truncate
 from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, own_indexes
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
+from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
@@ -65,7 +66,7 @@ def run_program(
         with connection.transaction(), connection.cursor() as cursor:
             advance(cursor, channel, *program.move, epoch=fence.epoch, token=fence.token)
             require_rows(cursor, [name for piece in staged for name in _names(piece)])
-            run = _Run(cursor, list(staged), prepare_session(cursor))
+            run = _Run(cursor, channel, list(staged), prepare_session(cursor))
             for steps in program.statements:
                 run.merge_before(steps)
                 run.truncate(steps)
@@ -148,8 +149,9 @@ def _message(error: psycopg.Error) -> str:
 class _Run:
     """A run is one pass through a program inside its transaction."""
 
-    def __init__(self, cursor: Cursor[Any], staged: list[StagedSlice], session: Session) -> None:
+    def __init__(self, cursor: Cursor[Any], channel: str, staged: list[StagedSlice], session: Session) -> None:
         self.cursor = cursor
+        self.channel = channel
         self.session = session
         self.waiting = staged
         self.applied = Applied()
@@ -199,6 +201,8 @@ class _Run:
         self.applied.count(step)
         if step.plan is None:
             return
+        if step.before is not None and any(part.kind is StepKind.SQL and part.sql for part in step.plan.steps):
+            release(self.cursor, self.channel, [step.before.name])
         indexes: list[str] = []
         for part in step.plan.steps:
             if part.replaces and step.before is not None:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from airflow_ddlrepl.engines.postgres.connection.schema_owner import require_trusted
 from airflow_ddlrepl.engines.postgres.connection.session_names import NAME_SESSION, end_earlier
-from airflow_ddlrepl.engines.postgres.target import cut_over, outbox, rewind_area
+from airflow_ddlrepl.engines.postgres.target import cut_over, outbox, rewind_area, tracked_sequences
 from airflow_ddlrepl.engines.target_state import WAITING, TargetPosition, TargetState, forgotten
 from airflow_ddlrepl.errors import Fenced, TargetError
 from airflow_ddlrepl.model.names import TableName
@@ -48,7 +48,15 @@ DELETE FROM ddlrepl.tables k USING ddlrepl.tables l
 WHERE k.channel = %s AND l.channel = k.channel AND k.state = 'kept' AND l.state IN ('live', 'pending')
   AND l.schema_name = k.schema_name AND l.table_name = k.table_name
 """
-TABLES = ("position", "tables", "chunks", "unrecorded", cut_over.TABLE, *rewind_area.TABLES)
+TABLES = (
+    "position",
+    "tables",
+    "chunks",
+    "unrecorded",
+    cut_over.TABLE,
+    tracked_sequences.TABLE,
+    *rewind_area.TABLES,
+)
 _known: WeakKeyDictionary[Connection[Any], dict[tuple[str, str], TableState]] = WeakKeyDictionary()
 
 
@@ -64,7 +72,7 @@ def create(connection: Connection[Any]) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext('ddlrepl.prepare'))")
             connection.execute("CREATE SCHEMA IF NOT EXISTS ddlrepl")
             require_trusted(connection, TABLES, TargetError, "TGT-104")
-            connection.execute((CREATE + outbox.CREATE + rewind_area.CREATE).encode())
+            connection.execute((CREATE + outbox.CREATE + tracked_sequences.CREATE + rewind_area.CREATE).encode())
     except psycopg.errors.InsufficientPrivilege as error:
         raise _no_right(connection, error) from None
 
@@ -238,6 +246,7 @@ def forget(connection: Connection[Any], channel: str) -> None:
         connection.execute("DELETE FROM ddlrepl.tables WHERE channel = %s", [channel])
         connection.execute("DELETE FROM ddlrepl.unrecorded WHERE channel = %s", [channel])
         cut_over.forget(connection, channel)
+        tracked_sequences.forget_all(connection, channel)
         rewind_area.forget(connection, channel)
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM ddlrepl.position) OR to_regclass('ddlrepl.channel') IS NOT NULL"

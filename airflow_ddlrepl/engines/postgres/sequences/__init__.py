@@ -1,0 +1,1 @@
+"""This package reads and writes a server's sequences, and the defaults that draw from them."""
