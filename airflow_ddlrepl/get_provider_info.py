@@ -88,6 +88,7 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_ddlrepl.operators.enroll",
                     "airflow_ddlrepl.operators.plan",
                     "airflow_ddlrepl.operators.compare",
+                    "airflow_ddlrepl.operators.cutover",
                     "airflow_ddlrepl.operators.approve",
                 ],
             }

@@ -11,6 +11,7 @@ from airflow.sdk import DAG, get_parsing_context
 from airflow_ddlrepl.adapt.policy import isolates
 from airflow_ddlrepl.channel_dags.compare import compare_dag
 from airflow_ddlrepl.channel_dags.controls import controls_dag
+from airflow_ddlrepl.channel_dags.cutover import cutover_dag
 from airflow_ddlrepl.channel_dags.enroll import enroll_dag
 from airflow_ddlrepl.channel_dags.plan import plan_dag
 from airflow_ddlrepl.channel_dags.refresh import isolated_refresh_dag, refresh_dag
@@ -107,7 +108,7 @@ def _repeated(name: str, files: Sequence[Path]) -> ConfigError:
 
 def _dags(channel: Channel, file: Path, defaults: Mapping[str, Any]) -> Iterator[DAG]:
     yield replicate_dag(channel, file, **defaults)
-    for build in (enroll_dag, plan_dag, refresh_dag, compare_dag):
+    for build in (enroll_dag, plan_dag, refresh_dag, compare_dag, cutover_dag):
         yield build(channel, file, **defaults)
     if isolates(channel):
         yield isolated_refresh_dag(channel, file, **defaults)

@@ -17,7 +17,7 @@ from airflow_ddlrepl.config.file.load import load_channel
 from airflow_ddlrepl.config.sections.channel import Channel
 from airflow_ddlrepl.errors import ConfigError
 
-KINDS = ("compare", "enroll", "plan", "refresh", "replicate")
+KINDS = ("compare", "cutover", "enroll", "plan", "refresh", "replicate")
 """The DAGs that every channel has."""
 
 CHANNEL = """

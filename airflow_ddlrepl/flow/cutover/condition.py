@@ -61,7 +61,8 @@ class Condition:
 
     def to_json(self) -> dict[str, Any]:
         """Return the condition as JSON values."""
-        return {**asdict(self), "code": self.code.value, "found": list(self.found), "is_met": self.is_met}
+        flags = {"is_met": self.is_met, "is_done_by_cut_over": self.code in DONE_BY_CUT_OVER}
+        return {**asdict(self), "code": self.code.value, "found": list(self.found), **flags}
 
     def text(self) -> str:
         """Return the condition as lines for people."""

@@ -15,8 +15,8 @@ from airflow_ddlrepl.spark.jobs.result_file import Outcome, error_to_json
 
 log = logging.getLogger("airflow.task.ddlrepl")
 
-LOGGED = ("executed",)
-"""What the app has logged already, one line each."""
+LOGGED = ("executed", "conditions")
+"""What the app, or the operator, logs by itself, one line each."""
 
 
 def failed(what: str, error: DdlReplError, context: Context) -> AirflowException:

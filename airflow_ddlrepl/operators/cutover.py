@@ -1,0 +1,109 @@
+"""These operators say what is missing for a cut-over, and switch applications over to the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from airflow.sdk import Context
+
+from airflow_ddlrepl.config.sections.channel import Channel
+from airflow_ddlrepl.errors import CannotCutOver
+from airflow_ddlrepl.operators.base import DdlReplSparkOperator
+from airflow_ddlrepl.operators.messages.cutover import cutover_text
+from airflow_ddlrepl.ports.work import Runner
+
+MOST_NAMED = 20
+"""An error names this many objects; the log and the XCom have all of them."""
+
+
+class CheckCutOverOperator(DdlReplSparkOperator):
+    """Say what is missing for a cut-over, as `ddlrepl cutover` does; fail with CUT-102 when something is.
+
+    XCom: as `ddlrepl cutover --json` prints it; under the key `text` the same as Markdown for a person.
+
+    :param accept: codes of conditions that need not be met, one per line. (templated)
+    :param compare: `true`: compare all tables, too. (templated)
+    """
+
+    stage: ClassVar[str] = "check_cut_over"
+    app: ClassVar[str] = "cutover"
+    is_live: ClassVar[bool] = False
+    always_runs: ClassVar[bool] = True
+
+    template_fields: Sequence[str] = (*DdlReplSparkOperator.template_fields, "accept", "compare")
+
+    def __init__(self, *, accept: str = "", compare: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.accept, self.compare = accept, compare
+
+    @property
+    def accepted(self) -> list[str]:
+        """Return the codes that need not be met."""
+        return self.accept.split()
+
+    @property
+    def compares(self) -> bool:
+        """Are all tables compared, too?"""
+        return str(self.compare).strip().lower() == "true"
+
+    def arguments(self) -> list[str]:
+        """Return `--compare`, if it is wanted, as argument of the app."""
+        return ["--compare"] if self.compares else []
+
+    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
+        """Look in this process and return the summary."""
+        from airflow_ddlrepl.spark.jobs import cutover
+
+        return cutover.check(channel, run_id, runner, compares=self.compares)
+
+    def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
+        found = super()._run(channel, context)
+        text = cutover_text(channel.name, found, self.accepted, str(context["run_id"]))
+        context["ti"].xcom_push(key="text", value=text)
+        for one in found["conditions"]:
+            for line in (*one["found"], f"hint: {one['hint']}") if not one["is_met"] else ():
+                self.log.info("%s %s: %s", one["code"], one["what"], line)
+        if missing := [one for one in found["conditions"] if self._is_missing(one)]:
+            raise _not_ready(channel, missing)
+        return found
+
+    def _is_missing(self, condition: Mapping[str, Any]) -> bool:
+        is_seen_to = condition["is_met"] or condition["is_done_by_cut_over"]
+        return not is_seen_to and condition["code"] not in self.accepted
+
+
+class CutOverOperator(CheckCutOverOperator):
+    """Bring the targets to the end of the source's log and stop the channel, as `ddlrepl cutover --do` does.
+
+    XCom: channel, position, since, targets, accepted.
+
+    :param accept: codes of conditions that need not be met, one per line. (templated)
+    :param compare: `true`: compare all tables after the last cycle. (templated)
+    """
+
+    stage: ClassVar[str] = "cut_over"
+    is_live: ClassVar[bool] = True
+
+    def arguments(self) -> list[str]:
+        """Return `--do` and the options as arguments of the app."""
+        return ["--do", *super().arguments(), *(word for code in self.accepted for word in ("--accept", code))]
+
+    def job(self, channel: Channel, run_id: str, runner: Runner) -> dict[str, Any]:
+        """Switch over in this process and return the summary."""
+        from airflow_ddlrepl.spark.jobs import cutover
+
+        return cutover.cut_over(channel, run_id, runner, accepted=self.accepted, compares=self.compares)
+
+    def _run(self, channel: Channel, context: Context) -> dict[str, Any]:
+        return DdlReplSparkOperator._run(self, channel, context)
+
+
+def _not_ready(channel: Channel, missing: Sequence[Mapping[str, Any]]) -> CannotCutOver:
+    named = [f"{one['code']} {one['what']}: {found}" for one in missing for found in one["found"]]
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    return CannotCutOver(
+        f"channel {channel.name} is not ready to cut over: {'; '.join(named[:MOST_NAMED])}{more}",
+        code="CUT-102",
+        hint="the log of this task says what to do about each; `accept` goes on although something is missing",
+    )
