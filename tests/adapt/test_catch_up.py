@@ -24,5 +24,12 @@ def test_a_name_that_another_table_has_now_is_refused() -> None:
     catch_up.require_free(TableName("public", "free"), late, {1: late, 2: other})
 
 
+def test_a_name_of_a_table_that_is_suspended_too_needs_that_table() -> None:
+    catch_up, late, other = CatchUp({1}, Position(100)), state(1, "late"), state(2, "taken", TableStatus.SUSPENDED)
+    with pytest.raises(CannotAdapt, match=r"public\.taken, which is suspended, too") as caught:
+        catch_up.require_free(TableName("public", "taken"), late, {1: late, 2: other})
+    assert (caught.value.code, caught.value.table) == ("ADP-170", "public.late")
+
+
 def test_a_table_of_its_own_is_its_family() -> None:
     assert family([state(1, "a"), state(2, "b")], [1]) == {1}

@@ -12,7 +12,7 @@ from airflow_ddlrepl.model.names import TableName
 from airflow_ddlrepl.model.position import START_OF_TRANSACTION, LogKey, Position
 from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatus
 
-OUTSIDE = "ADP-158"
+OUTSIDE, NEIGHBOUR = "ADP-158", "ADP-170"
 
 
 @dataclass
@@ -92,13 +92,23 @@ class CatchUp:
         return replace(after, state=TableStatus.SUSPENDED, suspension=here)
 
     def require_free(self, name: TableName, by: TableState, table_states: Mapping[int, TableState]) -> None:
-        """Raise CannotAdapt ADP-158 when a table that is further has the name that a table is to get."""
+        """Raise CannotAdapt ADP-158 or ADP-170 when another table has the name that a table is to get."""
         for other in table_states.values():
-            if other.name == name and other.state is TableStatus.LIVE:
+            if other.name == name and other.state in (TableStatus.LIVE, TableStatus.SUSPENDED):
                 self.require_own(other, by)
 
     def require_own(self, other: TableState, by: TableState) -> None:
-        """Raise CannotAdapt ADP-158 when a change of a table that comes after would change one that is further."""
+        """Raise CannotAdapt ADP-158 when a change of a table that comes after would change one that is further.
+
+        ADP-170: the other one is suspended, too.
+        """
+        if other.table_id not in self.only and other.state is TableStatus.SUSPENDED:
+            raise CannotAdapt(
+                f"{by.name} needs the name, or a type, of {other.name}, which is suspended, too",
+                code=NEIGHBOUR,
+                table=by.name,
+                hint=f"it comes together with {other.name}",
+            )
         if other.table_id not in self.only and other.state is not TableStatus.PENDING:
             raise CannotAdapt(
                 f"{by.name} can't be brought up from the log: it had a name, or a type, that {other.name} has now",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-from airflow_ddlrepl.adapt.program.suspend import OUTSIDE, CatchUp, behind, families, family, suspended
+from airflow_ddlrepl.adapt.program.suspend import NEIGHBOUR, OUTSIDE, CatchUp, behind, families, family, suspended
 from airflow_ddlrepl.engines.target_state import Applied, StateChange, TargetState
 from airflow_ddlrepl.errors import CannotAdapt, ControlStop, DdlReplError, ServerRefusal, TargetError
 from airflow_ddlrepl.flow.apply.advance import FOREIGN_KEY_BROKEN, bring_on, to_the_end
@@ -23,8 +23,8 @@ from airflow_ddlrepl.model.table_state import Suspension, TableState, TableStatu
 def catch_up(run: RunContext, target: str, total: Applied, ids: Collection[int] | None = None) -> None:
     """Bring suspended tables up to the position of their target; one that is refused again stays as it is.
 
-    A table may need rows of another one: those that a foreign key stops are tried again after the others, and at last
-    together. ids: of the tables to try; None: all but those that a refresh has isolated.
+    A table may need rows of another one, or its name: these are tried again after the others, and at last together.
+    ids: of the tables to try; None: all but those that a refresh has isolated.
     """
     todo = _suspended_families(run, target, ids)
     if not todo:
@@ -33,12 +33,20 @@ def catch_up(run: RunContext, target: str, total: Applied, ids: Collection[int] 
     record(run, target)
     while todo:
         failed = [one for one in todo if not _is_brought_up(run, target, one, total)]
-        stopped = [one for one in failed if _is_stopped_by_key(run, target, one)]
+        stopped = [one for one in failed if _needs_others(run, target, one)]
         if len(failed) == len(todo):
-            if len(stopped) > 1:
-                _is_brought_up(run, target, set().union(*stopped), total)
+            _bring_up_together(run, target, stopped, total)
             return
         todo = stopped
+
+
+def _bring_up_together(run: RunContext, target: str, stopped: Sequence[set[int]], total: Applied) -> None:
+    """Bring up tables that need each other; where one stays, those that need its name wait for a refresh."""
+    if len(stopped) > 1 and _bring_up(run, target, set().union(*stopped), total) is None:
+        return
+    for one in suspended(run.target(target).state().table_states):
+        if one.suspension is not None and one.suspension.code == NEIGHBOUR:
+            wait_for_refresh(run, target, [one], one.suspension.why)
 
 
 def _suspended_families(run: RunContext, target: str, ids: Collection[int] | None) -> list[set[int]]:
@@ -48,14 +56,22 @@ def _suspended_families(run: RunContext, target: str, ids: Collection[int] | Non
     return [one for one in families(behind(states)) if one & set(ids)]
 
 
-def _is_stopped_by_key(run: RunContext, target: str, ids: Collection[int]) -> bool:
+def _needs_others(run: RunContext, target: str, ids: Collection[int]) -> bool:
     states = run.target(target).state().table_states
     known = [states[i].suspension for i in ids if i in states]
-    return any(one is not None and one.code == FOREIGN_KEY_BROKEN for one in known)
+    return any(one is not None and one.code in (FOREIGN_KEY_BROKEN, NEIGHBOUR) for one in known)
 
 
 def _is_brought_up(run: RunContext, target: str, ids: set[int], total: Applied) -> bool:
-    """Try to bring these tables up; store why it was not possible where it was not.
+    """Try to bring these tables up; store why it was not possible where it was not."""
+    refused = _bring_up(run, target, ids, total)
+    if refused is not None:
+        _stay(run, target, ids, *refused)
+    return refused is None
+
+
+def _bring_up(run: RunContext, target: str, ids: set[int], total: Applied) -> tuple[Position, DdlReplError] | None:
+    """Bring these tables up; return up to which position that was tried, and the error; None: it is done.
 
     The part of the log that was refused before comes first: it is what costs when it is refused again.
     """
@@ -69,10 +85,9 @@ def _is_brought_up(run: RunContext, target: str, ids: set[int], total: Applied) 
             program = bring_on(run, target, to_the_end, total, partial(Attempt, limit, catch_up=catch))
             raise_stop(run, target, program)
         except (TargetError, CannotAdapt, ServerRefusal, ControlStop) as error:
-            _stay(run, target, ids, limit, error)
-            return False
+            return limit, error
     log.info("target %s: %s caught up", target, ", ".join(str(s.name) for i, s in now.table_states.items() if i in ids))
-    return True
+    return None
 
 
 def _new_partitions(run: RunContext, now: TargetState, ids: set[int]) -> set[int]:
