@@ -55,6 +55,7 @@ FAIL_POINTS = {
     "rewind.begun": "a replay's place is empty and stands where it begins, nothing is loaded",
     "rewind.placed": "the tables of a replay are in their places at a live target, the repository does not know",
     "rewind.restored": "a load's tables are in the replay, the log after it is not",
+    "cutover.sequences": "the targets' sequences have their headroom, nobody has looked again whether somebody writes",
     "cutover.caught_up": "the targets have the whole log of a quiet source, nothing says that the channel is cut over",
     "cutover.stopped": "the repository says that the channel is cut over, its targets do not",
     "cutover.marked": "a target says that it is cut over, others may not",

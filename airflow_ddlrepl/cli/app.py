@@ -274,6 +274,10 @@ def cutover(
     compare: Annotated[
         bool, typer.Option("--compare", help="Compare all tables, too, and look for rows that break foreign keys.")
     ] = False,
+    headroom: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="With --do: set sequences N numbers ahead of the source's."),
+    ] = None,
     accept: Annotated[
         list[str] | None,
         typer.Option(metavar="CODE", help="Go on although this is missing; repeat it for more."),
@@ -286,7 +290,7 @@ def cutover(
     if undo:
         return commands.undo_cutover(channel)
     if do:
-        return commands.cut_over(channel, accept or [], compares=compare, spark=master)
+        return commands.cut_over(channel, accept or [], compares=compare, headroom=headroom, spark=master)
     return commands.check_cutover(channel, compares=compare, spark=master)
 
 

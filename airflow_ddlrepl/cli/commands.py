@@ -139,9 +139,15 @@ def check_cutover(path: Path, *, compares: bool, spark: str = "") -> Result:
     return _with_flow(path, lambda flow, run: flow.check_cut_over(run, compares=compares), spark)
 
 
-def cut_over(path: Path, accepted: Sequence[str], *, compares: bool, spark: str = "") -> Result:
+def cut_over(
+    path: Path, accepted: Sequence[str], *, compares: bool, headroom: int | None = None, spark: str = ""
+) -> Result:
     """Bring the targets to the end of the source's log and stop the channel. accepted: codes of conditions."""
-    return _with_flow(path, lambda flow, run: flow.cut_over(run, accepted, compares=compares), spark)
+
+    def act(flow: ModuleType, run: Any) -> Result:
+        return cast(Result, flow.cut_over(run, accepted, compares=compares, headroom=headroom))
+
+    return _with_flow(path, act, spark)
 
 
 def undo_cutover(path: Path) -> Result:

@@ -23,7 +23,7 @@ from airflow_ddlrepl.flow.mapping.tables import read_for, seen_at
 from airflow_ddlrepl.flow.mapping.value_functions import transform_at
 from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext
-from airflow_ddlrepl.flow.run.fencing import claim
+from airflow_ddlrepl.flow.run.fencing import claim, require_not_cut_over
 from airflow_ddlrepl.flow.sequences.differences import sequence_differences
 from airflow_ddlrepl.flow.sequences.replicate import bring_sequences, source_sequences
 from airflow_ddlrepl.model.table import Table
@@ -74,6 +74,7 @@ def repair(run: RunContext, patterns: Sequence[str] = ()) -> Comparison:
 
     Raises what `refresh` raises.
     """
+    require_not_cut_over(run)
     found = compare(run, patterns)
     unlike = sorted({table.table for table in found.tables if table.differences and not table.waits})
     if not unlike and not found.sequences:

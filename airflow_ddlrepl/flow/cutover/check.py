@@ -18,6 +18,7 @@ from airflow_ddlrepl.flow.capture.left_out import not_in_the_log
 from airflow_ddlrepl.flow.cutover.condition import DONE_BY_CUT_OVER, Code, Condition, unmet
 from airflow_ddlrepl.flow.cutover.differences import compared, known_differences
 from airflow_ddlrepl.flow.cutover.missing_objects import missing_objects
+from airflow_ddlrepl.flow.cutover.sequences import sequence_conditions
 from airflow_ddlrepl.flow.run.context import RunContext
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.change import EventKind
@@ -138,6 +139,7 @@ def _targets(run: RunContext) -> Iterator[Condition]:
         yield _applied(run, target.name, now)
         yield from _tables(target.name, now)
         yield from missing_objects(run, target.name, now)
+        yield from sequence_conditions(run, target.name, dict(now.table_states))
 
 
 def _not_prepared(run: RunContext, target: Target) -> str:

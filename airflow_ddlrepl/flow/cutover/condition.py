@@ -26,13 +26,15 @@ class Code(StrEnum):
     TRIGGERS = "CUT-123"
     COLUMNS = "CUT-124"
     REFERENCES = "CUT-125"
+    SEQUENCES = "CUT-130"
     DIFFERENCES = "CUT-131"
+    SEQUENCES_LEFT_OUT = "CUT-132"
 
 
 ESSENTIAL = frozenset((Code.POSITION, Code.TARGET))
 """Nobody can accept that these are not met: the target would lack rows that the source has."""
 
-DONE_BY_CUT_OVER = frozenset((Code.POSITION, Code.LOADED_WHOLE))
+DONE_BY_CUT_OVER = frozenset((Code.POSITION, Code.LOADED_WHOLE, Code.SEQUENCES))
 """A cut-over itself sees to these."""
 
 

@@ -24,6 +24,8 @@ from airflow_ddlrepl.flow.refresh.refresh import refresh
 from airflow_ddlrepl.flow.run.context import RunContext, log
 from airflow_ddlrepl.flow.run.results import Printable
 from airflow_ddlrepl.flow.run.stage import stage
+from airflow_ddlrepl.flow.sequences.differences import set_sequences
+from airflow_ddlrepl.flow.sequences.replicate import is_wanted
 from airflow_ddlrepl.model.position import Position
 from airflow_ddlrepl.repository.rows import ChannelState
 
@@ -69,10 +71,13 @@ class Reopened(Printable):
 
 
 @stage("cutover")
-def cut_over(run: RunContext, accepted: Sequence[str] = (), *, compares: bool = False) -> CutOverDone:
+def cut_over(
+    run: RunContext, accepted: Sequence[str] = (), *, compares: bool = False, headroom: int | None = None
+) -> CutOverDone:
     """Bring the targets to the end of the source's log and stop the channel, so that applications can use them.
 
-    accepted: codes of conditions that need not be met. compares: compare all tables after the last cycle.
+    accepted: codes of conditions that need not be met. compares: compare all tables after the last cycle. headroom: how
+    many numbers the targets' sequences are ahead of the source's; None: as the channel file says.
     Raises CannotCutOver CUT-102 when something is missing, CUT-103 while somebody writes at the source, CUT-104 when
     somebody has written meanwhile; then the channel goes on.
     """
@@ -85,6 +90,8 @@ def cut_over(run: RunContext, accepted: Sequence[str] = (), *, compares: bool = 
         _require_no_writer(run, accepted)
         _cycle(run, position, accepted)
         _load_whole(run)
+        _set_sequences(run, headroom)
+        reach("cutover.sequences")
         time.sleep(WATCH_SECONDS)
         _require_nothing_new(run, position)
         _require(run, check(run, compares=compares).conditions, {*accepted, Code.LOADED_WHOLE})
@@ -173,6 +180,20 @@ def _load_whole(run: RunContext) -> None:
     """Load the tables whose changes are in no log."""
     if names := [exact_pattern(one.name) for one in not_in_the_log(run) if one.is_reloaded]:
         refresh(run, names)
+
+
+def _set_sequences(run: RunContext, headroom: int | None) -> None:
+    """Set the targets' sequences so many numbers ahead of the source's; the cycle has set them as the file says."""
+    if headroom is None:
+        return
+    if not is_wanted(run):
+        raise ConfigError(
+            f"--headroom {headroom}: channel {run.channel.name} leaves sequences out",
+            code="CUT-106",
+            hint="set `db_sequence: true` in the channel file",
+        )
+    for target in run.channel.targets:
+        set_sequences(run, target.name, headroom)
 
 
 def _marked(run: RunContext, accepted: tuple[str, ...]) -> CutOverDone:
