@@ -68,7 +68,8 @@ class _Planner:
         self.holders = {one.name: source_id for source_id, one in at.tracked.items()}
         self.found = PlannedSequences()
         self.forgotten: set[int] = {i for i in at.tracked if i in at.source.sequences and i not in self.chosen}
-        self.sources: dict[int, int] = {}  # by the id of the target's sequence, that of the source's
+        # By the id of the target's sequence, that of the source's; also of one that the source has no more.
+        self.sources = {self.by_name[name].id: i for name, i in self.holders.items() if name in self.by_name}
 
     def run(self) -> PlannedSequences:
         steps: dict[int, SequenceStep] = {}

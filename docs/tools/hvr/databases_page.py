@@ -34,6 +34,7 @@ happens without AdaptDDL; a database in brackets differs. [hvr.md](hvr.md) has t
 - **leaves the channel**: as `on_drop_table` says. **applied as data**: it is applied in order, between the rows.
 - **+**: two statements, each handled separately. **(later)**: detected only at a later event, before the first row in
   the new layout. **–**: the database has no such statement.
+- CREATE SEQUENCE is **ignored** without `db_sequence`, as without HVR's DbSequence ([sequences.md](sequences.md)).
 
 Below the table are the settings of each database and notes, each with its source: a line of HVR's page on AdaptDDL
 (002:…, as in the table), or another page. The decisions are made by the planner's own rules

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.support.replica import Make, Replica
+from tests.support.replica import BOTH, Make, Replica
 
 SEQUENCES = """
 SELECT format('%I.%I', n.nspname, c.relname), format_type(s.seqtypid, NULL), s.seqstart, s.seqincrement, s.seqmin,
@@ -116,6 +116,7 @@ def test_a_change_comes_to_the_target(make: Make, statements: list[str]) -> None
     settle(replica)
 
 
+@BOTH
 def test_all_changes_in_one_cycle_and_loads(make: Make) -> None:
     """The tables are loaded again at last, which makes them anew at the target."""
     replica = make(START, db_sequence=True)

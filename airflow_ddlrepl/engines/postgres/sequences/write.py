@@ -71,11 +71,16 @@ class _Writing:
         found = {}
         for step in steps:
             if step.before is not None and wanted.get(step.before, step.id) != step.id:
-                between = TableName(step.before.schema, f"ddlrepl_sequence_{step.id}")
                 with self._alone(step.source):
-                    self._run(f"ALTER SEQUENCE {qualified(step.before)} RENAME TO {quote(between.name)}")
-                    found[step.id] = between
+                    found[step.id] = self._aside(step.before, step)
         return found
+
+    def _aside(self, name: TableName, step: SequenceStep) -> TableName:
+        """Give the sequence of that name one that nobody else has, and return it."""
+        between = TableName(name.schema, f"ddlrepl_sequence_{step.id}")
+        if name != between:
+            self._run(f"ALTER SEQUENCE {qualified(name)} RENAME TO {quote(between.name)}")
+        return between
 
     def _shape(self, step: SequenceStep, before: TableName | None) -> None:
         """Create a sequence, or give the one called `before` its name, definition and owner."""
@@ -91,8 +96,7 @@ class _Writing:
             if before.schema != step.name.schema:
                 for statement in create_schema(step.name.schema):
                     self._run(statement, is_shown=False)
-                between = TableName(before.schema, f"ddlrepl_sequence_{step.id}")
-                self._run(f"ALTER SEQUENCE {qualified(before)} RENAME TO {quote(between.name)}")
+                between = self._aside(before, step)
                 self._run(f"ALTER SEQUENCE {qualified(between)} SET SCHEMA {quote(step.name.schema)}")
                 before = TableName(step.name.schema, between.name)
             if before.name != step.name.name:

@@ -29,6 +29,7 @@ from airflow_ddlrepl.engines.postgres.target.index_rebuild import index_again, o
 from airflow_ddlrepl.engines.postgres.target.outbox import leave
 from airflow_ddlrepl.engines.postgres.target.release_sequences import release
 from airflow_ddlrepl.engines.postgres.target.state import advance, write_table_states
+from airflow_ddlrepl.engines.postgres.target.tracked_sequences import has_any
 from airflow_ddlrepl.engines.postgres.types.type_system import POSTGRES_TYPES
 from airflow_ddlrepl.engines.target_state import Applied, Fence, StagedSlice
 from airflow_ddlrepl.errors import AlterRefused, identified
@@ -155,6 +156,7 @@ class _Run:
         self.session = session
         self.waiting = staged
         self.applied = Applied()
+        self.has_sequences = has_any(cursor.connection, channel)
         self._done: set[tuple[LogKey, tuple[str, ...]]] = set()
 
     def merge_before(self, steps: Sequence[ProgramStep]) -> None:
@@ -201,8 +203,9 @@ class _Run:
         self.applied.count(step)
         if step.plan is None:
             return
-        if step.before is not None and any(part.kind is StepKind.SQL and part.sql for part in step.plan.steps):
-            release(self.cursor, self.channel, [step.before.name])
+        if self.has_sequences and any(part.kind is StepKind.SQL and part.sql for part in step.plan.steps):
+            before = [step.before.name] if step.before is not None else []
+            release(self.cursor, self.channel, [*before, step.plan.target])
         indexes: list[str] = []
         for part in step.plan.steps:
             if part.replaces and step.before is not None:

@@ -44,6 +44,13 @@ def tracked(connection: Connection[Any], channel: str) -> dict[int, TrackedSeque
     }
 
 
+def has_any(connection: Connection[Any], channel: str) -> bool:
+    """Does the channel have sequences here?"""
+    query = "SELECT EXISTS (SELECT FROM ddlrepl.sequences WHERE channel = %s)"
+    row = connection.execute(query, [channel]).fetchone() if is_there(connection) else None
+    return row is not None and bool(row[0])
+
+
 def of_other_channels(connection: Connection[Any], channel: str) -> frozenset[TableName]:
     """Return the names of the sequences that other channels have brought here."""
     if not is_there(connection):
