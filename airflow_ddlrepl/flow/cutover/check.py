@@ -20,6 +20,7 @@ from airflow_ddlrepl.flow.cutover.differences import compared, known_differences
 from airflow_ddlrepl.flow.cutover.missing_objects import missing_objects
 from airflow_ddlrepl.flow.cutover.sequences import sequence_conditions
 from airflow_ddlrepl.flow.run.context import RunContext
+from airflow_ddlrepl.flow.run.isolation import FailureIsolation
 from airflow_ddlrepl.flow.targets.readiness import what_is_missing
 from airflow_ddlrepl.model.change import EventKind
 from airflow_ddlrepl.model.position import Position
@@ -138,8 +139,17 @@ def _targets(run: RunContext) -> Iterator[Condition]:
         now = run.target(target.name).state()
         yield _applied(run, target.name, now)
         yield from _tables(target.name, now)
-        yield from missing_objects(run, target.name, now)
-        yield from sequence_conditions(run, target.name, dict(now.table_states))
+        yield from _objects(run, target.name, now)
+
+
+def _objects(run: RunContext, target: str, now: TargetState) -> Iterator[Condition]:
+    """Yield what is missing of the tables' objects; where somebody alters a table now, that they can't be looked at."""
+    isolation = FailureIsolation()
+    with isolation.one(target):
+        yield from [*missing_objects(run, target, now), *sequence_conditions(run, target, dict(now.table_states))]
+    for error in isolation.errors:
+        what = "constraints, indexes, triggers and sequences, which can't be looked at now"
+        yield Condition(Code.CONSTRAINTS, target, what, (error.message,), error.hint)
 
 
 def _not_prepared(run: RunContext, target: Target) -> str:

@@ -83,6 +83,7 @@ def cut_over(
     """
     _require_codes(accepted)
     if run.repository.cut_over_at(run.channel.name) is None:
+        _require_no_writer(run, accepted)
         later = {Code.DIFFERENCES} if compares else set()
         _require(run, check(run).conditions, {*accepted, *DONE_BY_CUT_OVER, *later})
         _cycle(run, None, accepted)

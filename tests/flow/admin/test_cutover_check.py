@@ -10,6 +10,7 @@ import pytest
 
 from airflow_ddlrepl import flow
 from airflow_ddlrepl.cli.commands import judge_cutover
+from airflow_ddlrepl.engines.postgres.connection import connect
 from airflow_ddlrepl.errors import ControlStop, DdlReplError, Exit
 from airflow_ddlrepl.ports.work import InProcess
 from tests.support.crashing import die
@@ -159,3 +160,15 @@ def test_differences_are_those_of_the_last_comparison_or_of_one_now(make: Make) 
     with flow.open_channel(replica.file, InProcess()) as cycle:
         flow.repair(cycle)
     assert missing(replica, but="") == {}
+
+
+def test_while_somebody_alters_a_table_the_writer_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    replica = make(SHOP, "CREATE TABLE notes (id int PRIMARY KEY CHECK (id > 0))")
+    replica.settle()
+    monkeypatch.setattr(connect, "LOCK_TIMEOUT", "300ms")
+    with psycopg.connect(replica.source, application_name="migration") as writer:
+        writer.execute("ALTER TABLE notes ADD day date DEFAULT now() CHECK (day > '2000-01-01')")
+        told = missing(replica)
+        assert "application 'migration'" in told["CUT-111"]
+        assert "a lock was not granted in time" in told["CUT-120"]
+        writer.rollback()
